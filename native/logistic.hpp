@@ -1,0 +1,138 @@
+// One fused pass of binary logistic regression over a block of rows, labels y in {0, 1}.
+//
+// With margin s_i = (2 y_i - 1) (b + (x_i - shift)'w):  loss sum_i w_i log(1 + exp(-s_i)), residual r_i = p_i - y_i,
+// curvature h_i = p_i (1 - p_i). The gradient and the Hessian are taken in (w, b). X is read from memory once.
+#pragma once
+
+#include "moments.hpp"
+
+namespace epicycle {
+
+// margins z_i = b + (x_i - shift)'w of rows i0 .. i0+n.
+template <class T>
+EPICYCLE_INLINE void margins_body(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,
+                                  const double *w, double b, double *z) {
+    const std::size_t p = X.cols;
+    if (X.col_stride == 1) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const T *x = X.row(i0 + i);
+            // Eight fixed partial sums: the order of addition does not depend on the instruction set's width.
+            double part[8] = {};
+            std::size_t j = 0;
+            for (; j + 8 <= p; j += 8)
+                for (std::size_t k = 0; k < 8; ++k) part[k] += (static_cast<double>(x[j + k]) - shift[j + k]) * w[j + k];
+            double rest = 0.0;
+            for (; j < p; ++j) rest += (static_cast<double>(x[j]) - shift[j]) * w[j];
+            z[i] = b + ((((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) +
+                        rest);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < n; ++i) z[i] = b;
+    for (std::size_t j = 0; j < p; ++j) {
+        const T *x = X.col(j) + static_cast<std::int64_t>(i0) * X.row_stride;
+        const double wj = w[j], c = shift[j];
+        for (std::size_t i = 0; i < n; ++i)
+            z[i] += (static_cast<double>(x[static_cast<std::int64_t>(i) * X.row_stride]) - c) * wj;
+    }
+}
+
+// g += sum_i r_i (x_i - shift).
+template <class T>
+EPICYCLE_INLINE void gradient_body(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,
+                                   const double *r, double *g) {
+    const std::size_t p = X.cols;
+    if (X.col_stride == 1) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const T *x = X.row(i0 + i);
+            for (std::size_t j = 0; j < p; ++j) g[j] += r[i] * (static_cast<double>(x[j]) - shift[j]);
+        }
+        return;
+    }
+    for (std::size_t j = 0; j < p; ++j) {
+        const T *x = X.col(j) + static_cast<std::int64_t>(i0) * X.row_stride;
+        double sum = 0.0;
+        for (std::size_t i = 0; i < n; ++i)
+            sum += r[i] * (static_cast<double>(x[static_cast<std::int64_t>(i) * X.row_stride]) - shift[j]);
+        g[j] += sum;
+    }
+}
+
+#define EPICYCLE_PER_TYPE(T)                                                                                       \
+    EPICYCLE_CLONES inline void margins(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,     \
+                                        const double *w, double b, double *z) {                                    \
+        margins_body(X, i0, n, shift, w, b, z);                                                                    \
+    }                                                                                                              \
+    EPICYCLE_CLONES inline void add_gradient(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift, \
+                                             const double *r, double *g) {                                         \
+        gradient_body(X, i0, n, shift, r, g);                                                                      \
+    }
+EPICYCLE_PER_TYPE(double)
+EPICYCLE_PER_TYPE(float)
+#undef EPICYCLE_PER_TYPE
+
+// Turns margins z into weighted residuals r and curvatures h; returns the weighted loss.
+EPICYCLE_CLONES inline double logistic_rows(const double *z, const double *y, const double *weight, std::size_t n,
+                                            double *r, double *h) {
+    double loss[ROWS];
+    for (std::size_t i = 0; i < n; ++i) {
+        const double sign = 2.0 * y[i] - 1.0, s = sign * z[i], w = weight ? weight[i] : 1.0;
+        const double t = exp_nonpositive(-std::fabs(s)), u = 1.0 / (1.0 + t);
+        const double q = s >= 0.0 ? t * u : u;  // probability of the other class
+        loss[i] = w * ((s >= 0.0 ? 0.0 : -s) + log1p_unit(t));
+        r[i] = -sign * q * w;
+        h[i] = t * u * u * w;
+    }
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) sum += loss[i];
+    return sum;
+}
+
+// Gradient only: g has p + 1 entries (w, b). Returns the loss.
+template <class T>
+double logistic_gradient(const Dense<T> &X, const double *y, const double *weight, const double *shift,
+                         const double *w, double b, double *g) {
+    double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
+    std::fill(g, g + X.cols + 1, 0.0);
+    // Fewer rows at a time than ROWS when rows are long, so that the second use of X still finds it in the cache.
+    const std::size_t step = std::max<std::size_t>(8, std::min(ROWS, (std::size_t{1} << 15) / std::max<std::size_t>(X.cols, 1)));
+    for (std::size_t i0 = 0; i0 < X.rows; i0 += step) {
+        const std::size_t n = std::min(step, X.rows - i0);
+        margins(X, i0, n, shift, w, b, z);
+        loss += logistic_rows(z, y + i0, weight ? weight + i0 : nullptr, n, r, h);
+        add_gradient(X, i0, n, shift, r, g);
+        for (std::size_t i = 0; i < n; ++i) g[X.cols] += r[i];
+    }
+    return loss;
+}
+
+// Loss, gradient and Hessian. Rows are packed as sqrt(h_i) (x_i - shift, 1) with one more column r_i / sqrt(h_i): the
+// product of that column with the others is the gradient, so one symmetric product gives both.
+template <class T>
+double logistic_hessian(const Dense<T> &X, const double *y, const double *weight, const double *shift, const double *w,
+                        double b, double *g, double *H) {
+    constexpr double tiny = 1e-100;  // curvature floor: far below anything that shows in H, keeps r / sqrt(h) finite
+    const std::size_t p = X.cols, d = p + 2;
+    SyrkWorkspace ws(d);
+    double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
+    const double zero = 0.0, one = 1.0;
+    for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {
+        const std::size_t n = std::min(ROWS, X.rows - i0);
+        margins(X, i0, n, shift, w, b, z);
+        loss += logistic_rows(z, y + i0, weight ? weight + i0 : nullptr, n, r, h);
+        for (std::size_t i = 0; i < n; ++i) h[i] = std::sqrt(std::max(h[i], tiny));
+        pack(X, i0, n, shift, h, ws, 0);
+        pack(Dense<double>{&one, n, 1, 0, 0}, 0, n, &zero, h, ws, p);
+        double *last = ws.column(p + 1);
+        for (std::size_t i = 0; i < n; ++i) last[i * PANEL] = r[i] / h[i];
+        ws.accumulate(n);
+    }
+    const std::size_t ldc = panels(d) * PANEL;
+    for (std::size_t i = 0; i <= p; ++i) {
+        g[i] = ws.c[(p + 1) * ldc + i];
+        for (std::size_t j = 0; j <= i; ++j) H[i * (p + 1) + j] = H[j * (p + 1) + i] = ws.c[i * ldc + j];
+    }
+    return loss;
+}
+
+}  // namespace epicycle

@@ -1,0 +1,72 @@
+// The second moments of z = (x - shift_x, y - shift_y, 1), weighted: M = sum_i w_i z_i z_i'.
+//
+// M holds everything that least squares needs: X'WX, X'WY, Y'WY, the sums and the total weight. Subtracting a constant
+// near the mean first keeps it exact for data far from the origin.
+#pragma once
+
+#include <cmath>
+
+#include "dense.hpp"
+#include "syrk.hpp"
+
+namespace epicycle {
+
+// Writes scale_i * (x_ij - shift_j) for rows i0 .. i0+n and all columns of X into columns at .. of the packed block.
+template <class T>
+EPICYCLE_INLINE void pack_body(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,
+                               const double *scale, SyrkWorkspace &ws, std::size_t at) {
+    if (X.col_stride == 1) {
+        // Row-major: runs of a row that fall into one panel are contiguous on both sides.
+        for (std::size_t j = 0; j < X.cols;) {
+            const std::size_t run = std::min(PANEL - (at + j) % PANEL, X.cols - j);
+            double *out = ws.column(at + j);
+            for (std::size_t i = 0; i < n; ++i, out += PANEL) {
+                const T *x = X.row(i0 + i) + j;
+                const double s = scale[i];
+                if (run == PANEL)
+                    for (std::size_t k = 0; k < PANEL; ++k) out[k] = s * (static_cast<double>(x[k]) - shift[j + k]);
+                else
+                    for (std::size_t k = 0; k < run; ++k) out[k] = s * (static_cast<double>(x[k]) - shift[j + k]);
+            }
+            j += run;
+        }
+        return;
+    }
+    for (std::size_t j = 0; j < X.cols; ++j) {
+        double *out = ws.column(at + j);
+        const T *x = X.col(j) + static_cast<std::int64_t>(i0) * X.row_stride;
+        const double c = shift[j];
+        for (std::size_t i = 0; i < n; ++i)
+            out[i * PANEL] = scale[i] * (static_cast<double>(x[static_cast<std::int64_t>(i) * X.row_stride]) - c);
+    }
+}
+
+EPICYCLE_CLONES inline void pack(const Dense<double> &X, std::size_t i0, std::size_t n, const double *shift,
+                                 const double *scale, SyrkWorkspace &ws, std::size_t at) {
+    pack_body(X, i0, n, shift, scale, ws, at);
+}
+EPICYCLE_CLONES inline void pack(const Dense<float> &X, std::size_t i0, std::size_t n, const double *shift,
+                                 const double *scale, SyrkWorkspace &ws, std::size_t at) {
+    pack_body(X, i0, n, shift, scale, ws, at);
+}
+
+// out: d x d with d = p + k + 1. weight may be null (ones).
+template <class T>
+void moments(const Dense<T> &X, const Dense<double> &Y, const double *weight, const double *shift, double *out) {
+    const std::size_t d = X.cols + Y.cols + 1;
+    SyrkWorkspace ws(d);
+    const double zero = 0.0;
+    double scale[ROWS];
+    for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {
+        const std::size_t n = std::min(ROWS, X.rows - i0);
+        for (std::size_t i = 0; i < n; ++i) scale[i] = weight ? std::sqrt(weight[i0 + i]) : 1.0;
+        pack(X, i0, n, shift, scale, ws, 0);
+        pack(Y, i0, n, shift + X.cols, scale, ws, X.cols);
+        const double one = 1.0;
+        pack(Dense<double>{&one, n, 1, 0, 0}, 0, n, &zero, scale, ws, d - 1);
+        ws.accumulate(n);
+    }
+    ws.symmetric(out);
+}
+
+}  // namespace epicycle

@@ -1,0 +1,55 @@
+"""epicycle: machine learning that shows its work.
+
+Names are loaded on first use, so that ``import epicycle`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+#: Every public name and the module that defines it.
+_EXPORTS = {
+    "Certificate": "epicycle.evidence",
+    "Checkpoint": "epicycle.callbacks",
+    "EarlyStopping": "epicycle.callbacks",
+    "History": "epicycle.evidence",
+    "LinearRegression": "epicycle.linear",
+    "LogisticRegression": "epicycle.linear",
+    "Ridge": "epicycle.linear",
+    "TimeLimit": "epicycle.callbacks",
+    "config": "epicycle.settings",
+    "get_config": "epicycle.settings",
+    "load": "epicycle.io",
+    "methods": "epicycle.base",
+    "save": "epicycle.io",
+    "scan": "epicycle.data",
+}
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim")
+
+__all__ = [*sorted(_EXPORTS), *_SUBPACKAGES, "__version__"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from epicycle import callbacks, data, engine, exceptions, io, linear, optim
+    from epicycle.base import methods
+    from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
+    from epicycle.settings import config, get_config
+    from epicycle.data import scan
+    from epicycle.evidence import Certificate, History
+    from epicycle.io import load, save
+    from epicycle.linear import LinearRegression, LogisticRegression, Ridge
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        value = getattr(import_module(_EXPORTS[name]), name)
+    elif name in _SUBPACKAGES:
+        value = import_module(f"epicycle.{name}")
+    else:
+        raise AttributeError(f"module 'epicycle' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,61 @@
+"""The door for data: whatever users pass as X, y and sample_weight, checked and made a :class:`Data`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epicycle.data.dataset import Data
+from epicycle.data.matrix import as_matrix
+from epicycle.data.memory import ArrayData
+from epicycle.data.target import TargetKind, as_labels, as_numeric_target, as_weight, require_target
+
+__all__ = ["as_data"]
+
+
+def as_data(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    target: TargetKind = "none",
+    multi_output: bool = False,
+    estimator_name: str = "estimator",
+    accept_sparse: bool = True,
+    check_finite: bool = True,
+) -> Data:
+    """Check X, y and sample_weight and make them a data set; arrays that can be used as they are are not copied.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame, Scan, Dask collection, or nested list
+        Features, of shape (n, p).
+    y : array-like of shape (n,) or (n, k), optional
+        Targets, in memory where X is, or a Dask collection with the partitions of X. A scan brings its own.
+    sample_weight : array-like of shape (n,), or a number, optional
+    target : {"none", "numeric", "labels"}
+        What y has to be; "none" ignores y.
+    multi_output : bool
+        Whether a numeric y may have several columns.
+    estimator_name : str
+        Named in messages.
+    accept_sparse, check_finite : bool
+        Whether X may be sparse, and whether its elements are looked at.
+
+    Returns
+    -------
+    Data
+    """
+    if isinstance(X, Data):
+        return X
+    if target != "none":
+        require_target(y, estimator_name)
+    matrix, names = as_matrix(X, estimator_name=estimator_name, accept_sparse=accept_sparse, check_finite=check_finite)
+    n = int(matrix.shape[0])
+    targets: np.ndarray | None = None
+    if target == "numeric":
+        targets = as_numeric_target(y, n, multi_output=multi_output, estimator_name=estimator_name)
+    elif target == "labels":
+        targets = as_labels(y, n, estimator_name=estimator_name)
+    return ArrayData(matrix, targets, as_weight(sample_weight, n), feature_names=names)

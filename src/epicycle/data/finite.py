@@ -1,0 +1,72 @@
+"""Are all numbers finite? Asked of every X before any work, so it has to cost no more than reading X once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from epicycle._threads import helper_pool, n_threads
+from epicycle.exceptions import DataError
+
+__all__ = ["all_finite", "require_finite"]
+
+_CHUNK = 1 << 21  # elements
+
+
+def all_finite(x: np.ndarray) -> bool:
+    """Whether no element of x (one- or two-dimensional, floating) is NaN or infinite."""
+    if x.size == 0:
+        return True
+    if x.ndim == 1:
+        x = x[None, :] if x.size <= _CHUNK else x[:, None]
+    if x.size <= _CHUNK:
+        return bool(_finite(x))
+    # Cut along the axis in which memory advances slowest, so that each piece is read in one sweep.
+    rows = x if abs(x.strides[0]) >= abs(x.strides[1]) else x.T
+    step = max(1, _CHUNK * rows.shape[0] // x.size)
+    pieces = [rows[i : i + step] for i in range(0, rows.shape[0], step)]
+    threads = n_threads(x.size)
+    if threads == 1:
+        return all(_finite(piece) for piece in pieces)
+    shares = [pieces[i::threads] for i in range(threads)]
+    helpers = [helper_pool().submit(_all_of, share) for share in shares[1:]]
+    own = _all_of(shares[0])
+    # A helper that has not started by now (the pool may be busy) is done here instead.
+    return own & all([_all_of(share) if h.cancel() else h.result() for h, share in zip(helpers, shares[1:], strict=True)])
+
+
+def _all_of(pieces: list[np.ndarray]) -> bool:
+    return all(_finite(piece) for piece in pieces)
+
+
+def _finite_numpy(x: np.ndarray) -> bool:
+    # A sum is finite unless an element is not or it overflows; only then every element is looked at.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(x.sum())) or bool(np.isfinite(x).all())
+
+
+try:
+    from epicycle._native import all_finite as _finite
+except ImportError:  # a source tree that was not built
+    _finite = _finite_numpy
+
+
+def require_finite(
+    x: np.ndarray, name: str, *, columns: tuple[str, ...] | None = None, estimator_name: str = "estimator", where: str = ""
+) -> None:
+    """Raise DataError if an element of x is NaN or infinite, with the first such place."""
+    if all_finite(x):
+        return
+    bad = ~np.isfinite(x)
+    row = int(bad.reshape(len(x), -1).any(axis=1).argmax())
+    at = f"row {row}"
+    value = x[row]
+    if x.ndim == 2:
+        column = int(bad[row].argmax())
+        label = repr(columns[column]) if columns else str(column)
+        at, value = f"row {row}, column {label}", x[row, column]
+    nan = np.isnan(value)
+    what = "NaN" if nan else f"infinity or a value too large for dtype('{x.dtype}')"
+    advice = (
+        f"\n{estimator_name} does not fill in or drop missing values: do so first, for example with SimpleImputer." if nan else ""
+    )
+    raise DataError(f"Input {name} contains {what} (first at {at}{where}).{advice}")

@@ -1,0 +1,106 @@
+"""Features as users bring them, to a float32 or float64 matrix; an array that is one already is used as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from epicycle.data.batch import Matrix
+from epicycle.data.finite import require_finite
+from epicycle.data.frames import frame_columns, frame_to_matrix, is_frame, is_lazy_frame
+from epicycle.data.numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
+from epicycle.exceptions import DataError, DataTypeError
+
+__all__ = ["as_matrix"]
+
+_FLOATS = (np.float64, np.float32)
+
+
+def as_matrix(
+    X: Any, *, estimator_name: str, accept_sparse: bool = True, check_finite: bool = True
+) -> tuple[Matrix, tuple[str, ...] | None]:
+    """X as a matrix, and the names of its columns where it has any."""
+    names: tuple[str, ...] | None = None
+    if not (type(X) is np.ndarray and X.dtype in _FLOATS):
+        X, names = _read(X)
+    if sp.issparse(X):
+        return _as_csr(X, estimator_name, accept_sparse, check_finite), names
+    if X.ndim != 2 or 0 in X.shape:
+        _explain_shape(X, estimator_name)
+    if check_finite:
+        require_finite(X, "X", columns=names, estimator_name=estimator_name)
+    return X, names
+
+
+def _read(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Any container as a floating ndarray or a sparse matrix, with names; finiteness and shape not yet checked."""
+    if isinstance(X, np.matrix):
+        raise DataTypeError("X: np.matrix is not supported; pass np.asarray(X)")
+    if sp.issparse(X):
+        return X, None
+    if isinstance(X, str | bytes | dict | set):
+        raise DataTypeError(f"X: expected a table of numbers, got {type(X).__name__}: Reshape your data to 2D")
+    if is_frame(X):
+        return frame_to_matrix(X), frame_columns(X)
+    if not isinstance(X, np.ndarray) and is_lazy_frame(X):
+        raise DataTypeError(f"X: is a lazy {type(X).__name__}; collect() it, or read files with ep.scan")
+    if hasattr(X, "iloc") or type(X).__module__.split(".")[0] in ("polars", "pyarrow"):  # a column
+        raise DataError(
+            f"X: Expected a 2-dimensional container but got {type(X).__name__}. Reshape your data: pass a DataFrame with one "
+            "column, or .to_numpy().reshape(-1, 1)"
+        )
+    return _floating(_as_ndarray(X)), None
+
+
+def _as_ndarray(X: Any) -> np.ndarray:
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"X: {error} (rows differ in length?)") from None
+    except TypeError as error:
+        raise DataTypeError(f"X: {error}") from None
+
+
+def _floating(X: np.ndarray) -> np.ndarray:
+    refuse_non_numbers(X, "X")
+    if X.dtype in _FLOATS:
+        return X
+    if X.dtype == object:
+        return numbers_of_objects(X, "X")
+    if X.dtype == np.float16:
+        return X.astype(np.float32)
+    exact_in_float64(X, "X")
+    return X.astype(np.float64)
+
+
+def _as_csr(X: Any, estimator_name: str, accept_sparse: bool, check_finite: bool) -> sp.csr_array | sp.csr_matrix:
+    if not accept_sparse:
+        raise DataTypeError(
+            f"Sparse data was passed for X, but dense data is required. Use '.toarray()' to convert to a dense array "
+            f"if {estimator_name} is to see it"
+        )
+    refuse_non_numbers(X, "X")
+    if X.ndim != 2 or 0 in X.shape:
+        _explain_shape(np.empty(X.shape), estimator_name)
+    X = X.tocsr()  # itself if it is CSR already
+    if X.dtype not in _FLOATS:
+        exact_in_float64(X.data, "X")
+        X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+    if not X.has_canonical_format:  # duplicate or unsorted entries: put in order, but not in the caller's object
+        X = X.copy()
+        X.sum_duplicates()
+    if check_finite:
+        require_finite(X.data, "X", estimator_name=estimator_name, where=" among the stored entries")
+    return X
+
+
+def _explain_shape(X: np.ndarray, estimator_name: str) -> None:
+    """Raise what scikit-learn says about an array that is no table."""
+    try:
+        check_array(X, ensure_all_finite=False, input_name="X", estimator=estimator_name)
+    except ValueError as error:
+        raise DataError(f"X: {error}") from None
+    raise DataError(f"X: expected a table with rows and columns, got shape {X.shape}")
