@@ -56,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             threads=options.threads,
             log=lambda message: print(message, file=sys.stderr, flush=True),
         )
-        sections[name] = report.section(task, outcomes, command=command, machine=about)
+        sections[name] = report.section(task, outcomes, command=command, machine=about, quick=options.quick)
         print(sections[name], flush=True)
-        report.save_json(task, outcomes, command=command, machine=about)
+        report.save_json(task, outcomes, command=command, machine=about, quick=options.quick)
         if options.write:  # after every task: a long run that is interrupted keeps what it has
             report.update_results(report.RESULTS, sections, list(tasks))
         failed |= any(o.role == "epicycle" and o.failure for o in outcomes.values())

@@ -42,6 +42,4 @@ def ratio(numerator: str, denominator: str) -> Callable[[Mapping[str, Outcome]],
 
 def speedup_over_best_peer(name: str = "epicycle", among: str = "") -> Callable[[Mapping[str, Outcome]], float]:
     """Speed of an implementation against the best peer at equal quality whose name begins with `among`."""
-    return lambda outcomes: speedup(
-        outcomes[name], best_peer(o for o in outcomes.values() if o.name.startswith(among))
-    )
+    return lambda outcomes: speedup(outcomes[name], best_peer(o for o in outcomes.values() if o.name.startswith(among)))

@@ -47,7 +47,8 @@ def call(implementation: Implementation, state: Any, tol: float | None, solution
     peak = memory.peak_rss()
     if isinstance(result, Measured):
         seconds, result = result.seconds, result.solution
-    np.savez(solution_path, **(result or {}))
+    arrays: dict[str, Any] = dict(result or {})
+    np.savez(solution_path, **arrays)
     return {"seconds": seconds, "memory": max(peak - before, 0), "peak_rss": peak}
 
 

@@ -83,7 +83,7 @@ class Child:
 
     def close(self) -> None:
         """Let the child finish by itself, or end it after ten seconds."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -43,16 +43,18 @@ How to read a table
 """
 
 
-def section(task: Task, outcomes: Mapping[str, Outcome], *, command: str, machine: Mapping[str, str]) -> str:
+def section(
+    task: Task, outcomes: Mapping[str, Outcome], *, command: str, machine: Mapping[str, str], quick: bool = False
+) -> str:
     """The Markdown of one task."""
     system = f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}"
-    versions = ", ".join(
-        f"{k} {v}" for k, v in machine.items() if k not in ("processor", "cores", "memory", "system")
-    )
+    versions = ", ".join(f"{k} {v}" for k, v in machine.items() if k not in ("processor", "cores", "memory", "system"))
     parts = [
         f"## {task.name}: {task.title}",
+        "Quick run: smaller data than the title says, no measurement." if quick else "",
         task.description.strip(),
         _table(task, outcomes),
+        "\n".join(f"- {o.name}: {o.failure}" for o in outcomes.values() if ":" in o.failure),
         _targets(task, outcomes),
         f"Made by `{command}` on {system}; {versions}.",
     ]
@@ -69,10 +71,11 @@ def _table(task: Task, outcomes: Mapping[str, Outcome]) -> str:
     header += ["peak memory"] * task.memory + ["speed"] * with_speed
     rows = []
     for o in shown:
-        name = o.name if o.failure or o.at_equal_quality else f"{o.name} †"
+        missed = o.role in ("peer", "epicycle") and not (o.failure or o.at_equal_quality)
+        name = f"{o.name} †" if missed else o.name
         row = [f"**{name}**" if o.role == "epicycle" else name]
         row += ["" if o.tol is None else f"{o.tol:g}"] * with_tol
-        row += [o.failure or _seconds(o.median), _seconds(o.spread)]
+        row += [o.failure.partition(":")[0] or _seconds(o.median), _seconds(o.spread)]
         row += [_number(o.quality.get(m, math.nan)) for m in measures]
         row += [f"{max(o.memory) / 2**20:.0f} MiB" if o.memory and not o.failure else ""] * task.memory
         row += [_times(speedup(o, best)) if o.role in ("peer", "epicycle") else ""] * with_speed
@@ -122,17 +125,26 @@ def _read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def save_json(task: Task, outcomes: Mapping[str, Outcome], *, command: str, machine: Mapping[str, str]) -> Path:
+def save_json(
+    task: Task, outcomes: Mapping[str, Outcome], *, command: str, machine: Mapping[str, str], quick: bool = False
+) -> Path:
     """Every single measurement, for plots and comparisons over time."""
     JSON_FOLDER.mkdir(exist_ok=True)
-    path = JSON_FOLDER / f"{task.name}.json"
-    targets = [{"text": t.text, "bound": t.bound, "value": t.value(outcomes)} for t in task.targets]
+    path = JSON_FOLDER / f"{task.name}{'-quick' * quick}.json"
+    targets = [{"text": t.text, "bound": t.bound, "value": _or_none(t.value(outcomes))} for t in task.targets]
     content = {
         "task": task.name,
         "command": command,
         "machine": dict(machine),
-        "outcomes": [asdict(o) | {"median": o.median, "spread": o.spread} for o in outcomes.values()],
+        "outcomes": [
+            asdict(o) | {"median": _or_none(o.median), "spread": _or_none(o.spread)} for o in outcomes.values()
+        ],
         "targets": targets,
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
     return path
+
+
+def _or_none(value: float) -> float | None:
+    """JSON has no nan."""
+    return None if math.isnan(value) else value

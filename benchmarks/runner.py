@@ -83,7 +83,7 @@ class _Run:
         return self.task.quality(self.data, solutions) if solutions else {}
 
     def _choose_tolerance(self, implementation: Implementation) -> None:
-        """The loosest tolerance that reaches the quality of the task, judged with the reference at hand; else the best."""
+        """The loosest tolerance that reaches the quality of the task, judged against the reference; else the best."""
         references = {i.name for i in self.task.implementations if i.role == "reference"}
         outcome = self.outcomes[implementation.name]
         best = np.inf

@@ -106,12 +106,12 @@ void bind_dense(nb::module_ &m) {
             require(y.shape(0) == x.rows && shift.shape(0) == x.cols && coef.shape(0) == x.cols, expected);
             const double *w = pointer(weight, x.rows, expected);
             Buffer g(x.cols + 1);
-            double loss;
+            double loss, curvature = 0.0;
             {
                 nb::gil_scoped_release nogil;
-                loss = logistic_gradient(x, y.data(), w, shift.data(), coef.data(), intercept, g.data.get());
+                loss = logistic_gradient(x, y.data(), w, shift.data(), coef.data(), intercept, g.data.get(), curvature);
             }
-            return std::make_tuple(loss, vector_out(g, x.cols + 1));
+            return std::make_tuple(loss, vector_out(g, x.cols + 1), curvature);
         },
         "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a.none(), "shift"_a, "coef"_a, "intercept"_a);
     m.def(
@@ -164,12 +164,12 @@ void bind_sparse(nb::module_ &m) {
             require(y.shape(0) == x.rows && coef.shape(0) == x.cols, expected);
             const double *w = pointer(weight, x.rows, expected);
             Buffer g(x.cols + 1);
-            double loss;
+            double loss, curvature = 0.0;
             {
                 nb::gil_scoped_release nogil;
-                loss = logistic(x, y.data(), w, coef.data(), intercept, g.data.get(), nullptr);
+                loss = logistic(x, y.data(), w, coef.data(), intercept, g.data.get(), curvature, nullptr);
             }
-            return std::make_tuple(loss, vector_out(g, x.cols + 1));
+            return std::make_tuple(loss, vector_out(g, x.cols + 1), curvature);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "y"_a.noconvert(),
         "weight"_a.none(), "coef"_a, "intercept"_a);
@@ -182,10 +182,10 @@ void bind_sparse(nb::module_ &m) {
             const double *w = pointer(weight, x.rows, expected);
             const std::size_t d = x.cols + 1;
             Buffer g(d), H(d * d);
-            double loss;
+            double loss, curvature = 0.0;
             {
                 nb::gil_scoped_release nogil;
-                loss = logistic(x, y.data(), w, coef.data(), intercept, g.data.get(), H.data.get());
+                loss = logistic(x, y.data(), w, coef.data(), intercept, g.data.get(), curvature, H.data.get());
             }
             return std::make_tuple(loss, vector_out(g, d), matrix_out(H, d));
         },

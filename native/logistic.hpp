@@ -88,12 +88,11 @@ EPICYCLE_CLONES inline double logistic_rows(const double *z, const double *y, co
     return sum;
 }
 
-// Gradient only: g has p + 1 entries (w, b). Returns the loss.
+// Gradient only: g has p + 1 entries (w, b) and is zero on entry; `curvature` is the second derivative in b.
 template <class T>
 double logistic_gradient(const Dense<T> &X, const double *y, const double *weight, const double *shift,
-                         const double *w, double b, double *g) {
+                         const double *w, double b, double *g, double &curvature) {
     double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
-    std::fill(g, g + X.cols + 1, 0.0);
     // Fewer rows at a time than ROWS when rows are long, so that the second use of X still finds it in the cache.
     const std::size_t step = std::max<std::size_t>(8, std::min(ROWS, (std::size_t{1} << 15) / std::max<std::size_t>(X.cols, 1)));
     for (std::size_t i0 = 0; i0 < X.rows; i0 += step) {
@@ -101,7 +100,7 @@ double logistic_gradient(const Dense<T> &X, const double *y, const double *weigh
         margins(X, i0, n, shift, w, b, z);
         loss += logistic_rows(z, y + i0, weight ? weight + i0 : nullptr, n, r, h);
         add_gradient(X, i0, n, shift, r, g);
-        for (std::size_t i = 0; i < n; ++i) g[X.cols] += r[i];
+        for (std::size_t i = 0; i < n; ++i) g[X.cols] += r[i], curvature += h[i];
     }
     return loss;
 }

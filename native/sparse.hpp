@@ -39,13 +39,12 @@ void moments(const Csr<T, I> &X, const Dense<double> &Y, const double *weight, c
         for (std::size_t j = 0; j < i; ++j) M[i * d + j] = M[j * d + i];
 }
 
-// Loss and gradient; with H also the Hessian in (w, b), (p + 1) x (p + 1), zero on entry.
+// Loss and gradient (zero on entry) and the second derivative in b; with H also the Hessian in (w, b), (p + 1) x (p + 1), zero on entry.
 template <class T, class I>
 double logistic(const Csr<T, I> &X, const double *y, const double *weight, const double *w, double b, double *g,
-                double *H) {
+                double &curvature, double *H) {
     const std::size_t p = X.cols;
     double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
-    std::fill(g, g + p + 1, 0.0);
     for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {
         const std::size_t n = std::min(ROWS, X.rows - i0);
         for (std::size_t i = 0; i < n; ++i) {
@@ -57,6 +56,7 @@ double logistic(const Csr<T, I> &X, const double *y, const double *weight, const
         loss += logistic_rows(z, y + i0, weight ? weight + i0 : nullptr, n, r, h);
         for (std::size_t i = 0; i < n; ++i) {
             g[p] += r[i];
+            curvature += h[i];
             for (I a = X.indptr[i0 + i]; a < X.indptr[i0 + i + 1]; ++a) {
                 const double xa = static_cast<double>(X.data[a]);
                 g[X.indices[a]] += r[i] * xa;

@@ -14,7 +14,8 @@ def refined_least_squares(X: np.ndarray, y: np.ndarray, steps: int = 6) -> np.nd
     """argmin ||y - A w||, A = [1 X], refined on the augmented system with residuals in extended precision.
 
     The pair (r, w) solves  r + A w = y,  A'r = 0  (Bjorck 1967). With A = QR in double precision every step multiplies
-    the error by about cond(A) eps, far below 1 even at a condition number of 1e10.
+    the error by about cond(A) eps, far below 1 even at a condition number of 1e10, until the rounding of r in extended
+    precision shows: three digits beyond a QR solution in double precision there, all digits on ordinary data.
     """
     A = np.column_stack([np.ones(len(y)), X])
     scale = 2.0 ** np.round(np.log2(np.linalg.norm(A, axis=0)))  # by powers of two, which rounds nothing
@@ -31,7 +32,8 @@ def refined_least_squares(X: np.ndarray, y: np.ndarray, steps: int = 6) -> np.nd
         d = Q.T @ f
         r = r + (f - Q @ (d - h))
         w = w + linalg.solve_triangular(R, d - h)
-    return (w / scale).astype(np.float64)
+    refined: np.ndarray = (w / scale).astype(np.float64)
+    return refined
 
 
 def refined(data: Data) -> Solution:

@@ -34,16 +34,17 @@ def labels(rng: np.random.Generator, X: np.ndarray, n_classes: int, signal: floa
     margins = X @ rng.standard_normal((X.shape[1], n_classes)) / X.std(axis=0).mean()
     margins *= signal / margins.std(axis=0)
     margins -= margins.mean(axis=0)
-    return (margins + rng.gumbel(size=margins.shape)).argmax(axis=1)
+    drawn: np.ndarray = (margins + rng.gumbel(size=margins.shape)).argmax(axis=1)
+    return drawn
 
 
-def objective(data: Data, solution: Solution) -> float:
+def objective(data: Data, solution: Solution) -> np.longdouble:
     """F in extended precision, relative to the number of rows."""
     X, y = data["X"], data["y"]
     W, b = solution["coef"].astype(np.longdouble), solution["intercept"].astype(np.longdouble)
     if len(W) == 1:  # two classes with one row: the margins of the other are zero
         W, b = np.vstack([0 * W, W]), np.append(0 * b, b)
-    total = (solution["coef"].astype(np.longdouble) ** 2).sum() / 2
+    total = np.longdouble((solution["coef"].astype(np.longdouble) ** 2).sum() / 2)
     for rows in blocks(len(y)):
         margins = X[rows].astype(np.longdouble) @ W.T + b
         own = np.take_along_axis(margins, y[rows, None], axis=1)
@@ -90,9 +91,10 @@ def as_solution(model: Any) -> Solution:
     return {"coef": np.atleast_2d(model.coef_), "intercept": np.ravel(model.intercept_)}
 
 
-def ladder(loosest: int, tightest: int) -> tuple[float, ...]:
-    """10^-loosest, ..., 10^-tightest."""
-    return tuple(10.0**-k for k in range(loosest, tightest + 1))
+def ladder(loosest: float, tightest: float) -> tuple[float, ...]:
+    """From `loosest` down to `tightest` in half decades: 1, 0.3, 0.1, 0.03, ..."""
+    steps = (float(f"{digit}e{k}") for k in range(3, -15, -1) for digit in (3, 1))
+    return tuple(tol for tol in steps if loosest >= tol >= tightest)
 
 
 REFERENCE = Implementation("reference", "reference", reference_fit)

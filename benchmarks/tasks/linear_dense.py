@@ -40,7 +40,10 @@ a QR solution refined in extended precision; at equal quality it is at most 1e-1
     quality=quality,
     tolerance=1e-10,
     targets=(
-        Target("speed against scikit-learn-intelex, level to within 5 %",
-               speedup_over_best_peer(among="scikit-learn-intelex"), at_least=0.95),
+        Target(
+            "speed against scikit-learn-intelex, level to within 5 %",
+            speedup_over_best_peer(among="scikit-learn-intelex"),
+            at_least=0.95,
+        ),
     ),
 )

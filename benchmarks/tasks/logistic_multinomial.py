@@ -9,7 +9,14 @@ import numpy as np
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Target, Task
 from benchmarks.tasks._logistic import (
-    REFERENCE, epicycle_fit, features, intelex_fit, labels, ladder, quality, sklearn_fit
+    REFERENCE,
+    epicycle_fit,
+    features,
+    intelex_fit,
+    labels,
+    ladder,
+    quality,
+    sklearn_fit,
 )
 
 
@@ -29,10 +36,12 @@ the best that anybody found.""",
     make=make,
     implementations=(
         REFERENCE,
-        Implementation("scikit-learn lbfgs", "peer", sklearn_fit("lbfgs"), tolerances=ladder(3, 8)),
-        Implementation("scikit-learn newton-cholesky", "peer", sklearn_fit("newton-cholesky"), tolerances=ladder(1, 8)),
-        Implementation("scikit-learn-intelex lbfgs", "peer", intelex_fit("lbfgs"), tolerances=ladder(3, 8)),
-        Implementation("epicycle", "epicycle", epicycle_fit, tolerances=ladder(3, 10)),
+        Implementation("scikit-learn lbfgs", "peer", sklearn_fit("lbfgs"), tolerances=ladder(1e-3, 1e-8)),
+        Implementation(
+            "scikit-learn newton-cholesky", "peer", sklearn_fit("newton-cholesky"), tolerances=ladder(1e-2, 1e-6)
+        ),
+        Implementation("scikit-learn-intelex lbfgs", "peer", intelex_fit("lbfgs"), tolerances=ladder(100, 1e-8)),
+        Implementation("epicycle", "epicycle", epicycle_fit, tolerances=ladder(0.1, 1e-10)),
     ),
     quality=quality,
     tolerance=1e-8,

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 if TYPE_CHECKING:
     from epicycle.base import Estimator
+    from epicycle.optim.objective import Solution
 
-__all__ = ["bytes_in_words", "evidence", "html", "nbytes", "text"]
+__all__ = ["bytes_in_words", "evidence", "html", "nbytes", "text", "why_not_converged"]
 
 _LINE = """\
 <div class="epicycle-evidence" style="font-family: monospace; font-size: 0.9em; padding: 0.3em 0;">
@@ -104,3 +105,27 @@ def html(estimator: Estimator) -> str:
     line = Environment(autoescape=True).from_string(_LINE).render(facts=facts)
     body, end, rest = diagram.rpartition("</body>")
     return f"{body}{line}{end}{rest}" if end else f"{diagram}{line}"
+
+
+_ENDINGS = {  # reason: (what happened, what to change)
+    "max_iter": ("did not converge", "raise max_iter, loosen tol, or scale the features"),
+    "stalled": ("stalled", "loosen tol, or scale the features"),
+    "diverged": ("diverged", "lower the learning rate, or scale the features"),
+    "stopped": ("was stopped", "allow more time, or loosen tol"),
+}
+
+
+def why_not_converged(estimator: Estimator, solution: Solution, stop_message: str = "") -> str:
+    """Who, what happened, how far it came against what was asked, and what to change."""
+    solver = getattr(estimator, "solver_", getattr(estimator, "solver", None))
+    who = type(estimator).__name__ if solver is None else f"{type(estimator).__name__}(solver={solver!r})"
+    # A solver may say "converged" on its own measure while the certificate, which is what counts, does not hold.
+    what, advice = _ENDINGS.get(solution.reason, ("reached no certificate", "loosen tol, or scale the features"))
+    iterations = f"{solution.n_iter} iteration{'s' if solution.n_iter != 1 else ''}"
+    if stop_message:
+        why = f": {stop_message} after {iterations}"
+    else:
+        why = f": {solution.message}" if solution.message else f" in {iterations}"
+    c = solution.certificate
+    reached = "" if c.kind == "none" else f" The {c.kind} is {c.value:.2e}, the tolerance {c.tolerance:.2e}."
+    return f"{who} {what}{why}.{reached} To change: {advice}."

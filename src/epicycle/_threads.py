@@ -69,17 +69,18 @@ def cgroup_quota(root: Path) -> float | None:
     """Processors that the cgroup (version 2 or 1) of this process may use, or None for no limit."""
     quotas = []
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers == "":
-            base, files = root / "sys/fs/cgroup", ("cpu.max",)
+            base, files = root / "sys/fs/cgroup", ["cpu.max"]
         elif "cpu" in controllers.split(","):
-            base, files = root / "sys/fs/cgroup/cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            base, files = root / "sys/fs/cgroup/cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
         else:
             continue
         # Every ancestor limits too; inside a container the path often does not exist and only the root does.
         parts = [part for part in path.split("/") if part and part != ".."]
         for depth in range(len(parts) + 1):
-            words = [word for file in files for line in _lines(base.joinpath(*parts[:depth], file)) for word in line.split()]
+            folder = base.joinpath(*parts[:depth])
+            words = " ".join(line for file in files for line in _lines(folder / file)).split()
             if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]) > 0:
                 quotas.append(int(words[0]) / int(words[1]))
     return min(quotas, default=None)
@@ -148,7 +149,7 @@ _blas = _BlasLimits()
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Within this block BLAS runs on the thread that calls it, everywhere in the process; blocks may nest and overlap."""
+    """BLAS runs on the thread that calls it, everywhere in the process, until the last such block ends."""
     _blas.enter()
     try:
         yield

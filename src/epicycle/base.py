@@ -21,8 +21,6 @@ import functools
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import narwhals as nw
@@ -30,17 +28,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from epicycle import _display
+from epicycle._catalogue import MethodCard, MethodInfo, methods
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 from epicycle.evidence import Certificate, History
 from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
 from epicycle.optim.monitor import Monitor
 from epicycle.optim.objective import Solution
-from epicycle.parameters import Choice, Domain, check_parameters
-from epicycle.progress import FitMonitor, ProgressLine
+from epicycle.parameters import Domain, check_parameters
+from epicycle.progress import FitMonitor, ProgressLine, Run
 from epicycle.randomness import seed_of, stream
 from epicycle.settings import get_config
 
@@ -54,67 +54,19 @@ R = TypeVar("R")
 E = TypeVar("E", bound="Estimator")
 
 
-@dataclass(frozen=True)
-class MethodCard:
-    """What a class says about itself in the list of methods.
-
-    family : the family of the catalogue, such as ``"linear"``.
-    catalogue : the rows of the catalogue that it covers, such as ``("A1", "A2")``.
-    engines : where it can be fitted, such as ``("memory", "files", "dask")``.
-    certificate : the kind of proof that its fit ends with.
-    """
-
-    family: str
-    catalogue: tuple[str, ...]
-    engines: tuple[str, ...]
-    certificate: str
-
-
-@dataclass(frozen=True)
-class MethodInfo:
-    """One line of :func:`methods`."""
-
-    name: str
-    summary: str
-    family: str
-    catalogue: tuple[str, ...]
-    solvers: tuple[str, ...]
-    engines: tuple[str, ...]
-    certificate: str
-
-
-@dataclass
-class _Run:
-    """What belongs to one running fit and is gone when it ends."""
-
-    name: str
-    began: float
-    #: X, y and metadata as callbacks receive them; empty without callbacks, so that nothing is kept alive for nobody.
-    inputs: dict[str, Any] = field(default_factory=dict)
-    resume_state: Mapping[str, Any] | None = None
-    resume_history: History | None = None
-    resume_features: int | None = None
-    progress: ProgressLine | None = None
-    monitor: FitMonitor | None = None
-    #: Why a callback asked to stop, and whether that cut the fit short against the user's wish.
-    stop_message: str = ""
-    cut_short: bool = False
-    #: What `fitting` will warn of when all is done, from a frame where the warning points at the user's line.
-    warning: str = ""
-    final_state: Mapping[str, Any] | None = None
-
-
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of all learners from tables.
 
     It is a scikit-learn estimator (`get_params`, `clone`, pipelines, `set_callbacks`) with evidence: after `fit` it has
-    `history_`, `certificate_`, `n_iter_`, `converged_` and `fit_seconds_`.
+    `history_`, `certificate_`, `n_iter_`, `converged_` and `fit_seconds_`, and `n_features_in_` and (where X had names)
+    `feature_names_in_`.
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {}
     _card: ClassVar[MethodCard]
 
-    _run: _Run
+    _run: Run
+    n_features_in_: int
     history_: History
     certificate_: Certificate
     n_iter_: int
@@ -135,10 +87,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Data:
         """The training data as :class:`~epicycle.data.Data`; sets `n_features_in_` and `feature_names_in_`.
 
+        Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
         With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
         """
         data = as_data(
-            X, y, sample_weight, target=target, multi_output=multi_output, estimator_name=type(self).__name__
+            X,
+            y,
+            sample_weight,
+            target=target,
+            multi_output=multi_output,
+            estimator_name=type(self).__name__,
+            accept_sparse=get_tags(self).input_tags.sparse,
         )
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):
@@ -155,7 +114,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _predict_data(self, X: Any) -> Data:
         """New data as :class:`~epicycle.data.Data`, with the features that the fit saw."""
         self._check_fitted()
-        data = as_data(X, estimator_name=type(self).__name__)
+        sparse = get_tags(self).input_tags.sparse
+        data = as_data(X, estimator_name=type(self).__name__, accept_sparse=sparse)
         self._check_features(X, data, reset=False)
         return data
 
@@ -167,6 +127,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_features(self, X: Any, data: Data, *, reset: bool) -> None:
         """Compare or set names and number of features, in scikit-learn's own words."""
+        if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):  # no names on either side
+            if reset:
+                self.n_features_in_ = data.n_features
+            if self.n_features_in_ == data.n_features:
+                return
         try:
             validate_data(self, X=_header(X, data), reset=reset, skip_check_array=True)
         except ValueError as error:
@@ -226,11 +191,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = solution.history
         self.certificate_ = solution.certificate
         self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
+        self.converged_ = bool(solution.converged)
         if solution.converged:
             return
         self._run.final_state = dict(solution.state) or None
-        message = self._why_not_converged(solution)
+        message = _display.why_not_converged(self, solution, self._run.stop_message)
         if not np.all(np.isfinite(solution.x)):
             raise ConvergenceError(message)
         stopped_on_request = solution.reason == "stopped" and not self._run.cut_short
@@ -240,26 +205,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if mode == "raise":
             raise ConvergenceError(message)
         self._run.warning = message
-
-    def _why_not_converged(self, solution: Solution) -> str:
-        solver = getattr(self, "solver", None)
-        who = type(self).__name__ if solver is None else f"{type(self).__name__}(solver={solver!r})"
-        what = {
-            "max_iter": f"did not converge in {solution.n_iter} iterations",
-            "stalled": f"stalled after {solution.n_iter} iterations",
-            "diverged": f"diverged after {solution.n_iter} iterations",
-            "stopped": f"was stopped after {solution.n_iter} iterations",
-        }.get(solution.reason, f"ended after {solution.n_iter} iterations without reaching its tolerance")
-        advice = {
-            "max_iter": "raise max_iter, loosen tol, or scale the features",
-            "stalled": "loosen tol, or scale the features",
-            "diverged": "lower the learning rate, or scale the features",
-            "stopped": "allow more time, or loosen tol",
-        }.get(solution.reason, "loosen tol, or scale the features")
-        c = solution.certificate
-        reached = "" if c.kind == "none" else f": {c.kind} {c.value:.2e}, tolerance {c.tolerance:.2e}"
-        why = "; ".join(text for text in (self._run.stop_message, solution.message) if text)
-        return f"{who} {what}{f' ({why})' if why else ''}{reached}; {advice}."
 
     # ---------------------------------------------------------------- what is left
 
@@ -327,7 +272,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
     @functools.wraps(method)
     def fit(self: Estimator, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
-        run = _Run(type(self).__name__, time.perf_counter())
+        run = Run(type(self).__name__, time.perf_counter())
         try:
             check_parameters(self, self._parameters)
             if not incremental:
@@ -368,34 +313,3 @@ def _watch(method: Callable[..., R]) -> Callable[..., R]:
         return result
 
     return fit
-
-
-def methods(family: str | None = None) -> list[MethodInfo]:
-    """Every method that exists, read from the code: name, one line, solvers, engines and kind of certificate.
-
-    Parameters
-    ----------
-    family : str, optional
-        Only the methods of this family.
-
-    Examples
-    --------
-    >>> import epicycle as ep
-    >>> [m.name for m in ep.methods(family="linear")][:2]
-    ['LinearRegression', 'LogisticRegression']
-    """
-    from epicycle import _EXPORTS
-
-    found = []
-    for name, module in sorted(_EXPORTS.items()):
-        cls = getattr(import_module(module), name)
-        if not (isinstance(cls, type) and issubclass(cls, Estimator)):
-            continue
-        card, solver = cls._card, cls._parameters.get("solver")
-        if family is None or card.family == family:
-            solvers = solver.names if isinstance(solver, Choice) else ()
-            summary = (cls.__doc__ or "").strip().partition("\n")[0]
-            found.append(
-                MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)
-            )
-    return found

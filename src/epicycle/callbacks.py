@@ -90,8 +90,8 @@ class _Best:
 class EarlyStopping(_FitCallback[_Best]):
     """Stop when nothing gets better any more.
 
-    The fit that ends this way keeps its last iterate, gives no warning and has ``converged_ = False``: its certificate
-    says how far from the optimum it is.
+    A fit that ends this way keeps what its solver has reached, gives no warning and has ``converged_ = False``: its
+    certificate says how far from the optimum it is.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class EarlyStopping(_FitCallback[_Best]):
 class TimeLimit(_FitCallback[float]):
     """Stop a fit that takes too long, after the iteration in which its time runs out.
 
-    The fit keeps its last iterate, warns that the time ran out, and has ``converged_ = False``
+    The fit keeps what its solver has reached, warns that the time ran out, and has ``converged_ = False``
     (``ep.config(on_nonconvergence=...)`` applies).
 
     Parameters
@@ -234,11 +234,17 @@ class Checkpoint(_FitCallback[_Written]):
 
     Examples
     --------
+    >>> import tempfile
+    >>> import numpy as np
     >>> import epicycle as ep
-    >>> model = ep.LogisticRegression().set_callbacks(ep.Checkpoint("run.epi", seconds=60))
-    >>> model.fit(X, y)  # doctest: +SKIP
-    >>> model = ep.Checkpoint.resume("run.epi")  # doctest: +SKIP
-    >>> model.fit(X, y)  # doctest: +SKIP
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> y = X[:, 0] > 0
+    >>> file = tempfile.mkdtemp() + "/run.epi"
+    >>> with ep.config(on_nonconvergence="ignore"):
+    ...     model = ep.LogisticRegression(max_iter=2).set_callbacks(ep.Checkpoint(file)).fit(X, y)
+    >>> model = ep.Checkpoint.resume(file)
+    >>> model.set_params(max_iter=100).fit(X, y).converged_
+    True
     """
 
     _parameters: ClassVar[dict[str, Domain]] = {

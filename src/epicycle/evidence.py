@@ -87,9 +87,10 @@ class History(Mapping[str, np.ndarray]):
         return self._columns[name]
 
     def __getattr__(self, name: str) -> np.ndarray:
-        if name.startswith("_") or name not in self._columns:
-            raise AttributeError(f"history has no column {name!r}; it has {list(self._columns)}")
-        return self._columns[name]
+        columns = self.__dict__.get("_columns", {})  # empty while a copy is being built
+        if name not in columns:
+            raise AttributeError(f"history has no column {name!r}; it has {list(columns)}")
+        return columns[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

@@ -69,11 +69,11 @@ class _Number(Domain):
         minimum: float | None = None,
         maximum: float | None = None,
         *,
-        inclusive: tuple[bool, bool] = (True, True),
+        inclusive: bool | tuple[bool, bool] = True,
     ) -> None:
         self.minimum = minimum
         self.maximum = maximum
-        self.inclusive = inclusive
+        self.inclusive = (inclusive, inclusive) if isinstance(inclusive, bool) else inclusive
 
     def accepts(self, value: object) -> bool:
         if not self.has_type(value):
@@ -101,8 +101,8 @@ class Real(_Number):
     ----------
     minimum, maximum : float, optional
         The ends of the interval; None leaves it open.
-    inclusive : tuple of two bools, default=(True, True)
-        Whether each end belongs to the interval.
+    inclusive : bool or tuple of two bools, default=True
+        Whether the ends, or each of them, belong to the interval.
     allow_inf : bool, default=False
         Whether an infinite value is accepted.
     """
@@ -114,7 +114,7 @@ class Real(_Number):
         minimum: float | None = None,
         maximum: float | None = None,
         *,
-        inclusive: tuple[bool, bool] = (True, True),
+        inclusive: bool | tuple[bool, bool] = True,
         allow_inf: bool = False,
     ) -> None:
         super().__init__(minimum, maximum, inclusive=inclusive)

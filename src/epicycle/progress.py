@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from epicycle.base import Estimator
 
-__all__ = ["FitMonitor", "ProgressLine"]
+__all__ = ["FitMonitor", "ProgressLine", "Run"]
 
 logger = logging.getLogger("epicycle")
 
@@ -36,10 +37,10 @@ class ProgressLine:
     total : int, optional
         Iterations at most; None shows a moving bar.
     delay : float, optional
-        Seconds before the line appears.
+        Seconds before the line appears, two unless given.
     """
 
-    def __init__(self, title: str, total: int | None = None, *, delay: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, title: str, total: int | None = None, *, delay: float | None = None) -> None:
         self.title = title
         self.total = total
         self._done = 0
@@ -50,7 +51,7 @@ class ProgressLine:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         # A timer, and not a check in `update`: the first iteration alone may take minutes.
-        self._timer = threading.Timer(delay, self._show)
+        self._timer = threading.Timer(PATIENCE_SECONDS if delay is None else delay, self._show)
         self._timer.daemon = True
         self._timer.start()
 
@@ -214,3 +215,24 @@ class FitMonitor(Monitor):
         if not stop and (self._max_iter is None or iteration < self._max_iter):
             self._begin_task()
         return stop
+
+
+@dataclass
+class Run:
+    """What belongs to one running fit and is gone when it ends."""
+
+    name: str
+    began: float
+    #: X, y and metadata as callbacks receive them; empty without callbacks, so that nothing is kept alive for nobody.
+    inputs: dict[str, Any] = field(default_factory=dict)
+    resume_state: Mapping[str, Any] | None = None
+    resume_history: History | None = None
+    resume_features: int | None = None
+    progress: ProgressLine | None = None
+    monitor: FitMonitor | None = None
+    #: Why a callback asked to stop, and whether that cut the fit short against the user's wish.
+    stop_message: str = ""
+    cut_short: bool = False
+    #: What `fitting` will warn of when all is done, from a frame where the warning points at the user's line.
+    warning: str = ""
+    final_state: Mapping[str, Any] | None = None

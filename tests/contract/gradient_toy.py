@@ -1,9 +1,11 @@
 """A small estimator written against the contract, with its loop in plain sight: ridge by (stochastic) gradient descent.
 
-minimise F(w) = ||Xw - y||^2 / (2n) + alpha/2 ||w||^2, without an intercept.
+minimise F(w) = sum_i s_i (x_i'w - y_i)^2 / (2 sum_i s_i) + alpha/2 ||w||^2, without an intercept. Weights s enter
+by sqrt(s/mean(s)) x_i and y_i.
 """
 
 import time
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -17,7 +19,7 @@ from epicycle.parameters import Boolean, Choice, Integer, RandomState, Real
 class GradientRidge(RegressorMixin, Estimator):
     """Ridge regression by gradient descent, for the tests of the contract."""
 
-    _parameters = {
+    _parameters: ClassVar = {
         "alpha": Real(0),
         "solver": Choice("gradient", "stochastic", "closed form"),
         "step": Real(0, inclusive=(False, True)),
@@ -63,11 +65,16 @@ class GradientRidge(RegressorMixin, Estimator):
         batches = list(data.batches())
         X = np.concatenate([b.X for b in batches])
         y = np.concatenate([b.y for b in batches])
+        if data.has_weight:
+            s = np.concatenate([b.weight for b in batches])
+            root = np.sqrt(s * len(s) / s.sum())
+            X, y = X * root[:, None], y * root
         if self.keep_extra:
             self.extra_ = np.arange(3)
         if self.solver == "closed form":
             H = X.T @ X / len(y) + self.alpha * np.eye(X.shape[1])
             self.coef_ = np.linalg.solve(H, X.T @ y / len(y))
+            self.n_iter_ = 1
             return self
         monitor = self._monitor(self.max_iter, lambda w: {"coef_": w})
         solution = self._descend(X, y, monitor, self._resume_state())
@@ -80,7 +87,7 @@ class GradientRidge(RegressorMixin, Estimator):
         state = state or {"w": np.zeros(p), "iteration": 0, "seed": seed_of(self.random_state)}
         w, first, seed = np.array(state["w"]), int(state["iteration"]), int(state["seed"])
         reason, size = "max_iter", np.inf
-        k = first
+        k, F = first, np.nan
         for k in range(first + 1, self.max_iter + 1):
             if k == self.fail_at:
                 raise KeyboardInterrupt
@@ -94,9 +101,8 @@ class GradientRidge(RegressorMixin, Estimator):
             g = X.T @ (X @ w - y) / n + self.alpha * w
             size = float(np.abs(g).max())
             F = float(np.square(X @ w - y).sum() / (2 * n) + self.alpha / 2 * w @ w)
-            stop = monitor(
-                k, w, objective=F, gradient=size, state=lambda w=w, k=k: {"w": w, "iteration": k, "seed": seed}
-            )
+            state = {"w": w, "iteration": k, "seed": seed}
+            stop = monitor(k, w, objective=F, gradient=size, state=lambda state=state: state)
             if not np.isfinite(F):
                 reason = "diverged"
             elif size <= self.tol:
@@ -107,15 +113,7 @@ class GradientRidge(RegressorMixin, Estimator):
                 continue
             break
         certificate = Certificate("gradient norm", size, self.tol, f"no partial derivative exceeds {size:.1e}")
-        return Solution(
-            w,
-            F if k > first else np.nan,
-            monitor.history(),
-            certificate,
-            k,
-            reason,
-            state={"w": w, "iteration": k, "seed": seed},
-        )
+        return Solution(w, F, monitor.history(), certificate, k, reason, state=state)
 
     def _penalty_line(self):
         return f"{self.alpha / 2:g} ||w||^2"
@@ -124,3 +122,33 @@ class GradientRidge(RegressorMixin, Estimator):
         """Predict."""
         data = self._predict_data(X)
         return np.concatenate([b.X @ self.coef_ for b in data.batches()])
+
+
+class RunningMean(Estimator):
+    """Column means, exact over any number of `partial_fit` calls."""
+
+    _parameters: ClassVar = {"limit": Integer(1)}
+    _card = MethodCard("test", ("T2",), ("memory",), "none")
+
+    def __init__(self, *, limit=10**9):
+        self.limit = limit
+
+    @fitting
+    def fit(self, X, y=None):
+        """Fit."""
+        return self._add(X, reset=True)
+
+    @fitting(incremental=True)
+    def partial_fit(self, X, y=None):
+        """Add rows."""
+        return self._add(X, reset=not hasattr(self, "sum_"))
+
+    def _add(self, X, reset):
+        data = self._fit_data(X, None, target="none", reset=reset)
+        for batch in data.batches():
+            self.sum_ = getattr(self, "sum_", 0.0) + batch.X.sum(axis=0)
+            self.n_ = getattr(self, "n_", 0) + batch.n_rows
+        if self.n_ > self.limit:
+            raise OverflowError
+        self.mean_ = self.sum_ / self.n_
+        return self

@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from epicycle.data.dataset import Data
+from epicycle.data.files import Scan
 from epicycle.data.matrix import as_matrix
 from epicycle.data.memory import ArrayData
+from epicycle.data.partitions import dask_data, is_dask
+from epicycle.data.scanned import ScanData
 from epicycle.data.target import TargetKind, as_labels, as_numeric_target, as_weight, require_target
+from epicycle.exceptions import DataError, DataTypeError
 
 __all__ = ["as_data"]
 
@@ -49,6 +53,24 @@ def as_data(
     """
     if isinstance(X, Data):
         return X
+    if isinstance(X, Scan):
+        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name)
+    if is_dask(X):
+        if target != "none":
+            require_target(y, estimator_name)
+        return dask_data(
+            X,
+            y,
+            sample_weight,
+            target=target,
+            multi_output=multi_output,
+            estimator_name=estimator_name,
+            accept_sparse=accept_sparse,
+            check_finite=check_finite,
+        )
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if is_dask(value):
+            raise DataTypeError(f"{name}: is a Dask collection, X is {type(X).__name__}; compute() it first")
     if target != "none":
         require_target(y, estimator_name)
     matrix, names = as_matrix(X, estimator_name=estimator_name, accept_sparse=accept_sparse, check_finite=check_finite)
@@ -59,3 +81,18 @@ def as_data(
     elif target == "labels":
         targets = as_labels(y, n, estimator_name=estimator_name)
     return ArrayData(matrix, targets, as_weight(sample_weight, n), feature_names=names)
+
+
+def _scan_data(
+    scan: Scan, y: Any, sample_weight: Any, target: TargetKind, multi_output: bool, estimator_name: str
+) -> ScanData:
+    for name, value, argument in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
+        if value is not None:
+            raise DataError(f"{name}: a scan brings its own; name the column in ep.scan(..., {argument}=...)")
+    if target != "none" and not scan.targets:
+        raise DataError(
+            f"{estimator_name} requires y to be passed, but the target y is None: name it in ep.scan(..., target=...)"
+        )
+    if len(scan.targets) > 1 and (target == "labels" or (target == "numeric" and not multi_output)):
+        raise DataError(f"y should be a 1d array: the scan has {len(scan.targets)} targets, {estimator_name} takes one")
+    return ScanData(scan, target, estimator_name=estimator_name)

@@ -29,9 +29,11 @@ def all_finite(x: np.ndarray) -> bool:
         return all(_finite(piece) for piece in pieces)
     shares = [pieces[i::threads] for i in range(threads)]
     helpers = [helper_pool().submit(_all_of, share) for share in shares[1:]]
-    own = _all_of(shares[0])
-    # A helper that has not started by now (the pool may be busy) is done here instead.
-    return own & all([_all_of(share) if h.cancel() else h.result() for h, share in zip(helpers, shares[1:], strict=True)])
+    finite = _all_of(shares[0])
+    for helper, share in zip(helpers, shares[1:], strict=True):
+        # A helper that has not started by now (the pool may be busy) is done here instead.
+        finite &= _all_of(share) if helper.cancel() else helper.result()
+    return finite
 
 
 def _all_of(pieces: list[np.ndarray]) -> bool:
@@ -51,22 +53,26 @@ except ImportError:  # a source tree that was not built
 
 
 def require_finite(
-    x: np.ndarray, name: str, *, columns: tuple[str, ...] | None = None, estimator_name: str = "estimator", where: str = ""
+    x: np.ndarray,
+    name: str,
+    *,
+    columns: tuple[str, ...] | None = None,
+    estimator_name: str = "estimator",
+    first_row: int = 0,
+    unit: str = "row",
 ) -> None:
     """Raise DataError if an element of x is NaN or infinite, with the first such place."""
     if all_finite(x):
         return
     bad = ~np.isfinite(x)
     row = int(bad.reshape(len(x), -1).any(axis=1).argmax())
-    at = f"row {row}"
+    at = f"{unit} {first_row + row}"
     value = x[row]
     if x.ndim == 2:
         column = int(bad[row].argmax())
         label = repr(columns[column]) if columns else str(column)
-        at, value = f"row {row}, column {label}", x[row, column]
+        at, value = f"{at}, column {label}", x[row, column]
     nan = np.isnan(value)
     what = "NaN" if nan else f"infinity or a value too large for dtype('{x.dtype}')"
-    advice = (
-        f"\n{estimator_name} does not fill in or drop missing values: do so first, for example with SimpleImputer." if nan else ""
-    )
-    raise DataError(f"Input {name} contains {what} (first at {at}{where}).{advice}")
+    advice = f"\n{estimator_name} neither fills in nor drops missing values: do so first (SimpleImputer, say)."
+    raise DataError(f"Input {name} contains {what} (first at {at}).{advice if nan else ''}")

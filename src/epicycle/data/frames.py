@@ -8,15 +8,15 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.data.numbers import exact_in_float64
-from epicycle.exceptions import DataTypeError
+from epicycle.data.numbers import exact_in_float64, numbers_of_objects
+from epicycle.exceptions import DataError, DataTypeError
 
 __all__ = ["frame_columns", "frame_to_matrix", "is_frame", "is_lazy_frame"]
 
 
 def is_frame(X: Any) -> bool:
     """Whether X is an eager data frame."""
-    return bool(nw.dependencies.is_into_dataframe(X)) or type(X).__name__ == "RecordBatch" and _is_arrow(X)
+    return bool(nw.dependencies.is_into_dataframe(X)) or (type(X).__name__ == "RecordBatch" and _is_arrow(X))
 
 
 def is_lazy_frame(X: Any) -> bool:
@@ -44,6 +44,9 @@ def frame_columns(X: Any) -> tuple[str, ...] | None:
     X = _eager(X)
     native = X.to_native() if isinstance(X, nw.DataFrame) else X
     columns = list(native.columns) if hasattr(native, "iloc") else list(nw.from_native(X, eager_only=True).columns)
+    if len(set(columns)) < len(columns):
+        twice = sorted({str(name) for name in columns if columns.count(name) > 1})
+        raise DataError(f"X: several columns are named {', '.join(map(repr, twice))}; expected unique names")
     strings = sum(isinstance(name, str) for name in columns)
     if strings == 0:
         return None
@@ -90,7 +93,7 @@ def _pandas_to_matrix(df: Any) -> np.ndarray | sp.coo_array:
         values: np.ndarray = df.to_numpy()
         return values
     for name, dtype in zip(df.columns, dtypes, strict=True):
-        numeric = pd.api.types.is_numeric_dtype(dtype) or dtype == object
+        numeric = pd.api.types.is_numeric_dtype(dtype) or dtype == np.dtype(object)
         if not numeric or getattr(dtype, "kind", "") == "c":
             if getattr(dtype, "kind", "") == "c":
                 raise DataTypeError(f"Complex data not supported: column {name!r} of X is {dtype}")
@@ -102,8 +105,6 @@ def _pandas_to_matrix(df: Any) -> np.ndarray | sp.coo_array:
     for j, name in enumerate(df.columns):
         series = df.iloc[:, j]
         if series.dtype == object:
-            from epicycle.data.numbers import numbers_of_objects
-
             out[:, j] = numbers_of_objects(series.to_numpy(), f"X, column {name!r}")
             continue
         if series.dtype.kind in "iu":

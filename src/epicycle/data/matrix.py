@@ -14,7 +14,7 @@ from epicycle.data.frames import frame_columns, frame_to_matrix, is_frame, is_la
 from epicycle.data.numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
 from epicycle.exceptions import DataError, DataTypeError
 
-__all__ = ["as_matrix"]
+__all__ = ["as_floating", "as_matrix"]
 
 _FLOATS = (np.float64, np.float32)
 
@@ -44,15 +44,16 @@ def _read(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if isinstance(X, str | bytes | dict | set):
         raise DataTypeError(f"X: expected a table of numbers, got {type(X).__name__}: Reshape your data to 2D")
     if is_frame(X):
-        return frame_to_matrix(X), frame_columns(X)
+        names = frame_columns(X)
+        return frame_to_matrix(X), names
     if not isinstance(X, np.ndarray) and is_lazy_frame(X):
         raise DataTypeError(f"X: is a lazy {type(X).__name__}; collect() it, or read files with ep.scan")
     if hasattr(X, "iloc") or type(X).__module__.split(".")[0] in ("polars", "pyarrow"):  # a column
         raise DataError(
-            f"X: Expected a 2-dimensional container but got {type(X).__name__}. Reshape your data: pass a DataFrame with one "
-            "column, or .to_numpy().reshape(-1, 1)"
+            f"X: Expected a 2-dimensional container but got {type(X).__name__}. Reshape your data: pass a DataFrame "
+            "with one column, or .to_numpy().reshape(-1, 1)"
         )
-    return _floating(_as_ndarray(X)), None
+    return as_floating(_as_ndarray(X)), None
 
 
 def _as_ndarray(X: Any) -> np.ndarray:
@@ -64,7 +65,8 @@ def _as_ndarray(X: Any) -> np.ndarray:
         raise DataTypeError(f"X: {error}") from None
 
 
-def _floating(X: np.ndarray) -> np.ndarray:
+def as_floating(X: np.ndarray) -> np.ndarray:
+    """An array of numbers as float32 or float64; itself where it is that already."""
     refuse_non_numbers(X, "X")
     if X.dtype in _FLOATS:
         return X
@@ -93,7 +95,7 @@ def _as_csr(X: Any, estimator_name: str, accept_sparse: bool, check_finite: bool
         X = X.copy()
         X.sum_duplicates()
     if check_finite:
-        require_finite(X.data, "X", estimator_name=estimator_name, where=" among the stored entries")
+        require_finite(X.data, "X", estimator_name=estimator_name, unit="stored entry")
     return X
 
 

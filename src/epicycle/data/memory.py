@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,27 +12,31 @@ from epicycle.data.batch import Batch, Matrix
 from epicycle.data.dataset import Data, TargetEncoder
 from epicycle.exceptions import DataError
 
-__all__ = ["ArrayData", "block_rows"]
+__all__ = ["ArrayData", "block_rows", "dense_block_rows"]
 
 _BLOCK_BYTES = 2 << 20  # of X: a block and what is computed from it stay in the second-level cache
 _HEAD_ROWS = 1024
 
 
-def block_rows(X: Matrix) -> int:
+def block_rows(X: Any) -> int:
     """Rows of a block, from the shape, the type and the number of stored entries of X alone.
 
     About 2 MiB of X; at least four times as many rows as columns, so that a p x p statistic costs more to compute than
     to add; a multiple of 256.
     """
     n, p = X.shape
-    if sp.issparse(X):
-        stored = int(X.nnz) * (X.dtype.itemsize + X.indices.dtype.itemsize)
-        row_bytes = max(stored / max(n, 1), 16.0)
-        least = 1024
-    else:
-        row_bytes = float(max(p, 1) * X.dtype.itemsize)
-        least = max(1024, 4 * p)
-    rows = max(int(_BLOCK_BYTES / row_bytes), least)
+    if not sp.issparse(X):
+        return dense_block_rows(p, X.dtype)
+    stored = int(X.nnz) * (X.dtype.itemsize + X.indices.dtype.itemsize)
+    return _round_up(max(int(_BLOCK_BYTES / max(stored / max(n, 1), 16.0)), 1024))
+
+
+def dense_block_rows(p: int, dtype: np.dtype[Any]) -> int:
+    """The same for a dense X of p columns."""
+    return _round_up(max(_BLOCK_BYTES // (max(p, 1) * dtype.itemsize), 4 * p, 1024))
+
+
+def _round_up(rows: int) -> int:
     return -(-rows // 256) * 256
 
 
@@ -107,3 +112,9 @@ class ArrayData(Data):
 
     def head(self) -> Batch:
         return self.rows(0, min(_HEAD_ROWS, self.n_rows))
+
+    def __sizeof__(self) -> int:
+        # A cluster decides by this number whether to move the work or the data.
+        X: Any = self.X
+        arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+        return 1024 + sum(a.nbytes for a in (*arrays, self.y, self.weight) if a is not None)

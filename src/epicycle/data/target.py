@@ -10,13 +10,20 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from epicycle.data.finite import require_finite
 from epicycle.data.numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
 from epicycle.exceptions import DataError, DataTypeError
 
-__all__ = ["TargetKind", "as_labels", "as_numeric_target", "as_weight", "require_target"]
+__all__ = [
+    "TargetKind",
+    "as_labels",
+    "as_numeric_target",
+    "as_partial_weight",
+    "as_weight",
+    "check_labels",
+    "require_target",
+]
 
 TargetKind = Literal["none", "numeric", "labels"]
 
@@ -29,24 +36,23 @@ def require_target(y: Any, estimator_name: str) -> None:
 
 def as_numeric_target(y: Any, n_rows: int, *, multi_output: bool, estimator_name: str) -> np.ndarray:
     """y as float64 of shape (n,), or (n, k) where `multi_output` allows it."""
-    y = _plain(y, "y")
-    if multi_output and y.ndim == 2:
-        if y.shape[1] == 0:
-            raise DataError(f"y: has no columns (shape {y.shape})")
-    else:
-        y = _one_dimensional(y, "y", estimator_name)
-    _same_length(y, n_rows, "y")
-    y = _as_float64(y, "y")
-    require_finite(y, "y", estimator_name=estimator_name)
-    return y
+    values = _plain(y, "y")
+    if not (multi_output and values.ndim == 2):
+        values = _one_dimensional(values, "y", estimator_name)
+    elif values.shape[1] == 0:
+        raise DataError(f"y: has no columns (shape {values.shape})")
+    _same_length(values, n_rows, "y")
+    values = _as_float64(values, "y")
+    require_finite(values, "y", estimator_name=estimator_name)
+    return values
 
 
 def as_labels(y: Any, n_rows: int, *, estimator_name: str) -> np.ndarray:
     """y as a vector of class labels, as they are: integers, strings, booleans, or floats that are whole numbers."""
-    y = _one_dimensional(_plain(y, "y"), "y", estimator_name)
-    _same_length(y, n_rows, "y")
-    check_labels(y, estimator_name)
-    return y
+    labels = _one_dimensional(_plain(y, "y"), "y", estimator_name)
+    _same_length(labels, n_rows, "y")
+    check_labels(labels, estimator_name)
+    return labels
 
 
 def check_labels(y: np.ndarray, estimator_name: str) -> None:
@@ -55,16 +61,18 @@ def check_labels(y: np.ndarray, estimator_name: str) -> None:
         refuse_non_numbers(y, "y")
     if y.dtype.kind == "f":
         require_finite(y, "y", estimator_name=estimator_name)
+        fractional = y != np.floor(y)
+        if fractional.any():
+            raise DataError(
+                f"y: Unknown label type: continuous ({y[int(fractional.argmax())]:g}, say); {estimator_name} is a "
+                "classifier and expects labels: whole numbers, booleans or strings"
+            )
     elif y.dtype == object:
         missing = [i for i, v in enumerate(y.tolist()) if v is None or type(v).__name__ == "NAType" or v != v]
         if missing:
             raise DataError(f"Input y contains NaN (first at row {missing[0]}): every row needs a label")
-        if len({str if isinstance(v, str) else float for v in y.tolist()}) > 1:
-            raise DataTypeError("y: holds both strings and numbers as labels; expected one kind")
-    try:
-        check_classification_targets(y)
-    except ValueError as error:
-        raise DataError(f"y: {error}") from None
+        if len({isinstance(v, str) for v in y.tolist()}) > 1:
+            raise DataTypeError("y: Unknown label type: holds both strings and other objects; expected one kind")
 
 
 def as_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -73,6 +81,14 @@ def as_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, numbers.Real) and not isinstance(sample_weight, bool):
         sample_weight = np.full(n_rows, float(sample_weight))
+    weight = as_partial_weight(sample_weight, n_rows)
+    if not weight.any():
+        raise DataError("sample_weight: every weight is zero; at least one must be positive")
+    return weight
+
+
+def as_partial_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """The same for some of the rows, whose weights may all be zero."""
     weight = _plain(sample_weight, "sample_weight")
     if weight.ndim != 1:
         raise DataError(
@@ -83,21 +99,15 @@ def as_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     require_finite(weight, "sample_weight")
     if weight.min() < 0:
         row = int((weight < 0).argmax())
-        raise DataError(f"sample_weight: Negative values in data: {weight[row]:g} at row {row}; weights must not be negative")
-    if not weight.any():
-        raise DataError("sample_weight: every weight is zero; at least one must be positive")
+        raise DataError(f"sample_weight: Negative values in data: {weight[row]:g} at row {row}; expected none below 0")
     return weight
 
 
 def _plain(values: Any, name: str) -> np.ndarray:
     if sp.issparse(values):
         raise DataTypeError(f"{name}: is sparse; Sparse data is only taken for X: expected a dense array")
-    if isinstance(values, str | bytes | dict | set) or isinstance(values, numbers.Number):
-        raise DataTypeError(
-            f"{name}: expected one value for each row, got {type(values).__name__} (y should be a 1d array)"
-            if name == "y"
-            else f"{name}: expected one value for each row, got {type(values).__name__}"
-        )
+    if isinstance(values, str | bytes | dict | set | numbers.Number):
+        raise DataTypeError(f"{name} should be a 1d array, one value for each row; got {type(values).__name__}")
     if isinstance(values, nw.DataFrame | nw.Series):
         values = values.to_native()
     dtype = getattr(values, "dtype", None)
@@ -146,5 +156,6 @@ def _as_float64(values: np.ndarray, name: str) -> np.ndarray:
 def _same_length(values: np.ndarray, n_rows: int, name: str) -> None:
     if len(values) != n_rows:
         raise DataError(
-            f"{name}: Found input variables with inconsistent numbers of samples: X has {n_rows} rows, {name} has {len(values)}"
+            f"{name}: Found input variables with inconsistent numbers of samples: [{n_rows}, {len(values)}], "
+            f"that is, X has {n_rows} rows and {name} has {len(values)}"
         )

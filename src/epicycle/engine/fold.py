@@ -25,7 +25,7 @@ class Fold:
         """Add one state on the right."""
         if self._sum is None:
             if not isinstance(state, tuple):
-                raise EngineError(f"a statistic returned {type(state).__name__}; expected a tuple of things that add up")
+                raise EngineError(f"a statistic returned {type(state).__name__}; expected a tuple")
             self._sum, self._owned = list(state), [False] * len(state)
             return
         if len(state) != len(self._sum):

@@ -7,23 +7,27 @@ bits of a result do not depend on the number of threads or workers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epicycle._threads import n_threads, single_threaded_blas
-from epicycle.data import ArrayData, Batch, Data
+from epicycle.data import ArrayData, Batch, DaskData, Data, ScanData
+from epicycle.engine import cluster
 from epicycle.engine.fold import Fold, State
 from epicycle.engine.ordered import in_order
 from epicycle.engine.rows import Rows
+from epicycle.exceptions import EngineError
 
 __all__ = ["map", "sum"]
 
 Statistic = Callable[..., State]
+RowFunction = Callable[..., np.ndarray]
 
 
-def sum(statistic: Statistic, data: Data, *parameters: Any, n_jobs: int | None = None) -> State:  # noqa: A001
+def sum(statistic: Statistic, data: Data, *parameters: Any, n_jobs: int | None = None) -> State:
     """The sum of ``statistic(batch, *parameters)`` over all batches, from the left.
 
     Parameters
@@ -40,18 +44,22 @@ def sum(statistic: Statistic, data: Data, *parameters: Any, n_jobs: int | None =
     -------
     tuple
     """
+    if isinstance(data, DaskData):
+        return cluster.sum_partitions(statistic, data, parameters)
     fold = Fold()
     _run(partial(_apply, statistic, parameters), data, fold.add, n_jobs)
     return fold.total
 
 
-def map(function: Callable[..., np.ndarray], data: Data, *parameters: Any, n_jobs: int | None = None) -> Any:  # noqa: A001
+def map(function: RowFunction, data: Data, *parameters: Any, n_jobs: int | None = None) -> Any:
     """``function(batch, *parameters)`` for every batch, one row of the result for each row of the data.
 
     Returns
     -------
     ndarray, or a lazy dask array for Dask input
     """
+    if isinstance(data, DaskData):
+        return cluster.map_partitions(function, data, parameters)
     rows = Rows(data.n_rows)
     _run(partial(_apply_rows, function, parameters), data, rows.add, n_jobs)
     return rows.result
@@ -61,7 +69,7 @@ def _apply(statistic: Statistic, parameters: tuple[Any, ...], batch: Batch) -> S
     return statistic(batch, *parameters)
 
 
-def _apply_rows(function: Callable[..., np.ndarray], parameters: tuple[Any, ...], batch: Batch) -> tuple[int, np.ndarray]:
+def _apply_rows(function: RowFunction, parameters: tuple[Any, ...], batch: Batch) -> tuple[int, np.ndarray]:
     return batch.n_rows, np.asarray(function(batch, *parameters))
 
 
@@ -73,5 +81,8 @@ def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None
                 return
             threads = min(n_threads(float("inf"), n_jobs), data.n_blocks)
             in_order(iter(range(data.n_blocks)), lambda i: work(data.block(i)), consume, threads)
+        elif isinstance(data, ScanData):
+            with closing(data.raw()) as raw:
+                in_order(raw, lambda rows: work(data.assemble(rows)), consume, n_threads(float("inf"), n_jobs))
         else:
-            in_order(data.batches(), work, consume, n_threads(float("inf"), n_jobs))
+            raise EngineError(f"no engine for {type(data).__name__}")

@@ -18,7 +18,17 @@ import numpy as np
 
 from epicycle.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 
-__all__ = ["FUNCTIONS", "TYPES", "Form", "form_of", "function_named", "class_named", "name_of_class", "name_of", "register"]
+__all__ = [
+    "FUNCTIONS",
+    "TYPES",
+    "Form",
+    "class_named",
+    "function_named",
+    "name_of_class",
+    "name_of_function",
+    "parameter_names",
+    "register",
+]
 
 C = TypeVar("C", bound=type)
 
@@ -35,8 +45,8 @@ _SKLEARN = {
 }
 #: Functions that a transformer or selector may hold.
 _FUNCTIONS = {
-    "numpy": "absolute arccosh arcsinh arctan arctanh cbrt ceil cos cosh deg2rad exp exp2 expm1 floor log log10 log1p log2 "
-    "negative positive rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    "numpy": "absolute arccosh arcsinh arctan arctanh cbrt ceil cos cosh deg2rad exp exp2 expm1 floor log log10 log1p "
+    "log2 negative positive rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc",
     "scipy.special": "expit logit",
     "sklearn.feature_selection": "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression",
 }
@@ -78,7 +88,7 @@ def _build(cls: type, state: dict[str, Any]) -> Any:
 
 
 def _own_restore(cls: type, state: dict[str, Any]) -> Any:
-    obj = cls.__new__(cls)
+    obj: Any = object.__new__(cls)
     obj.__epi_restore__(state)
     return obj
 
@@ -139,15 +149,17 @@ def register(
         raise ParameterTypeError(f"cls must be a class, got {cls!r:.80}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(f"name must be a dotted name such as 'package.Class', got {name!r:.80}")
-    taken = _registered[name][0] if name in _registered else None
-    if name in _SMALL or name in _ESTIMATORS or name in _exports() or (taken is not None and taken is not cls):
+    taken = _registered[name][0] if name in _registered else cls
+    # A class that is defined again, as in a notebook, takes its own place.
+    is_other = (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__)
+    if name in _SMALL or name in _ESTIMATORS or name in _exports() or is_other:
         raise ParameterError(f"name is already that of another class: {name!r}")
     if (state is None) != (restore is None):
         raise ParameterError("state and restore have to be given together")
     form = Form(state, restore) if state is not None and restore is not None else _natural_form(cls)
     if form is None and not hasattr(cls, "get_params"):
         raise ParameterTypeError(
-            f"cls must be an estimator, a dataclass or define __epi_state__ and __epi_restore__; {cls.__name__} does not"
+            f"cls must be an estimator, a dataclass or define __epi_state__ and __epi_restore__, got {cls.__name__}"
         )
     _registered[name] = (cls, form)
     return cls
@@ -195,7 +207,7 @@ def function_named(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def name_of(value: Any) -> str | None:
+def name_of_function(value: Any) -> str | None:
     """The name under which a file holds this very function, or None."""
     for name, (module, attribute) in FUNCTIONS.items():
         if getattr(sys.modules.get(module), attribute, None) is value:

@@ -21,7 +21,7 @@ __all__ = ["MANIFEST", "MEMBERS", "MODEL", "TENSORS", "Member", "framing", "read
 MANIFEST = "manifest.json"
 MODEL = "model.json"
 TENSORS = "arrays.safetensors"
-#: Names and order of the members. The manifest is first in every version of the format, so that any release can read it.
+#: Names and order of the members. The manifest is first in every version of the format: any release can read it.
 MEMBERS = (MANIFEST, MODEL, TENSORS)
 
 _LOCAL = struct.Struct("<4s5H3L2H")
@@ -103,7 +103,9 @@ def read_member(file: BinaryIO, name: str, file_size: int, max_size: int) -> tup
         size = _EXTRA64.unpack(rest[name_length:])[2]
     member = Member(name, crc, size)
     if fixed + rest != member.local_header():
-        raise ModelFormatError(f"the header of {name} is not one that epicycle writes (compressed, encrypted or damaged)")
+        raise ModelFormatError(
+            f"the header of {name} is not one that epicycle writes: compressed, encrypted or damaged"
+        )
     if size > max_size:
         raise ModelFormatError(f"{name} claims {size} bytes; the limit is {max_size}")
     if size > file_size - file.tell():

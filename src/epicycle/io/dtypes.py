@@ -12,7 +12,9 @@ from epicycle.exceptions import ModelFormatError
 __all__ = ["as_dtype", "check_content", "dtype_text", "storage_of"]
 
 _NUMERIC = frozenset(
-    ["|b1", "|i1", "|u1"] + [f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)] + ["<f2", "<f4", "<f8", "<c8", "<c16"]
+    ["|b1", "|i1", "|u1"]
+    + [f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)]
+    + ["<f2", "<f4", "<f8", "<c8", "<c16"]
 )
 _TIME = re.compile(r"<[Mm]8(\[[1-9]?[0-9]{0,5}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
 _TEXT = re.compile(r"(<U|\|S)[1-9][0-9]{0,5}")

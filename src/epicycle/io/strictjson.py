@@ -11,7 +11,7 @@ from epicycle.io.limits import MAX_JSON_DEPTH, MAX_NODES
 
 __all__ = ["Json", "dumps", "loads"]
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")

@@ -87,9 +87,10 @@ def _entry(name: str, entry: Json) -> Tensor:
         raise ModelFormatError(f"the array {name[:200]!r} has malformed offsets: {str(offsets)[:80]}")
     tensor = Tensor(_DTYPES[kind], tuple(shape), *offsets)  # type: ignore[arg-type]
     n_bytes = math.prod(tensor.shape) * tensor.dtype.itemsize
-    if tensor.end - tensor.begin != n_bytes:
+    found = tensor.end - tensor.begin
+    if found != n_bytes:
         raise ModelFormatError(
-            f"the array {name[:200]!r} of shape {tensor.shape} needs {n_bytes} bytes and has {tensor.end - tensor.begin}"
+            f"the array {name[:200]!r} of shape {tensor.shape} has {found} bytes, expected {n_bytes}"
         )
     return tensor
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 __all__ = ["Logistic", "Loss", "Multinomial", "Squared"]
 
-Array = np.ndarray
+Array = NDArray[np.float64]
 
 
 class Loss(ABC):
@@ -78,7 +79,7 @@ class Logistic(Loss):
     def gradient(self, z: Array, y: Array) -> Array:
         # sigma(z) - y = (1 - y) - sigma(-z): on each side take the form whose sigma is small.
         z = _real(z)
-        small = expit(-np.abs(z))
+        small = _real(expit(-np.abs(z)))
         return np.where(z >= 0, (1.0 - y) - small, small - y)
 
     def curvature(self, z: Array, y: Array) -> Array:
@@ -104,7 +105,7 @@ class Multinomial(Loss):
         z = _real(z)
         top = z.max(axis=-1)
         _, rest = _softmax_parts(z)
-        return (top - _pick(z, y)) + np.log1p(rest)
+        return _real((top - _pick(z, y)) + np.log1p(rest))
 
     def gradient(self, z: Array, y: Array) -> Array:
         z = _real(z)

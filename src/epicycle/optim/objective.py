@@ -23,7 +23,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Metric:
-    """A fixed symmetric positive definite M with curvature(x) <= M near enough, used to precondition first-order solvers.
+    """A fixed symmetric positive definite M with curvature(x) <= M near enough, to precondition first-order solvers.
 
     `solve(v)` gives M^-1 v; `half_solve(v)` gives L^-1 v and `half_solve_t(v)` L^-T v for M = L L'.
     """
@@ -67,10 +67,8 @@ class Objective(ABC):
         """A fixed preconditioner."""
         raise TypeError(f"{type(self).__name__} gives no metric")
 
-    def minibatches(
-        self, batch_size: int, epoch: int, seed: int
-    ) -> Iterator[Callable[[Array], tuple[float, Array]]]:
-        """One epoch of unbiased estimates: each item maps x to (value, gradient) on a few rows, scaled to the whole of F.
+    def minibatches(self, batch_size: int, epoch: int, seed: int) -> Iterator[Callable[[Array], tuple[float, Array]]]:
+        """One epoch of unbiased estimates: each item maps x to (value, gradient) on a few rows, scaled to all of F.
 
         The order of rows depends on (seed, epoch) alone.
         """
@@ -86,9 +84,11 @@ class Objective(ABC):
         scale = max(abs(value), np.finfo(float).tiny)
         if self.strong_convexity > 0:
             gap = float(gradient @ gradient) / (2 * self.strong_convexity) / scale
-            return Certificate("strong convexity", gap, tol, f"the objective is within {gap:.1e} of its minimum, relative")
+            meaning = f"the objective is within {gap:.1e} of its minimum, relative"
+            return Certificate("strong convexity", gap, tol, meaning)
         norm = float(np.abs(gradient).max(initial=0.0)) / max(1.0, abs(value))
-        return Certificate("gradient norm", norm, tol, f"no partial derivative exceeds {norm:.1e}, relative to the objective")
+        meaning = f"no partial derivative exceeds {norm:.1e}, relative to the objective"
+        return Certificate("gradient norm", norm, tol, meaning)
 
 
 @dataclass

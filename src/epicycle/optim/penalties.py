@@ -1,7 +1,8 @@
 """Penalties R(x): what is added to a loss to keep the parameters small.
 
 Each gives its value, its proximal map  prox_{tR}(v) = argmin_x R(x) + |x - v|^2 / (2 t),  its conjugate
-R*(u) = sup_x u'x - R(x), and, where it is smooth, its gradient. Weights are one number for all coordinates or one for each.
+R*(u) = sup_x u'x - R(x), and, where it is smooth, its gradient. Weights are one number for all coordinates or one for
+each.
 """
 
 from __future__ import annotations
@@ -139,5 +140,5 @@ class L1(ElasticNet):
 def _weights(name: str, value: float | Array) -> Array:
     weights = np.asarray(value, dtype=np.float64)
     if weights.ndim > 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ParameterError(f"{name} must be finite and non-negative, a number or one for each coordinate; got {value!r}")
+        raise ParameterError(f"{name} must be finite and non-negative, one number or one per coordinate; got {value!r}")
     return weights

@@ -5,9 +5,9 @@ Wolfe's conditions with 0 < c1 < c2 < 1 and phi(t) = F(x + t d), phi'(0) < 0:
     phi(t) <= phi(0) + c1 t phi'(0)          enough decrease
     |phi'(t)| <= c2 |phi'(0)|                 the slope has flattened
 
-Close to the optimum the decrease drowns in the rounding of F while the slope is still accurate. There the first condition
-is replaced by the one on slopes that equals it for a quadratic, phi'(t) <= (2 c1 - 1) phi'(0), as long as phi(t) does not
-exceed phi(0) by more than rounding (Hager and Zhang 2005, section 3).
+Close to the optimum the decrease drowns in the rounding of F while the slope is still accurate. There the first
+condition is replaced by the one on slopes that equals it for a quadratic, phi'(t) <= (2 c1 - 1) phi'(0), as long as
+phi(t) does not exceed phi(0) by more than rounding (Hager and Zhang 2005, section 3).
 """
 
 from __future__ import annotations
@@ -119,5 +119,3 @@ def _between(low: Trial, high: Trial) -> float:
     else:
         t = low.t + (0.5 if math.isfinite(high.value) else 0.1) * width
     return min(max(t, low.t + 0.05 * width), high.t - 0.05 * width)
-
-

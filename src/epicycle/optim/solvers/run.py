@@ -102,11 +102,12 @@ class Run:
         self._idle = int(saved.get("idle", 0))
         self._least_norm = float(saved.get("least_norm", self.norm))
         self._best_value = float(saved.get("best_value", value))
+        self._best_norm = float(saved.get("best_norm", self.norm))
         self._best_x = np.array(saved["best_x"]) if saved else self.x
         self._best_gradient = gradient if np.array_equal(self._best_x, self.x) else None
         self._fall = float(saved.get("fall", math.inf))
         if not (math.isfinite(value) and math.isfinite(self.norm)):
-            self.end("diverged", "the objective or its gradient is not finite at the start; change the start or the data")
+            self.end("diverged", "the objective or its gradient is not finite at the start; change the start or X")
         elif self._certified():
             self.end("converged")
         elif self.iteration >= self.max_iter:
@@ -120,32 +121,33 @@ class Run:
         *,
         step: float,
         state: Callable[[], State] = dict,
-        diverging: bool = True,
+        exact: bool = True,
         **columns: float,
     ) -> None:
         """Take in the next iterate, record it, and decide whether to go on.
 
-        `state` gives what the solver itself needs to resume; `diverging=False` says that the solver deals with rises.
+        `state` gives what the solver itself needs to resume; `exact=False` says that value and gradient come from a
+        recursion, on which no certificate may rest.
         """
         self.iteration += 1
         self._step = step
         norm = _norm(gradient)
         finite = math.isfinite(value) and math.isfinite(norm)
         if finite:
-            self._take(x, value, gradient, norm)
+            self._take(x, value, gradient, norm, exact)
             self._solver_state = state
         stop = self.monitor(
             self.iteration, self.x, objective=value, state=self._state, step=step, gradient_norm=norm, **columns
         )
         if not finite:
             self.end("diverged", f"the objective became {value} with step={step:g}; {self._remedy}")
-        elif diverging and self._rises >= RISES and value > self._first + 1e-8 * abs(self._first):
+        elif self._rises >= RISES and value > self._first + 1e-8 * abs(self._first):
             self.end(
                 "diverged",
                 f"the objective grew in {self._rises} iterations in a row, from {self._first:.6g} at the start "
                 f"to {value:.6g}, with step={step:g}; {self._remedy}",
             )
-        elif self._certified():
+        elif exact and self._certified():
             self.end("converged")
         elif stop:
             self.end("stopped", f"stopped by a callback after iteration {self.iteration}")
@@ -159,9 +161,7 @@ class Run:
 
     def stall(self) -> None:
         """No step makes progress: converged if the certificate holds after all, otherwise stalled."""
-        self._threshold = math.inf
-        if self._certified():
-            self.end("converged")
+        if self.certify():
             return
         at_precision = self.value - self._best_value <= 1e-10 * max(abs(self._best_value), np.finfo(float).tiny)
         why = (
@@ -196,14 +196,29 @@ class Run:
             state=self._state() if resumable else {},
         )
 
-    def _take(self, x: Array, value: float, gradient: Array, norm: float) -> None:
+    def certify(self) -> bool:
+        """Try for a certificate here whatever the gradient norm; True ends the run."""
+        self._threshold = max(self._threshold, self.norm)
+        if self._certified():
+            self.end("converged")
+        return not self.active
+
+    def may_certify(self, gradient: Array) -> bool:
+        """Whether the gradient is small enough to try for a certificate."""
+        return _norm(gradient) <= self._threshold
+
+    def _take(self, x: Array, value: float, gradient: Array, norm: float, exact: bool) -> None:
         self._rises = self._rises + 1 if value > self.value else 0
         self._fall = self.value - value
         progress = value < self._best_value or norm < self._least_norm
         self._idle = 0 if progress else self._idle + 1
         self._least_norm = min(norm, self._least_norm)
-        if value < self._best_value or (value == self._best_value and norm <= self.norm):
-            self._best_value, self._best_x, self._best_gradient = value, x, gradient
+        # Values that differ by rounding only are told apart by their gradients.
+        rounding = 1e-14 * abs(self._best_value)
+        lower = value < self._best_value - rounding
+        if lower or (value <= self._best_value + rounding and norm < self._best_norm):
+            self._best_value, self._best_x, self._best_norm = value, x, norm
+            self._best_gradient = gradient if exact else None
         self.x, self.value, self.gradient, self.norm = x, value, gradient, norm
 
     def _certified(self) -> bool:
@@ -236,6 +251,7 @@ class Run:
             "idle": self._idle,
             "least_norm": self._least_norm,
             "best_value": self._best_value,
+            "best_norm": self._best_norm,
             "best_x": self._best_x.copy(),
             "fall": self._fall,
             **self._solver_state(),

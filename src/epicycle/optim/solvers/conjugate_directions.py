@@ -50,28 +50,27 @@ def conjugate_gradient(
     Solution
     """
     if precondition:
-        return in_metric(
-            conjugate_gradient, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state
-        )
+        return in_metric(conjugate_gradient, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
     run = Run("cg", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
     run.begin(*objective.value_and_gradient(run.x))
     if objective.quadratic and "hessian_product" in objective.capabilities:
         _linear(run)
     else:
-        _nonlinear(run)
+        conjugate_descent(run)
     return run.solution()
 
 
-def _nonlinear(run: Run) -> None:
+def conjugate_descent(run: Run) -> None:
+    """Directions of Polak and Ribiere with a line search, until `run` ends."""
     x, value, g = run.x, run.value, run.gradient
-    d = np.array(run.saved["direction"]) if run.saved else -g
+    d = np.array(run.saved.get("direction", -g))
     first = max(1.0, float(np.linalg.norm(x))) / max(run.norm, np.finfo(float).tiny)
     t = float(run.saved.get("step", first))
     while run.active:
         slope = float(g @ d)
         if slope >= 0:
             d, slope = -g, -float(g @ g)
-        trial = wolfe(run.objective, x, value, slope, d, first=t, c2=0.1)
+        trial = wolfe(run.objective, x, value, slope, d, first=t, c2=0.01)
         if trial is None:
             if np.array_equal(d, -g):
                 run.stall()
@@ -89,26 +88,28 @@ def _nonlinear(run: Run) -> None:
 
 
 def _linear(run: Run) -> None:
-    x, g = run.x, run.gradient
-    product = run.objective.hessian_product(x) if run.active else None
-    d = np.array(run.saved["direction"]) if run.saved else -g
-    value, since = run.value, 0
-    while run.active and product is not None:
+    """Exact steps; the gradient by recursion."""
+    if not run.active:
+        return
+    x, value, g = run.x, run.value, run.gradient
+    product = run.objective.hessian_product(x)
+    d = np.array(run.saved.get("direction", -g))
+    since = 0
+    while run.active:
         Hd = product(d)
         slope, curvature = float(g @ d), float(d @ Hd)
-        if slope >= 0 or curvature <= 0 or not math.isfinite(curvature):
-            if np.array_equal(d, -g):
+        if slope >= 0 or not 0 < curvature < math.inf:
+            if since == 0 and np.array_equal(d, -g):
                 run.stall()
                 return
+            (value, g), since = run.objective.value_and_gradient(x), 0
             d = -g
             continue
         t = -slope / curvature
-        x, g_old = x + t * d, g
+        x = x + t * d
+        g_old, g = g, g + t * Hd
         value, since = value + 0.5 * t * slope, since + 1
-        if since >= REFRESH or run.nearly_certified(g + t * Hd):
-            value, g = run.objective.value_and_gradient(x)
-            since = 0
-        else:
-            g = g + t * Hd
+        if since >= REFRESH or run.may_certify(g):
+            (value, g), since = run.objective.value_and_gradient(x), 0
         d = -g + max(0.0, float(g @ (g - g_old)) / float(g_old @ g_old)) * d
-        run.advance(x, value, g, step=t, state=partial(dict, direction=d, step=t))
+        run.advance(x, value, g, step=t, exact=since == 0, state=partial(dict, direction=d, step=t))

@@ -18,6 +18,10 @@ __all__ = ["Ladder", "gradient_descent", "learning_rate_ladder"]
 
 Array = np.ndarray
 
+#: The line search asks for a decrease below the largest of so many last values. A strict decrease in every iteration
+#: would cut the long steps short that make spectral steps fast (Grippo, Lampariello and Lucidi 1986; Raydan 1997).
+RECENT = 10
+
 
 def gradient_descent(
     objective: Objective,
@@ -48,8 +52,9 @@ def gradient_descent(
         Resumes a run from what its monitor was given.
     step : float, "line-search" or "ladder"
         A fixed step; a backtracking line search that starts from the step that fits the curvature along the last
-        move (Barzilai and Borwein); or the largest step of 0.001, 0.003, 0.01, ... that still descends, which goes
-        down a rung whenever the objective rises after all.
+        move (Barzilai and Borwein) and lets the objective rise for a while, never above its last ten values; or the
+        largest step of 0.001, 0.003, 0.01, ... that still descends, which goes down a rung whenever the objective
+        rises after all.
     precondition : bool
         Work in the coordinates of the objective's metric.
 
@@ -67,8 +72,9 @@ def gradient_descent(
 
     remedy = "take a smaller step, or step='line-search' or 'ladder', or scale the columns of X"
     run = Run(
-        "gd", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, remedy=remedy
-    )
+        "gd", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, remedy=remedy,
+        patience=200 if step == "line-search" else 20,
+    )  # fmt: skip
     run.begin(*objective.value_and_gradient(run.x))
     if step == "line-search":
         _with_line_search(run)
@@ -78,20 +84,27 @@ def gradient_descent(
 
 
 def _with_line_search(run: Run) -> None:
-    x, value, gradient = run.x, run.value, run.gradient
+    x, gradient = run.x, run.gradient
     # The first trial moves by about one unit, or by the size of x where that is larger.
     guess = max(1.0, float(np.linalg.norm(x))) / max(run.norm, np.finfo(float).tiny)
     t = float(run.saved.get("step", guess))
+    recent = [float(value) for value in run.saved.get("recent", [run.value])]
     while run.active:
-        trial = backtracking(run.objective, x, value, -float(gradient @ gradient), -gradient, first=t)
+        slope = -float(gradient @ gradient)
+        trial = backtracking(run.objective, x, max(recent), slope, -gradient, first=t)
         if trial is None:
             run.stall()
             return
         s, y = trial.x - x, trial.gradient - gradient
-        x, value, gradient = trial.x, trial.value, trial.gradient
+        x, gradient = trial.x, trial.gradient
+        recent = [*recent, trial.value][-RECENT:]
         bend = float(s @ y)
         t = min(float(s @ s) / bend, 1e3 * trial.t) if bend > 0 else 2 * trial.t
-        run.advance(x, value, gradient, step=trial.t, state=partial(dict, step=t))
+        run.advance(x, trial.value, gradient, step=trial.t, state=partial(_state, t, recent))
+
+
+def _state(step: float, recent: list[float]) -> State:
+    return {"step": step, "recent": np.array(recent)}
 
 
 def _with_steps(run: Run, step: float | str) -> None:
@@ -153,14 +166,10 @@ def learning_rate_ladder(objective: Objective, x: Array, *, n_iter: int = 10, fi
         tried[t] = _short_run(objective, x, begin, t, n_iter)
     kept = max((t for t, (_, descends) in tried.items() if descends), default=min(tried))
     order = sorted(tried)
-    return Ladder(
-        kept, tuple(order), tuple(tried[t][0] for t in order), tuple(tried[t][1] for t in order)
-    )
+    return Ladder(kept, tuple(order), tuple(tried[t][0] for t in order), tuple(tried[t][1] for t in order))
 
 
-def _short_run(
-    objective: Objective, x: Array, begin: tuple[float, Array], t: float, n_iter: int
-) -> tuple[float, bool]:
+def _short_run(objective: Objective, x: Array, begin: tuple[float, Array], t: float, n_iter: int) -> tuple[float, bool]:
     value, gradient = begin
     for _ in range(n_iter):
         with np.errstate(over="ignore", invalid="ignore"):

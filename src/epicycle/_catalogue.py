@@ -1,0 +1,71 @@
+"""The list of methods, read from the code: what every class says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from epicycle.parameters import Choice
+
+__all__ = ["MethodCard", "MethodInfo", "methods"]
+
+
+@dataclass(frozen=True)
+class MethodCard:
+    """What a class says about itself in the list of methods.
+
+    family : the family of the catalogue, such as ``"linear"``.
+    catalogue : the rows of the catalogue that it covers, such as ``("A1", "A2")``.
+    engines : where it can be fitted, such as ``("memory", "files", "dask")``.
+    certificate : the kind of proof that its fit ends with.
+    """
+
+    family: str
+    catalogue: tuple[str, ...]
+    engines: tuple[str, ...]
+    certificate: str
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """One line of :func:`methods`."""
+
+    name: str
+    summary: str
+    family: str
+    catalogue: tuple[str, ...]
+    solvers: tuple[str, ...]
+    engines: tuple[str, ...]
+    certificate: str
+
+
+def methods(family: str | None = None) -> list[MethodInfo]:
+    """Every method that exists, read from the code: name, one line, solvers, engines and kind of certificate.
+
+    Parameters
+    ----------
+    family : str, optional
+        Only the methods of this family.
+
+    Examples
+    --------
+    >>> import epicycle as ep
+    >>> [m.name for m in ep.methods(family="linear")][:2]
+    ['LinearRegression', 'LogisticRegression']
+    """
+    from epicycle import _EXPORTS
+    from epicycle.base import Estimator
+
+    found = []
+    for name, module in sorted(_EXPORTS.items()):
+        cls = getattr(import_module(module), name)
+        if not (isinstance(cls, type) and issubclass(cls, Estimator)):
+            continue
+        card, solver = cls._card, cls._parameters.get("solver")
+        if family is None or card.family == family:
+            solvers = solver.names if isinstance(solver, Choice) else ()
+            summary = (cls.__doc__ or "").strip().partition("\n")[0]
+            found.append(
+                MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)
+            )
+    return found

@@ -1,0 +1,5 @@
+"""The `epicycle` command."""
+
+from epicycle.cli.app import main
+
+__all__ = ["main"]

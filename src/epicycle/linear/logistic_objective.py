@@ -1,0 +1,438 @@
+"""Penalised logistic loss in summation form:  F(W, b) = sum_i w_i loss(z_i, y_i) + lambda/2 ||W||^2,  z_i = b + W (x_i - s).
+
+Two classes have one row of W and loss log(1 + e^z) - y z; K > 2 classes have K rows and loss log sum_k e^{z_k} - z_y. The
+parameters are the matrix (W, b) of shape (rows, p + 1), flattened. The shift s is 0 unless the data lies far from the origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from epicycle import _native, engine
+from epicycle.data import ArrayData, Batch, Data
+from epicycle.evidence import Certificate
+from epicycle.linear.minibatches import can_draw_rows, minibatches
+from epicycle.optim import Metric, Objective
+
+__all__ = ["LogisticObjective", "far_shift", "self_concordant_bound"]
+
+#: Up to how many parameters the Hessian is formed, and up to how many features the Gram matrix of the metric.
+MAX_HESSIAN = 3000
+MAX_METRIC = 3000
+
+
+def far_shift(data: Data) -> np.ndarray:
+    """The mean of the first rows where it is large against their spread, else 0."""
+    if data.sparse:
+        return np.zeros(data.n_features)
+    X = data.head().X
+    mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    return np.where(np.abs(mean) > 10 * spread, mean, 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ statistics
+
+
+def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+    if class_weight is None:
+        return batch.weight
+    by_class = class_weight[batch.y.astype(np.intp)]
+    return by_class if batch.weight is None else by_class * batch.weight
+
+
+def binary_gradient(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient in (w, b), second derivative in b), without the penalty."""
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    X = batch.X
+    if sp.issparse(X):
+        loss, g, h = _native.csr_logistic_gradient(X.data, X.indices, X.indptr, X.shape[1], batch.y, weight, w, b)
+    else:
+        loss, g, h = _native.logistic_gradient(X, batch.y, weight, shift, w, b)
+    return loss, g[None, :], np.array([[h]])
+
+
+def binary_hessian(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient, Hessian) in (w, b), without the penalty."""
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    X = batch.X
+    if sp.issparse(X):
+        loss, g, H = _native.csr_logistic_hessian(X.data, X.indices, X.indptr, X.shape[1], batch.y, weight, w, b)
+    else:
+        loss, g, H = _native.logistic_hessian(X, batch.y, weight, shift, w, b)
+    return loss, g[None, :], H
+
+
+def _features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
+    """The features of a batch in float64, shifted where there is a shift; no copy where there is nothing to do."""
+    if sp.issparse(batch.X):
+        return batch.X
+    return batch.X - shift if shift.any() else np.asarray(batch.X, dtype=np.float64)
+
+
+def _probabilities(
+    X: np.ndarray | sp.csr_array, batch: Batch, params: np.ndarray, weight: np.ndarray | None
+) -> tuple[float, np.ndarray]:
+    """(loss, class probabilities) of a batch."""
+    Z = X @ params[:, :-1].T
+    Z += params[:, -1]
+    Z -= Z.max(axis=1, keepdims=True)
+    own = np.take_along_axis(Z, batch.y[:, None], axis=1)[:, 0]
+    P = np.exp(Z, out=Z)
+    total = P.sum(axis=1)
+    loss = np.log(total) - own
+    P /= total[:, None]
+    return float(loss.sum() if weight is None else weight @ loss), P
+
+
+def multinomial_gradient(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient in (W, b), Hessian in b), without the penalty."""
+    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    loss, P = _probabilities(X, batch, params, weight)
+    weighted = P if weight is None else P * weight[:, None]
+    in_b = np.diag(weighted.sum(axis=0)) - weighted.T @ P
+    R = P.copy() if weight is None else weighted
+    R[np.arange(batch.n_rows), batch.y] -= 1.0 if weight is None else weight
+    return loss, np.column_stack([R.T @ X, R.sum(axis=0)]), in_b
+
+
+def multinomial_hessian(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient, Hessian) in (W, b): block (k, l) is sum_i w_i p_ik ([k = l] - p_il) (x_i, 1)(x_i, 1)'."""
+    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    loss, P = _probabilities(X, batch, params, weight)
+    w = np.ones(batch.n_rows) if weight is None else weight
+    K, d = params.shape
+    ones = np.ones((batch.n_rows, 1))
+    X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
+    H = np.empty((K, d, K, d))
+    for k in range(K):
+        for m in range(k + 1):
+            h = w * P[:, k] * ((k == m) - P[:, m])
+            block = X1.T @ (X1.multiply(h[:, None]) if sp.issparse(X1) else X1 * h[:, None])
+            H[k, :, m] = H[m, :, k] = block.toarray() if sp.issparse(block) else block
+    R = P * w[:, None]
+    R[np.arange(batch.n_rows), batch.y] -= w
+    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+
+
+def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
+    """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
+    weight = _weight(batch, class_weight)
+    if sp.issparse(batch.X):
+        squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        X = _features(batch, shift)
+        squares = np.einsum("ij,ij->i", X, X)
+    return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
+
+
+def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
+    """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
+    weight, none = _weight(batch, class_weight), np.empty((batch.n_rows, 0))
+    X = batch.X
+    if sp.issparse(X):
+        return (_native.csr_moments(X.data, X.indices, X.indptr, X.shape[1], none, weight, shift[:0]),)
+    return (_native.moments(X, none, weight, shift),)
+
+
+class Largest(float):
+    """A number that adds up by taking the larger one."""
+
+    def __add__(self, other: float) -> Largest:
+        return Largest(max(self, other))
+
+
+def leverage_statistic(batch: Batch, shift: np.ndarray, L: np.ndarray) -> tuple[Largest]:
+    """max_i ||L^-1 (x_i - s, 1)||^2."""
+    X = batch.X.toarray() if sp.issparse(batch.X) else batch.X - shift
+    X1 = np.hstack([X, np.ones((len(X), 1))])[:, : len(L)]
+    V = scipy.linalg.solve_triangular(L, X1.T, lower=True, check_finite=False)
+    return (Largest(np.einsum("ij,ij->j", V, V).max(initial=0.0)),)
+
+
+# ------------------------------------------------------------------------------------------------ certificates
+
+
+def self_concordant_bound(decrement: float, rho: float) -> float:
+    """Bound on F(x) - min F for a function with |F'''[v, v, v]| <= rho ||v||_H F''[v, v].
+
+    With nu = ||g||_{H^-1}, the curvature along a segment falls no faster than e^{-rho t}, so
+    F(x) - min F <= max_t nu t - (e^{-rho t} + rho t - 1) / rho^2 = ((1 - s) log(1 - s) + s) / rho^2 with s = rho nu < 1.
+    """
+    s = rho * decrement
+    if s >= 1:
+        return np.inf
+    if s < 1e-3:  # the closed form cancels; its series is nu^2 (1/2 + s/6 + s^2/12 + ...)
+        return decrement**2 * (0.5 + s / 6 + s * s / 6)
+    return ((1 - s) * np.log1p(-s) + s) / rho**2
+
+
+class LogisticObjective(Objective):
+    """F of the module's head.
+
+    Parameters
+    ----------
+    data : Data
+        Targets are class codes: float64 0/1 for two classes, integers 0 .. K-1 otherwise.
+    n_classes : int
+    penalty : float
+        lambda >= 0.
+    intercept : bool
+        Without it the last column of (W, b) stays zero and is not a parameter.
+    shift : ndarray of shape (p,)
+    class_weight : ndarray of shape (n_classes,), optional
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        n_classes: int,
+        penalty: float,
+        *,
+        intercept: bool,
+        shift: np.ndarray,
+        class_weight: np.ndarray | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.data, self.penalty, self.intercept = data, penalty, intercept
+        self.shift, self.class_weight, self.n_jobs = shift, class_weight, n_jobs
+        self.binary = n_classes == 2
+        self.rows = 1 if self.binary else n_classes
+        self.columns = data.n_features + intercept
+        self.size = self.rows * self.columns
+        if not intercept:
+            self.strong_convexity = penalty
+        wanted = {"hessian_product"} if self.size <= MAX_HESSIAN else set()
+        if self.size <= MAX_HESSIAN:
+            wanted.add("hessian")
+        if can_draw_rows(data):
+            wanted.add("minibatches")
+        wanted.add("metric")
+        self.capabilities = frozenset(wanted)
+        self._gradient = binary_gradient if self.binary else multinomial_gradient
+        self._hessian = binary_hessian if self.binary else multinomial_hessian
+        self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
+
+    # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it, the
+    # term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
+    def _gauge(self) -> np.ndarray | None:
+        if self.binary or (self.penalty > 0 and not self.intercept):
+            return None
+        gauge = np.zeros(self.columns)
+        gauge[slice(None) if self.penalty == 0 else slice(-1, None)] = self.total_weight / self.rows
+        return gauge
+
+    def matrix(self, x: np.ndarray) -> np.ndarray:
+        """(W, b), with b = 0 where there is no intercept."""
+        params = x.reshape(self.rows, self.columns)
+        return params if self.intercept else np.hstack([params, np.zeros((self.rows, 1))])
+
+    def _penalised(self, x: np.ndarray, loss: float, g: np.ndarray) -> tuple[float, np.ndarray]:
+        params = x.reshape(self.rows, self.columns)
+        g = g if self.intercept else g[:, :-1]
+        W = params[:, : self.data.n_features]
+        value = loss + self.penalty / 2 * float(np.vdot(W, W))
+        g = g.copy()
+        g[:, : self.data.n_features] += self.penalty * W
+        if (gauge := self._gauge()) is not None:
+            total = params.sum(axis=0)
+            value += float(gauge @ total**2) / 2
+            g += gauge * total
+        return value, g.ravel()
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        params = self.matrix(x)
+        loss, g, in_b = engine.sum(
+            self._gradient, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs
+        )
+        self._curvature_in_b = (x.tobytes(), in_b)
+        return self._penalised(x, loss, g)
+
+    def second_order(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        params = self.matrix(x)
+        loss, g, H = engine.sum(self._hessian, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        K, d, p = self.rows, self.columns, self.data.n_features
+        H = H.reshape(K, p + 1, K, p + 1)
+        if self.intercept:
+            self._curvature_in_b = (x.tobytes(), H[:, -1, :, -1].copy())
+        H = np.ascontiguousarray(H[:, :d, :, :d])
+        k, j = np.arange(K)[:, None], np.arange(p)
+        H[k, j, k, j] += self.penalty
+        if (gauge := self._gauge()) is not None:
+            j = np.arange(d)
+            H[:, j, :, j] += gauge[:, None, None]
+        value, gradient = self._penalised(x, loss, g)
+        return value, gradient, H.reshape(self.size, self.size)
+
+    def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        H = self.second_order(x)[2]
+        return lambda v: H @ v
+
+    @property
+    def total_weight(self) -> float:
+        return self._squares()[1]
+
+    def _squares(self) -> tuple[float, float]:
+        if not hasattr(self, "_square_sums"):
+            self._square_sums = engine.sum(
+                square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs
+            )
+        return self._square_sums
+
+    # -------------------------------------------------------------------------------------------- preconditioner
+
+    def metric(self) -> Metric:
+        """Curvature bound c (X, 1)'W(X, 1) + lambda, the same for every class; its diagonal where p is large.
+
+        c is 1/4 for two classes and the curvature (1 - 1/K)/K of equal probabilities otherwise: a bound of Boehning's
+        kind up to a constant, which a quasi-Newton method finds by itself.
+        """
+        p, K, d = self.data.n_features, self.rows, self.columns
+        c = 0.25 if self.binary else (1 - 1 / K) / K
+        ridge = np.full(d, self.penalty)
+        if self.intercept:
+            ridge[-1] = 0.0
+        if p > MAX_METRIC:
+            squares = self._column_squares()[:d] * c + ridge
+            root = np.sqrt(np.where(squares > 0, squares, 1.0))
+
+            def scale(v: np.ndarray) -> np.ndarray:
+                return (v.reshape(K, d) / root).ravel()
+
+            return Metric(lambda v: scale(scale(v)), scale, scale)
+        (gram,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        M = c * gram[:d, :d]
+        tiny = np.finfo(float).eps * d * np.diag(M).max(initial=0.0)
+        M[np.diag_indices(d)] += ridge + max(tiny, np.finfo(float).tiny)
+        L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
+
+        def half(v: np.ndarray) -> np.ndarray:
+            return scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, check_finite=False).T.ravel()
+
+        def half_t(v: np.ndarray) -> np.ndarray:
+            out = scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, trans=1, check_finite=False)
+            return out.T.ravel()
+
+        return Metric(lambda v: half_t(half(v)), half, half_t)
+
+    def _column_squares(self) -> np.ndarray:
+        squares, total = engine.sum(
+            column_square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs
+        )
+        return np.append(squares, total)
+
+    # -------------------------------------------------------------------------------------------- rows at random
+
+    def minibatches(
+        self, batch_size: int, epoch: int, seed: int
+    ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
+        for batch, factor in minibatches(self.data, batch_size, epoch, seed):
+            yield self._estimate(batch, factor)
+
+    def _estimate(self, batch: Batch, factor: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        def estimate(x: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, g, _ = self._gradient(batch, self.matrix(x), self.shift, self.class_weight)
+            return self._penalised(x, factor * loss, factor * g)
+
+        return estimate
+
+    def subsample(self, n_rows: int) -> LogisticObjective | None:
+        """The same objective on every m-th row, with the penalty scaled to match; None where rows cannot be picked."""
+        if not isinstance(self.data, ArrayData) or self.data.n_rows < 2 * n_rows:
+            return None
+        step = self.data.n_rows // n_rows
+        pick = slice(None, None, step)
+        d = self.data
+        part = ArrayData(d.X[pick], np.ascontiguousarray(d.y[pick]), None if d.weight is None else d.weight[pick].copy())
+        return LogisticObjective(
+            part,
+            2 if self.binary else self.rows,
+            self.penalty / step,
+            intercept=self.intercept,
+            shift=self.shift,
+            class_weight=self.class_weight,
+            n_jobs=self.n_jobs,
+        )
+
+    # -------------------------------------------------------------------------------------------- certificate
+
+    def certify(
+        self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
+    ) -> Certificate:
+        if value is None or gradient is None or (self.intercept and self._curvature_in_b[0] != x.tobytes()):
+            value, gradient = self.value_and_gradient(x)
+        scale = max(abs(value), np.finfo(float).tiny)
+        kind, gap = "duality gap", self._duality_gap(gradient) / scale
+        if not gap <= tol and self.size <= MAX_HESSIAN and (self.binary or self.size <= 400):
+            newton = self._newton_bound(x) / scale
+            if newton < gap:
+                kind, gap = "newton decrement", newton
+        return Certificate(kind, gap, tol, f"the objective is at most {gap:.1e} of its value above its minimum")
+
+    def _duality_gap(self, gradient: np.ndarray) -> float:
+        """||g_W||^2 / (2 lambda) is the gap to the dual point made of the residuals, if these sum to zero (g_b = 0).
+
+        If not, b is first moved to its minimiser b*: self-concordance in b bounds both what that gains and how far b* is, and
+        the residuals change no faster than softmax does.
+        """
+        if self.penalty == 0:
+            return np.inf
+        g = gradient.reshape(self.rows, self.columns)
+        g_W = float(np.linalg.norm(g[:, : self.data.n_features]))
+        if not self.intercept:
+            return g_W**2 / (2 * self.penalty)
+        g_b, H_b = g[:, -1], self._curvature_in_b[1]
+        if not self.binary:  # along the gauge nothing moves
+            g_b, H_b = g_b - g_b.mean(), H_b + self.total_weight / self.rows
+        values, vectors = scipy.linalg.eigh(H_b)
+        least = float(values[0])
+        if least <= 0:
+            return np.inf
+        rho = (1.0 if self.binary else np.sqrt(2.0)) / np.sqrt(least)
+        decrement = float(np.linalg.norm((vectors.T @ g_b) / np.sqrt(values)))
+        gain = self_concordant_bound(decrement, rho)
+        if not np.isfinite(gain):
+            return np.inf
+        distance = -np.log1p(-rho * decrement) / rho / np.sqrt(least)
+        squares, total = self._squares()
+        lipschitz = (0.25 if self.binary else 0.5) * np.sqrt(squares * total)
+        return gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty)
+
+    def _newton_bound(self, x: np.ndarray) -> float:
+        """The Newton decrement, turned into a bound by self-concordance along any direction."""
+        _, g, H = self.second_order(x)
+        try:
+            L = scipy.linalg.cholesky(H, lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return np.inf
+        decrement = float(np.linalg.norm(scipy.linalg.solve_triangular(L, g, lower=True, check_finite=False)))
+        if self.binary:
+            (leverage,) = engine.sum(leverage_statistic, self.data, self.shift, L, n_jobs=self.n_jobs)
+            rho = np.sqrt(leverage)
+        else:
+            # |z| <= ||x|| ||V|| for a move V of the parameters, and ||V|| <= ||V||_H / sqrt(least eigenvalue of H)
+            (leverage,) = engine.sum(leverage_statistic, self.data, self.shift, np.eye(self.columns), n_jobs=self.n_jobs)
+            rho = np.sqrt(2 * leverage / scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
+        return self_concordant_bound(decrement, float(rho))
+
+
+def column_square_statistic(
+    batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[np.ndarray, float]:
+    """(sum_i w_i (x_ij - s_j)^2 for every j, sum_i w_i)."""
+    weight = _weight(batch, class_weight)
+    w = np.ones(batch.n_rows) if weight is None else weight
+    X = _features(batch, shift)
+    squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
+    return np.asarray(squares), float(w.sum())

@@ -1,0 +1,163 @@
+"""Second moments of (x, y): the sufficient statistic of least squares.
+
+With z_i = (x_i - s_x, y_i - s_y, 1) for a fixed shift s near the mean, M = sum_i w_i z_i z_i' holds X'WX, X'WY, Y'WY, all
+sums and the total weight, and adds up over batches. The shift keeps it exact for data far from the origin. Where the
+second moments lose too many digits, the triangular factor of the same rows takes over: it adds up as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from epicycle import _native, engine
+from epicycle.data import Batch, Data
+
+__all__ = ["Moments", "TriangularFactor", "gradient_at", "moments_of", "shift_of", "triangular_factor_of"]
+
+
+def shift_of(data: Data, *, targets: bool = True) -> np.ndarray:
+    """A point near the mean of (x, y), from the first rows. Sparse features are not shifted: most of them are zero."""
+    head = data.head()
+    x = np.zeros(data.n_features) if data.sparse else np.asarray(head.X.mean(axis=0, dtype=np.float64))
+    if not targets:
+        return x
+    return np.concatenate([x, _columns(head.y).mean(axis=0)])
+
+
+def _columns(y: np.ndarray) -> np.ndarray:
+    return y[:, None] if y.ndim == 1 else y
+
+
+def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
+    """(M, number of rows of positive weight)."""
+    Y = _columns(batch.y)
+    p = batch.X.shape[1]
+    if sp.issparse(batch.X):
+        X = batch.X
+        M = _native.csr_moments(X.data, X.indices, X.indptr, p, Y, batch.weight, shift[p:])
+    else:
+        M = _native.moments(batch.X, Y, batch.weight, shift)
+    return M, batch.n_rows if batch.weight is None else int(np.count_nonzero(batch.weight))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """M around `shift`, from `n_rows` rows, for `p` features and `k` targets."""
+
+    M: np.ndarray
+    shift: np.ndarray
+    n_rows: int
+    p: int
+
+    def __add__(self, other: Moments) -> Moments:
+        if not np.array_equal(self.shift, other.shift):
+            raise ValueError("moments around different shifts do not add up")
+        return Moments(self.M + other.M, self.shift, self.n_rows + other.n_rows, self.p)
+
+    @property
+    def weight(self) -> float:
+        """Total weight."""
+        return float(self.M[-1, -1])
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Weighted mean of (x, y)."""
+        return self.shift + self.M[-1, :-1] / self.weight
+
+    def about_mean(self) -> np.ndarray:
+        """sum_i w_i (z_i - mean)(z_i - mean)', over (x, y)."""
+        s = self.M[-1, :-1]
+        return self.M[:-1, :-1] - np.outer(s, s) / self.weight
+
+    def about_zero(self) -> np.ndarray:
+        """sum_i w_i z_i z_i', over (x, y)."""
+        s, c = self.M[-1, :-1], self.shift
+        return self.M[:-1, :-1] + np.outer(s, c) + np.outer(c, s) + self.weight * np.outer(c, c)
+
+
+def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Moments:
+    """The moments of all rows: one pass."""
+    M, n = engine.sum(moment_statistic, data, shift, n_jobs=n_jobs)
+    return Moments(M, shift, n, data.n_features)
+
+
+def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features and targets of a batch, shifted, dense and in float64."""
+    p = batch.X.shape[1]
+    X = batch.X.toarray() if sp.issparse(batch.X) else batch.X
+    return X - shift[:p], _columns(batch.y) - shift[p:]
+
+
+@dataclass(frozen=True)
+class TriangularFactor:
+    """R of the QR factorisation of the rows sqrt(w) (1, x - s_x, y - s_y); factors add up by factorising their stack."""
+
+    R: np.ndarray
+
+    def __add__(self, other: TriangularFactor) -> TriangularFactor:
+        return TriangularFactor(_triangle(np.vstack([self.R, other.R])))
+
+
+def _triangle(A: np.ndarray) -> np.ndarray:
+    return scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)]
+
+
+def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[TriangularFactor, float, int]:
+    """(factor, total weight, number of rows of positive weight)."""
+    X, Y = _rows(batch, shift)
+    ones = np.ones((len(X), 1)) if intercept else np.empty((len(X), 0))
+    A = np.hstack([ones, X, Y])
+    if batch.weight is None:
+        return TriangularFactor(_triangle(A)), float(len(X)), len(X)
+    A *= np.sqrt(batch.weight)[:, None]
+    return TriangularFactor(_triangle(A)), float(batch.weight.sum()), int(np.count_nonzero(batch.weight))
+
+
+@dataclass(frozen=True)
+class CentredFactor:
+    """X'WX = R_x'R_x, X'WY = R_x'R_xy and Y'WY = R_xy'R_xy + R_y'R_y, about the mean (about zero without an intercept)."""
+
+    R_x: np.ndarray
+    R_xy: np.ndarray
+    R_y: np.ndarray
+    mean: np.ndarray
+    weight: float
+    n_rows: int
+
+
+def triangular_factor_of(
+    data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None
+) -> CentredFactor:
+    """The factor of all rows: one pass."""
+    factor, weight, n = engine.sum(factor_statistic, data, shift, intercept, n_jobs=n_jobs)
+    R, p = factor.R, data.n_features
+    mean = shift.copy()
+    if intercept:
+        mean, R = shift + R[0, 1:] / R[0, 0], R[1:, 1:].copy()
+        # A column that is constant but for rounding carries no information.
+        resolution = 16 * np.finfo(float).eps * np.sqrt(weight) * np.maximum(np.abs(shift), np.abs(mean - shift))
+        R[:, np.linalg.norm(R, axis=0) <= resolution] = 0.0
+    r = min(len(R), p)
+    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n)
+
+
+def gradient_statistic(batch: Batch, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if sp.issparse(batch.X):
+        residual = _columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
+        r = residual if batch.weight is None else residual * batch.weight[:, None]
+        return np.asarray(batch.X.T @ r), r.sum(axis=0)
+    X, Y = _rows(batch, shift)
+    residual = Y - X @ coef - offset
+    r = residual if batch.weight is None else residual * batch.weight[:, None]
+    return X.T @ r, r.sum(axis=0)
+
+
+def gradient_at(
+    data: Data, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(sum_i w_i (x_i - s_x) r_i', sum_i w_i r_i) with r_i = (y_i - s_y) - (x_i - s_x)'coef - offset: one pass."""
+    return engine.sum(gradient_statistic, data, shift, coef, offset, n_jobs=n_jobs)

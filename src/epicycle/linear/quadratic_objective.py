@@ -1,0 +1,228 @@
+"""The least-squares objective for solvers that iterate:  F(W) = 1/2 sum_i w_i |y_i - b - W'x_i|^2 + alpha/2 |W|^2.
+
+While the Gram matrix fits, F, its gradient and its Hessian come from the second moments and no row is read again (`MomentsObjective`);
+otherwise every evaluation is a pass over the rows (`RowsObjective`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from epicycle import engine
+from epicycle.data import Batch, Data
+from epicycle.evidence import Certificate
+from epicycle.linear.minibatches import can_draw_rows, minibatches
+from epicycle.linear.moments import Moments
+from epicycle.optim import Metric, Objective
+from epicycle.optim.least_squares import solve_normal_equations
+
+__all__ = ["MomentsObjective", "RowsObjective"]
+
+
+class MomentsObjective(Objective):
+    """F of W alone, from second moments; the best b for each W is put in. Parameters are W of shape (p, k), flattened."""
+
+    quadratic = True
+
+    def __init__(self, moments: Moments, data: Data, alpha: np.ndarray, intercept: bool) -> None:
+        self.data, self.alpha = data, alpha
+        p, k = moments.p, len(alpha)
+        S = moments.about_mean() if intercept else moments.about_zero()
+        self.G, self.c = S[:p, :p], S[:p, p:]
+        self.total = float(np.trace(S[p:, p:])) / 2
+        self.centre = moments.mean if intercept else np.zeros(p + k)
+        self.shape, self.size = (p, k), p * k
+        self.strong_convexity = float(alpha.min())
+        rows = {"minibatches"} if can_draw_rows(data) else set()
+        self.capabilities = frozenset({"hessian", "hessian_product", "metric"} | rows)
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        W = x.reshape(self.shape)
+        GW = self.G @ W
+        value = self.total - np.vdot(W, self.c) + np.vdot(W, GW) / 2 + float(self.alpha @ (W**2).sum(axis=0)) / 2
+        return float(value), (GW - self.c + W * self.alpha).ravel()
+
+    def second_order(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        p, k = self.shape
+        H = np.zeros((p, k, p, k))
+        for t in range(k):
+            H[:, t, :, t] = self.G + self.alpha[t] * np.eye(p)
+        return *self.value_and_gradient(x), H.reshape(self.size, self.size)
+
+    def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        def product(v: np.ndarray) -> np.ndarray:
+            V = v.reshape(self.shape)
+            return (self.G @ V + V * self.alpha).ravel()
+
+        return product
+
+    def metric(self) -> Metric:
+        p = self.shape[0]
+        M = self.G + self.alpha.mean() * np.eye(p)
+        M[np.diag_indices(p)] += max(np.finfo(float).eps * p * np.diagonal(M).max(initial=0.0), np.finfo(float).tiny)
+        L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
+
+        def half(v: np.ndarray) -> np.ndarray:
+            return scipy.linalg.solve_triangular(L, v.reshape(self.shape), lower=True, check_finite=False).ravel()
+
+        def half_t(v: np.ndarray) -> np.ndarray:
+            V = v.reshape(self.shape)
+            return scipy.linalg.solve_triangular(L, V, lower=True, trans=1, check_finite=False).ravel()
+
+        return Metric(lambda v: half_t(half(v)), half, half_t)
+
+    def minibatches(
+        self, batch_size: int, epoch: int, seed: int
+    ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
+        p = self.shape[0]
+        for batch, factor in minibatches(self.data, batch_size, epoch, seed):
+            X, Y = _dense(batch.X) - self.centre[:p], _columns(batch.y) - self.centre[p:]
+            yield self._estimate(X, Y, batch.weight, factor)
+
+    def _estimate(
+        self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None, factor: float
+    ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        def estimate(x: np.ndarray) -> tuple[float, np.ndarray]:
+            W = x.reshape(self.shape)
+            residual = X @ W - Y
+            r = residual if weight is None else residual * weight[:, None]
+            value = factor / 2 * np.vdot(r, residual) + float(self.alpha @ (W**2).sum(axis=0)) / 2
+            return float(value), (factor * (X.T @ r) + W * self.alpha).ravel()
+
+        return estimate
+
+    def certify(
+        self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
+    ) -> Certificate:
+        g = (self.value_and_gradient(x)[1] if gradient is None else gradient).reshape(self.shape)
+        excess = 0.0
+        for t, a in enumerate(self.alpha):
+            excess += abs(float(g[:, t] @ solve_normal_equations(self.G + a * np.eye(len(self.G)), g[:, t]).x)) / 2
+        return excess_certificate(excess, self.total, tol)
+
+
+def excess_certificate(excess: float, total: float, tol: float) -> Certificate:
+    """The exact excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y."""
+    relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
+    meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y"
+    return Certificate("newton decrement", relative, tol, meaning)
+
+
+def _dense(X: np.ndarray | sp.csr_array) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _columns(y: np.ndarray) -> np.ndarray:
+    return y[:, None] if y.ndim == 1 else y
+
+
+# ------------------------------------------------------------------------------------------------ many features
+
+
+def row_statistic(batch: Batch, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """(X'r, sum r, 1/2 sum r^2) with r = X W + b - Y, weighted."""
+    residual = np.asarray(batch.X @ W) + b - _columns(batch.y)
+    r = residual if batch.weight is None else residual * batch.weight[:, None]
+    return np.asarray(batch.X.T @ r), r.sum(axis=0), float(np.vdot(r, residual)) / 2
+
+
+def product_statistic(batch: Batch, V: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(X'u, sum u) with u = X V + v, weighted."""
+    u = np.asarray(batch.X @ V) + v
+    if batch.weight is not None:
+        u = u * batch.weight[:, None]
+    return np.asarray(batch.X.T @ u), u.sum(axis=0)
+
+
+def scale_statistic(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+    """(sum x^2, sum x, sum y, sum y^2, sum 1), weighted."""
+    w = np.ones(batch.n_rows) if batch.weight is None else batch.weight
+    X, Y = batch.X, _columns(batch.y)
+    squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
+    return np.asarray(squares), np.asarray(X.T @ w), Y.T @ w, (Y**2).T @ w, float(w.sum())
+
+
+class RowsObjective(Objective):
+    """F of (W, b) by passes over the rows. Parameters are (p + 1, k) with b last, or (p, k), flattened."""
+
+    quadratic = True
+
+    def __init__(self, data: Data, alpha: np.ndarray, intercept: bool, n_jobs: int | None) -> None:
+        self.data, self.alpha, self.intercept, self.n_jobs = data, alpha, intercept, n_jobs
+        self.shape = (data.n_features + intercept, len(alpha))
+        self.size = self.shape[0] * self.shape[1]
+        self.squares, sums, y, yy, self.weight = engine.sum(scale_statistic, data, n_jobs=n_jobs)
+        self.mean = sums / self.weight
+        self.total = float((yy - (y**2 / self.weight if intercept else 0.0)).sum()) / 2
+        if not intercept:
+            self.strong_convexity = float(alpha.min())
+        rows = {"minibatches"} if can_draw_rows(data) else set()
+        self.capabilities = frozenset({"hessian_product", "metric"} | rows)
+
+    def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b)."""
+        P = x.reshape(self.shape)
+        return (P[:-1], P[-1]) if self.intercept else (P, np.zeros(self.shape[1]))
+
+    def _join(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return (np.vstack([W, b]) if self.intercept else W).ravel()
+
+    def _penalised(self, W: np.ndarray, g: np.ndarray, in_b: np.ndarray, value: float) -> tuple[float, np.ndarray]:
+        return value + float(self.alpha @ (W**2).sum(axis=0)) / 2, self._join(g + W * self.alpha, in_b)
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        W, b = self.split(x)
+        return self._penalised(W, *engine.sum(row_statistic, self.data, W, b, n_jobs=self.n_jobs))
+
+    def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        def product(v: np.ndarray) -> np.ndarray:
+            V, c = self.split(v)
+            Hv, in_b = engine.sum(product_statistic, self.data, V, c, n_jobs=self.n_jobs)
+            return self._join(Hv + V * self.alpha, in_b)
+
+        return product
+
+    def metric(self) -> Metric:
+        diagonal = np.append(self.squares, self.weight)[: self.shape[0], None] + self.alpha
+        if self.intercept:
+            diagonal[-1] = self.weight
+        root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0)).ravel()
+        return Metric(lambda v: v / root**2, lambda v: v / root, lambda v: v / root)
+
+    def minibatches(
+        self, batch_size: int, epoch: int, seed: int
+    ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
+        for batch, factor in minibatches(self.data, batch_size, epoch, seed):
+            yield self._estimate(batch, factor)
+
+    def _estimate(self, batch: Batch, factor: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        def estimate(x: np.ndarray) -> tuple[float, np.ndarray]:
+            W, b = self.split(x)
+            g, in_b, value = row_statistic(batch, W, b)
+            return self._penalised(W, factor * g, factor * in_b, factor * value)
+
+        return estimate
+
+    def certify(
+        self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
+    ) -> Certificate:
+        if value is None or gradient is None:
+            value, gradient = self.value_and_gradient(x)
+        g, in_b = self.split(gradient)
+        gain = float((in_b**2).sum()) / (2 * self.weight) if self.intercept else 0.0
+        g = g - np.outer(self.mean, in_b)  # the gradient in W once b is at its best
+        if (self.alpha > 0).all():
+            # duality gap of ridge regression at the residuals: |g|^2 / (2 alpha)
+            gap = gain + float(((g**2).sum(axis=0) / (2 * self.alpha)).sum())
+            relative = gap / self.total if self.total > 0 else 0.0 if gap == 0 else np.inf
+            meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y"
+            return Certificate("duality gap", relative, tol, meaning)
+        lengths = np.sqrt(np.maximum(self.squares - self.weight * self.mean**2 * self.intercept, 0.0))
+        cosines = np.abs(g) / np.where(lengths > 0, lengths, np.inf)[:, None] / np.sqrt(max(2 * self.total, 1e-300))
+        worst = float(cosines.max(initial=0.0))
+        meaning = f"no feature has a product above {worst:.1e} with the residuals, relative to the lengths of both it and y"
+        return Certificate("gradient norm", worst, tol, meaning)

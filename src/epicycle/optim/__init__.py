@@ -1,0 +1,68 @@
+"""Losses, penalties, solvers, duality and gradient checks: the mathematics that every model stands on."""
+
+from epicycle.optim.duality import KKT, Program, dual_value, duality_gap, kkt, lagrangian
+from epicycle.optim.fenchel import conjugate
+from epicycle.optim.games import GameSolution, SaddlePoint, matrix_game, saddle_point
+from epicycle.optim.gradient_check import GradientCheck, check_gradient
+from epicycle.optim.least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
+from epicycle.optim.losses import Logistic, Loss, Multinomial, Squared
+from epicycle.optim.monitor import Monitor
+from epicycle.optim.objective import FunctionObjective, Metric, Objective, Solution
+from epicycle.optim.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
+from epicycle.optim.solvers import (
+    SOLVERS,
+    Ladder,
+    SolverInfo,
+    bfgs,
+    conjugate_gradient,
+    gradient_descent,
+    lbfgs,
+    learning_rate_ladder,
+    newton,
+    solve,
+    stochastic,
+)
+
+__all__ = [
+    "KKT",
+    "L1",
+    "L2",
+    "SOLVERS",
+    "ElasticNet",
+    "FunctionObjective",
+    "GameSolution",
+    "GradientCheck",
+    "Ladder",
+    "LeastSquares",
+    "Logistic",
+    "Loss",
+    "Metric",
+    "Monitor",
+    "Multinomial",
+    "NoPenalty",
+    "Objective",
+    "Penalty",
+    "Program",
+    "SaddlePoint",
+    "Solution",
+    "SolverInfo",
+    "Squared",
+    "bfgs",
+    "check_gradient",
+    "conjugate",
+    "conjugate_gradient",
+    "dual_value",
+    "duality_gap",
+    "gradient_descent",
+    "kkt",
+    "lagrangian",
+    "lbfgs",
+    "learning_rate_ladder",
+    "matrix_game",
+    "newton",
+    "saddle_point",
+    "solve",
+    "solve_normal_equations",
+    "solve_triangular_factor",
+    "stochastic",
+]

@@ -1,0 +1,164 @@
+"""Newton's method: x <- x + t d with F''(x) d = -F'(x).
+
+The decrement delta^2 = -g'd estimates twice the distance to the minimum, F(x) - min F, whatever the coordinates. A
+Hessian that is singular or not positive definite is replaced by one with the same eigenvectors and positive
+eigenvalues, without moving along directions in which F is flat. Where F gives Hessian products only, d is found by
+conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from epicycle.exceptions import ParameterError
+from epicycle.optim.monitor import Monitor
+from epicycle.optim.objective import Objective, Solution
+from epicycle.optim.solvers.line_search import Trial, backtracking, decreases
+from epicycle.optim.solvers.run import Run, State
+
+__all__ = ["newton"]
+
+Array = np.ndarray
+
+
+def newton(
+    objective: Objective,
+    start: Array,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    monitor: Monitor | None = None,
+    state: State | None = None,
+) -> Solution:
+    """Minimise by Newton's method, damped by a line search.
+
+    Parameters
+    ----------
+    objective : Objective
+        F, with its Hessian or products with it.
+    start, tol, max_iter, monitor, state
+        As for :func:`~epicycle.optim.gradient_descent`.
+
+    Returns
+    -------
+    Solution
+    """
+    if not objective.capabilities & {"hessian", "hessian_product"}:
+        name = type(objective).__name__
+        raise ParameterError(f"solver 'newton' needs a Hessian or Hessian products; {name} has neither")
+    run = Run("newton", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
+    if "hessian" in objective.capabilities:
+        _with_hessian(run)
+    else:
+        _with_products(run)
+    return run.solution()
+
+
+def _with_hessian(run: Run) -> None:
+    """One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken."""
+    H: Array | None
+    value, g, H = _second_order(run.objective, run.x)
+    run.begin(value, g)
+    x = run.x
+    while run.active:
+        if H is None:
+            value, g, H = _second_order(run.objective, x)
+        d = newton_direction(H, g)
+        slope = float(g @ d)
+        if not slope < 0:
+            run.stall()
+            return
+        if -0.5 * slope <= run.tol * abs(value) and run.certify():
+            return
+        # With the decrement this small the next point is expected to be the last: its Hessian may not be needed.
+        last = -0.5 * slope <= math.sqrt(run.tol) * abs(value)
+        trial, H = _full_step(run.objective, x, d, with_hessian=not last)
+        if not decreases(trial, value, slope):
+            shorter = backtracking(run.objective, x, value, slope, d, first=0.5)
+            if shorter is None:
+                run.stall()
+                return
+            trial, H = shorter, None
+        x, value, g = trial.x, trial.value, trial.gradient
+        run.advance(x, value, g, step=trial.t, decrement=-slope)
+
+
+def _with_products(run: Run) -> None:
+    run.begin(*run.objective.value_and_gradient(run.x))
+    x, value, g = run.x, run.value, run.gradient
+    while run.active:
+        # Inexact at first, then superlinear: the relative residual follows the gradient norm.
+        forcing = min(0.1, math.sqrt(run.norm / max(1.0, abs(value))))
+        d = truncated_newton_direction(run.objective.hessian_product(x), g, forcing)
+        slope = float(g @ d)
+        trial = backtracking(run.objective, x, value, slope, d) if slope < 0 else None
+        if trial is None:
+            run.stall()
+            return
+        x, value, g = trial.x, trial.value, trial.gradient
+        run.advance(x, value, g, step=trial.t, decrement=-slope)
+
+
+def newton_direction(H: Array, g: Array) -> Array:
+    """d with H d = -g by Cholesky; for a Hessian that is not safely positive definite, by its eigenvectors."""
+    try:
+        d = -cho_solve(cho_factor(H, lower=True, check_finite=False), g, check_finite=False)
+        # A factor of a nearly singular H solves for noise; the residual of its solution shows it.
+        if np.linalg.norm(H @ d + g) <= 1e-6 * np.linalg.norm(g):
+            return np.asarray(d)
+    except LinAlgError:
+        pass
+    if not np.isfinite(H).all():
+        return np.zeros(g.shape)
+    eigenvalues, V = eigh(H, check_finite=False)
+    cut = g.size * np.finfo(float).eps * float(np.abs(eigenvalues).max(initial=0.0))
+    a = V.T @ g
+    # Where F has no curvature, d moves only if F really slopes there.
+    flat = np.abs(eigenvalues) <= cut
+    a[flat & (np.abs(a) <= 1e-8 * np.linalg.norm(g))] = 0.0
+    return np.asarray(-(V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
+
+
+def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forcing: float) -> Array:
+    """d with |H d + g| <= forcing |g|, by conjugate gradients, cut short where H has no positive curvature."""
+    d = np.zeros(g.shape)
+    r = -g
+    p = r.copy()
+    rr = float(r @ r)
+    goal = forcing**2 * rr
+    for _ in range(max(10, 2 * g.size)):
+        Hp = product(p)
+        curvature = float(p @ Hp)
+        if not curvature > np.finfo(float).eps * float(p @ p) * 1e-3:
+            return d if d.any() else -g
+        alpha = rr / curvature
+        d = d + alpha * p
+        r = r - alpha * Hp
+        rr, rr_old = float(r @ r), rr
+        if rr <= goal:
+            break
+        p = r + (rr / rr_old) * p
+    return d
+
+
+def _second_order(objective: Objective, x: Array) -> tuple[float, Array, Array]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.second_order(x)
+
+
+def _full_step(objective: Objective, x: Array, d: Array, *, with_hessian: bool) -> tuple[Trial, Array | None]:
+    point = x + d
+    H: Array | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if with_hessian:
+            value, g, H = objective.second_order(point)
+        else:
+            value, g = objective.value_and_gradient(point)
+        slope = float(g @ d)
+    if not (math.isfinite(value) and math.isfinite(slope)):
+        value, slope = math.inf, math.inf
+    return Trial(1.0, point, value, g, slope), H

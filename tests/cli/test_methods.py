@@ -1,0 +1,60 @@
+"""``epicycle methods`` says what the code says."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import asdict
+
+import epicycle as ep
+from epicycle.cli import main
+
+
+def test_json_is_the_list_of_methods(capsys):
+    assert main(["methods", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed == json.loads(json.dumps([asdict(m) for m in ep.methods()]))
+    assert {"LinearRegression", "Ridge", "LogisticRegression"} <= {m["name"] for m in listed}
+    assert all(m["summary"] and m["engines"] and m["certificate"] for m in listed)
+
+
+def test_piped_it_is_one_tab_separated_line_each(capsys):
+    assert main(["methods"]) == 0
+    header, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert header == ["name", "family", "summary", "solvers", "engines", "certificate"]
+    assert [dict(zip(header, line, strict=True))["name"] for line in lines] == [m.name for m in ep.methods()]
+
+
+def test_family_selects(capsys):
+    assert main(["methods", "--family", "linear", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [m["name"] for m in listed] == [m.name for m in ep.methods() if m.family == "linear"]
+
+
+def test_unknown_family_names_those_that_exist(capsys):
+    assert main(["methods", "--family", "liner"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "epicycle: --family liner: expected one of linear\n"
+    assert captured.out == ""
+
+
+def test_on_a_terminal_it_is_a_table():
+    terminal, child = pty.openpty()
+    code = "import sys; from epicycle.cli import main; sys.exit(main(['methods']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=child, env={**os.environ, "COLUMNS": "200", "TERM": "xterm"}
+    ) as process:
+        os.close(child)
+        shown = b""
+        try:
+            while piece := os.read(terminal, 65536):
+                shown += piece
+        except OSError:  # Linux's way of saying that the other side has closed the terminal
+            pass
+        os.close(terminal)
+    text = shown.decode()
+    assert process.returncode == 0
+    assert "\t" not in text
+    assert "what it is" in text
+    assert all(m.name in text and m.summary[:20] in text for m in ep.methods())

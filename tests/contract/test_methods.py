@@ -1,0 +1,179 @@
+"""What every method keeps, found by discovery: a new estimator is checked here from its first day."""
+
+import inspect
+import json
+import re
+from dataclasses import asdict
+from importlib import import_module
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import epicycle as ep
+from epicycle.base import Estimator
+from epicycle.exceptions import NotFittedError
+from epicycle.optim import SOLVERS
+
+METHODS = ep.methods()
+CLASSES = [getattr(ep, method.name) for method in METHODS]
+every = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+
+
+@parametrize_with_checks([cls() for cls in CLASSES])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_the_list_is_complete():
+    exported = {name: getattr(import_module(module), name) for name, module in ep._EXPORTS.items()}
+    estimators = {n for n, obj in exported.items() if isinstance(obj, type) and issubclass(obj, Estimator)}
+    assert {method.name for method in METHODS} == estimators
+    assert {"LinearRegression", "LogisticRegression", "Ridge"} <= estimators
+
+
+def test_the_list_can_be_filtered_and_written():
+    families = {method.family for method in METHODS}
+    assert sum(len(ep.methods(family=family)) for family in families) == len(METHODS)
+    assert ep.methods(family="no such family") == []
+    assert json.loads(json.dumps([asdict(method) for method in METHODS]))[0]["name"] == METHODS[0].name
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_every_card_is_filled_in(method):
+    assert method.summary.endswith(".")
+    assert all(re.fullmatch(r"[A-Z]\d+", row) for row in method.catalogue)
+    assert method.catalogue
+    assert method.engines
+    assert method.certificate
+    parameters = inspect.signature(getattr(ep, method.name)).parameters
+    assert bool(method.solvers) == ("solver" in parameters)
+
+
+@every
+def test_every_parameter_has_a_domain_that_holds_its_default(cls):
+    parameters = inspect.signature(cls).parameters
+    assert set(cls._parameters) == set(parameters)
+    for name, parameter in parameters.items():
+        assert cls._parameters[name].accepts(parameter.default), name
+
+
+@every
+def test_every_parameter_and_result_is_documented(cls):
+    for name in inspect.signature(cls).parameters:
+        assert re.search(rf"^\s*(\w+, )*{name}(, \w+)* : ", cls.__doc__, re.M), name
+    for name in vars(fitted(cls)):
+        if name.endswith("_") and not name.startswith("_"):
+            assert re.search(rf"\b{name}\b", cls.__doc__) or name in Estimator.__doc__, name
+
+
+def data(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    target = X @ [1.0, -1.0, 0.5, 0.0, 2.0] + rng.normal(size=3000)
+    return X, np.where(target > 0, "yes", "no") if is_classifier(model) else target
+
+
+def fitted(cls):
+    return cls().fit(*data(cls()))
+
+
+@every
+def test_evidence(cls):
+    model = fitted(cls)
+    assert isinstance(model.history_, ep.History)
+    assert isinstance(model.certificate_, ep.Certificate)
+    assert model.converged_ is True
+    assert model.certificate_.holds
+    assert model.certificate_.meaning
+    assert str(model.certificate_) in model.describe()
+    assert str(model.certificate_) in model._repr_html_()
+
+
+@every
+def test_a_fitted_object_holds_no_training_data(cls):
+    X, _ = data(cls())
+    assert fitted(cls).fitted_nbytes < X.nbytes / 5
+
+
+@every
+def test_an_interrupted_fit_leaves_the_earlier_one(cls, monkeypatch):
+    X, y = data(cls())
+    model = fitted(cls)
+    before = dict(vars(model))
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cls, "_fit_data", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+@every
+def test_save_and_load(cls, tmp_path):
+    X, _ = data(cls())
+    model = fitted(cls)
+    model.save(tmp_path / "m.epi")
+    loaded = ep.load(tmp_path / "m.epi")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.get_params() == model.get_params()
+    assert loaded.certificate_ == model.certificate_
+    assert loaded.history_ == model.history_
+
+
+@every
+def test_not_fitted(cls):
+    with pytest.raises(NotFittedError, match=cls.__name__):
+        cls().predict(np.ones((2, 5)))
+
+
+def solvers(cls):
+    domain = cls._parameters.get("solver")
+    return [None] if domain is None else list(domain.names)
+
+
+@pytest.mark.parametrize(("cls", "solver"), [(cls, s) for cls in CLASSES for s in solvers(cls)])
+def test_a_checkpoint_resumes_every_solver(cls, solver, tmp_path):
+    """Stopped half-way and resumed, a fit ends at the same optimum; a stochastic one in the same bits."""
+    chosen = {} if solver is None else {"solver": solver}
+    if "random_state" in inspect.signature(cls).parameters:
+        chosen["random_state"] = 0
+    X, y = data(cls())
+    with ep.config(on_nonconvergence="ignore"):
+        whole = cls(**chosen).fit(X, y)
+        if whole.history_.n_iter < 2:
+            return  # a direct solver has no half
+        half = StopAt(whole.n_iter_ // 2)
+        clone(whole).set_callbacks(half, ep.Checkpoint(tmp_path / "run.epi")).fit(X, y)
+        resumed = ep.Checkpoint.resume(tmp_path / "run.epi")
+        assert resumed.n_iter_ == whole.n_iter_ // 2
+        resumed.fit(X, y)
+    assert resumed.converged_ == whole.converged_
+    assert resumed.history_.n_iter == resumed.n_iter_
+    assert resumed.history_.objective[-1] == pytest.approx(whole.history_.objective[-1], rel=2 * whole.tol)
+    if solver in SOLVERS and SOLVERS[solver].stochastic:
+        assert np.array_equal(resumed.coef_, whole.coef_)
+        assert np.array_equal(resumed.history_.objective, whole.history_.objective)
+
+
+class StopAt:
+    """Asks to stop after so many iterations."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        return fitted_estimator is not None and fitted_estimator.n_iter_ >= self.n
+
+    def teardown(self, estimator, context):
+        pass

@@ -1,0 +1,144 @@
+"""The package as others meet it: import, names, types, metadata, and what its files may not say."""
+
+import ast
+import importlib.metadata
+import re
+import statistics
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import epicycle
+from epicycle import _native
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(epicycle.__file__).parent
+
+HEAVY = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "dask", "rich", "typer", "torch")
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.strip()
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run_python("import sys, epicycle; print(*sorted({name.partition('.')[0] for name in sys.modules}))")
+    assert set(loaded.split()).isdisjoint(HEAVY)
+
+
+@pytest.mark.serial
+def test_import_is_quick():
+    """Under 100 ms beyond numpy's own import: medians of interleaved fresh interpreters."""
+    clock = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
+    numpy_seconds, both_seconds = [], []
+    for _ in range(9):
+        numpy_seconds.append(float(run_python(clock.format("import numpy"))))
+        both_seconds.append(float(run_python(clock.format("import numpy, epicycle"))))
+    assert statistics.median(both_seconds) - statistics.median(numpy_seconds) < 0.1
+
+
+def test_every_public_name_resolves():
+    assert len(set(epicycle.__all__)) == len(epicycle.__all__)
+    assert {name for name in epicycle.__all__ if getattr(epicycle, name, None) is None} == set()
+    assert set(epicycle.__all__) <= set(dir(epicycle))
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'LinearRegresion'"):
+        epicycle.LinearRegresion  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["callbacks", "data", "engine", "io", "linear", "optim"])
+def test_subpackages_export_what_they_define(name):
+    module = getattr(epicycle, name)
+    assert module.__all__ == sorted(set(module.__all__), key=module.__all__.index)
+    assert [n for n in module.__all__ if not hasattr(module, n)] == []
+
+
+def test_version_is_that_of_the_metadata():
+    assert epicycle.__version__ == importlib.metadata.version("epicycle")
+
+
+def test_package_is_typed():
+    assert (PACKAGE / "py.typed").is_file()
+
+
+# ---------------------------------------------------------------- the compiled module and its stub
+
+
+def stub_functions() -> dict[str, set[tuple[str, ...]]]:
+    """Parameter names of every overload of every function in the stub."""
+    functions: dict[str, set[tuple[str, ...]]] = {}
+    for node in ast.parse((PACKAGE / "_native.pyi").read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            functions.setdefault(node.name, set()).add(tuple(a.arg for a in arguments))
+    return functions
+
+
+def native_functions() -> dict[str, set[tuple[str, ...]]]:
+    """The same of the module, from the signatures that the binding library keeps with each function."""
+    return {
+        name: {parameter_names(signature) for signature, *_ in function.__nb_signature__}
+        for name, function in vars(_native).items()
+        if callable(function) and not name.startswith("_")
+    }
+
+
+def parameter_names(signature: str) -> tuple[str, ...]:
+    """``def f(X: ndarray[shape=(*, *)], n: int = 1) -> float`` has the names ``("X", "n")``."""
+    while (without := re.sub(r"\[[^][]*\]", "", signature)) != signature:
+        signature = without
+    inside = re.fullmatch(r"def \w+\((.*)\) -> .*", signature).group(1)
+    return tuple(part.partition(":")[0].strip() for part in inside.split(",") if part.strip() not in ("", "/", "*"))
+
+
+def test_stub_and_compiled_module_are_equal():
+    assert stub_functions() == native_functions()
+
+
+# ---------------------------------------------------------------- what the files say
+
+
+def project_files() -> list[Path]:
+    """What git tracks or would track."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param(r"(?<![\w.\]])/(root|work|home/\w+|Users/\w+|opt)/", id="path of one machine"),
+        pytest.param(r"--(extra-)?index-url|--find-links|\bpip\.conf\b|/simple/", id="package index"),
+    ],
+)
+def test_no_file_depends_on_one_machine(word):
+    pattern = re.compile(word)
+    found = {
+        str(path.relative_to(ROOT)): match.group()
+        for path in project_files()
+        if path != Path(__file__) and (match := pattern.search(path.read_text(errors="replace")))
+    }
+    assert found == {}
+
+
+def test_constraints_pin_every_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked = list(project["build-system"]["requires"]) + project["project"]["dependencies"]
+    asked += [r for extra in project["project"]["optional-dependencies"].values() for r in extra]
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9.]+", line)] == []
+    pinned = {line.partition("==")[0] for line in lines}
+    names = {re.match(r"[\w-]+", requirement).group().lower().replace("_", "-") for requirement in asked}
+    assert names - pinned == {"epicycle"}
