@@ -8,6 +8,7 @@ STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq install -c constraints.txt
 NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp)
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -40,7 +41,7 @@ docs: $(STAMPS)/package $(STAMPS)/docs ## build the documentation into docs/_bui
 	@echo "docs/_build/html/index.html"
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## compare speed and memory with the peers
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 sanitize: $(STAMPS)/package $(STAMPS)/test ## run the native tests under AddressSanitizer and UBSan
 	@CXX="$(CXX)" tools/sanitize $(BIN)

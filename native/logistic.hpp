@@ -112,7 +112,7 @@ double logistic_hessian(const Dense<T> &X, const double *y, const double *weight
                         double b, double *g, double *H) {
     constexpr double tiny = 1e-100;  // curvature floor: far below anything that shows in H, keeps r / sqrt(h) finite
     const std::size_t p = X.cols, d = p + 2;
-    SyrkWorkspace ws(d);
+    SyrkWorkspace &ws = SyrkWorkspace::of_thread(d);
     double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
     const double zero = 0.0, one = 1.0;
     for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {

@@ -16,19 +16,17 @@ template <class T>
 EPICYCLE_INLINE void pack_body(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,
                                const double *scale, SyrkWorkspace &ws, std::size_t at) {
     if (X.col_stride == 1) {
-        // Row-major: runs of a row that fall into one panel are contiguous on both sides.
-        for (std::size_t j = 0; j < X.cols;) {
-            const std::size_t run = std::min(PANEL - (at + j) % PANEL, X.cols - j);
-            double *out = ws.column(at + j);
-            for (std::size_t i = 0; i < n; ++i, out += PANEL) {
-                const T *x = X.row(i0 + i) + j;
-                const double s = scale[i];
-                if (run == PANEL)
-                    for (std::size_t k = 0; k < PANEL; ++k) out[k] = s * (static_cast<double>(x[k]) - shift[j + k]);
-                else
-                    for (std::size_t k = 0; k < run; ++k) out[k] = s * (static_cast<double>(x[k]) - shift[j + k]);
-            }
-            j += run;
+        // Row-major: a row is read from end to end, so that memory is streamed; its runs go to one panel each.
+        for (std::size_t i = 0; i < n; ++i) {
+            const T *x = X.row(i0 + i);
+            const double s = scale[i];
+            std::size_t j = 0;
+            if (at % PANEL == 0)
+                for (; j + PANEL <= X.cols; j += PANEL) {
+                    double *out = ws.column(at + j) + i * PANEL;
+                    for (std::size_t k = 0; k < PANEL; ++k) out[k] = s * (static_cast<double>(x[j + k]) - shift[j + k]);
+                }
+            for (; j < X.cols; ++j) ws.column(at + j)[i * PANEL] = s * (static_cast<double>(x[j]) - shift[j]);
         }
         return;
     }
@@ -54,7 +52,7 @@ EPICYCLE_CLONES inline void pack(const Dense<float> &X, std::size_t i0, std::siz
 template <class T>
 void moments(const Dense<T> &X, const Dense<double> &Y, const double *weight, const double *shift, double *out) {
     const std::size_t d = X.cols + Y.cols + 1;
-    SyrkWorkspace ws(d);
+    SyrkWorkspace &ws = SyrkWorkspace::of_thread(d);
     const double zero = 0.0;
     double scale[ROWS];
     for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {

@@ -14,15 +14,15 @@
 
 namespace epicycle {
 
-constexpr std::size_t PANEL = 16, ROWS = 256, TILE = 8;
+constexpr std::size_t PANEL = 16, ROWS = 256;
 
 inline std::size_t panels(std::size_t d) { return (d + PANEL - 1) / PANEL; }
 
-// One tile: TILE columns of the panel `a` (from `a_offset`) against all PANEL columns of `b`, over n rows.
-// V is a vector of L doubles; the TILE x PANEL accumulators stay in registers for AVX-512 (16 of 32).
-template <class V, int L, int HEIGHT>
+// One tile: HEIGHT columns of the panel `a` against WIDTH columns of `b`, over n rows.
+// V is a vector of L doubles; the HEIGHT x PANEL accumulators stay in registers for AVX-512 (16 of 32).
+template <class V, int L, int HEIGHT, int WIDTH>
 EPICYCLE_INLINE void tile(const double *a, const double *b, std::size_t n, double *c, std::size_t ldc) {
-    constexpr int W = PANEL / L;
+    constexpr int W = WIDTH / L;
     V acc[HEIGHT][W] = {};
     for (std::size_t k = 0; k < n; ++k, a += PANEL, b += PANEL) {
         V bk[W];
@@ -45,8 +45,13 @@ EPICYCLE_INLINE void syrk_body(const double *packed, std::size_t n, std::size_t 
     for (std::size_t bi = 0; bi < q; ++bi)
         for (std::size_t ai = bi; ai < q; ++ai) {  // the lower triangle: rows of C come from panel ai >= bi
             const double *a = packed + ai * ROWS * PANEL, *b = packed + bi * ROWS * PANEL;
-            for (std::size_t r = 0; r < PANEL && ai * PANEL + r < d; r += HEIGHT)
-                tile<V, L, HEIGHT>(a + r, b, n, c + (ai * PANEL + r) * ldc + bi * PANEL, ldc);
+            for (std::size_t r = 0; r < PANEL && ai * PANEL + r < d; r += HEIGHT) {
+                double *out = c + (ai * PANEL + r) * ldc + bi * PANEL;
+                if (ai == bi && r + HEIGHT <= PANEL / 2)  // above the diagonal on the right half: not needed
+                    tile<V, L, HEIGHT, PANEL / 2>(a + r, b, n, out, ldc);
+                else
+                    tile<V, L, HEIGHT, PANEL>(a + r, b, n, out, ldc);
+            }
         }
 }
 
@@ -89,12 +94,21 @@ struct CacheAligned {
     friend bool operator!=(CacheAligned, CacheAligned) { return false; }
 };
 
-// The packed block and the padded accumulator of one call.
+// The packed block and the padded accumulator. Each thread keeps the one it used last: blocks of one data set are alike.
 struct SyrkWorkspace {
-    std::size_t d;
+    std::size_t d = 0;
     std::vector<double, CacheAligned<double>> packed, c;
-    explicit SyrkWorkspace(std::size_t d_)
-        : d(d_), packed(panels(d_) * PANEL * ROWS), c(panels(d_) * PANEL * panels(d_) * PANEL) {}
+
+    static SyrkWorkspace &of_thread(std::size_t d) {
+        static thread_local SyrkWorkspace ws;
+        const std::size_t padded = panels(d) * PANEL;
+        constexpr std::size_t kept = std::size_t{1} << 20;  // more than 8 MiB is not held on to
+        if (ws.c.capacity() > kept && padded * padded < kept) ws = SyrkWorkspace();
+        ws.d = d;
+        ws.packed.resize(padded * ROWS);
+        ws.c.assign(padded * padded, 0.0);
+        return ws;
+    }
 
     double *column(std::size_t j) { return packed.data() + (j / PANEL) * ROWS * PANEL + j % PANEL; }
     void accumulate(std::size_t n) { syrk(packed.data(), n, d, c.data()); }

@@ -105,15 +105,12 @@ def test_stub_and_compiled_module_are_equal():
 
 
 def project_files() -> list[Path]:
-    """What git tracks or would track."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+    """What git tracks or would track; without git (an unpacked sdist) all that is not hidden."""
+    if not (ROOT / ".git").exists():
+        return [p for p in ROOT.rglob("*") if p.is_file() and not any(x.startswith(".") for x in p.parts)]
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,13 @@ CONTAINERS = {
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
     "polars mixed": lambda X: pl.DataFrame(X, schema=NAMES).with_columns(pl.col("a").cast(pl.Int16)),
     "arrow table": lambda X: pa.table({n: X[:, j] for j, n in enumerate(NAMES)}),
-    "arrow chunks": lambda X: pa.concat_tables(pa.table({n: h[:, j] for j, n in enumerate(NAMES)}) for h in (X[:5], X[5:])),
+    "arrow chunks": lambda X: pa.concat_tables(
+        pa.table({n: h[:, j] for j, n in enumerate(NAMES)}) for h in (X[:5], X[5:])
+    ),
     "arrow record batch": lambda X: pa.record_batch({n: X[:, j] for j, n in enumerate(NAMES)}),
-    "arrow decimals": lambda X: pa.table({n: pa.array(X[:, j]).cast(pa.decimal128(10, 2)) for j, n in enumerate(NAMES)}),
+    "arrow decimals": lambda X: pa.table(
+        {n: pa.array(X[:, j]).cast(pa.decimal128(10, 2)) for j, n in enumerate(NAMES)}
+    ),
     "csr array": sp.csr_array,
     "csr matrix": sp.csr_matrix,
     "csc": sp.csc_array,
@@ -126,7 +130,12 @@ def test_duplicate_and_unsorted_entries_are_put_in_order_in_a_copy():
 
 
 def test_blocks_depend_on_the_data_alone_and_cover_it():
-    for n, p, dtype in [(1, 1, np.float64), (5_000, 3, np.float32), (120_000, 40, np.float64), (9_001, 600, np.float64)]:
+    for n, p, dtype in [
+        (1, 1, np.float64),
+        (5_000, 3, np.float32),
+        (120_000, 40, np.float64),
+        (9_001, 600, np.float64),
+    ]:
         data = as_data(np.zeros((n, p), dtype))
         blocks = [data.block(i) for i in range(data.n_blocks)]
         assert [b.start for b in blocks] == np.cumsum([0] + [b.n_rows for b in blocks])[:-1].tolist()
@@ -134,7 +143,9 @@ def test_blocks_depend_on_the_data_alone_and_cover_it():
         assert all(b.n_rows % 256 == 0 for b in blocks[:-1])
         if data.n_blocks > 1:
             assert min(b.n_rows for b in blocks[:-1]) >= max(1024, 4 * p)
-            assert max(b.X.nbytes for b in blocks) <= 2 * max(2 << 20, 4 * p * p * np.dtype(dtype).itemsize) + 256 * p * 8
+            assert (
+                max(b.X.nbytes for b in blocks) <= 2 * max(2 << 20, 4 * p * p * np.dtype(dtype).itemsize) + 256 * p * 8
+            )
 
 
 def test_sparse_blocks_follow_the_stored_entries():
@@ -167,7 +178,15 @@ def test_targets_and_weights(n):
 
 @pytest.mark.parametrize(
     "wrap",
-    [list, np.array, pd.Series, pl.Series, pa.array, lambda v: pa.chunked_array([v[:2], v[2:]]), lambda v: pd.Series(v).astype("Int64")],
+    [
+        list,
+        np.array,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda v: pa.chunked_array([v[:2], v[2:]]),
+        lambda v: pd.Series(v).astype("Int64"),
+    ],
 )
 def test_target_containers(wrap, table):
     values = [3, 1, 2, 0] * 3

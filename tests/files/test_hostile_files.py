@@ -203,7 +203,7 @@ def test_wrong_checksum(tmp_path, scaler):
         refuse(tmp_path, forge.assemble({**parts, member: parts[member] + b" "}), f"{member} is damaged: its checksum")
 
 
-@pytest.mark.parametrize("depth", [201, 100_000, 5_000_000])
+@pytest.mark.parametrize("depth", [201, 500_000])
 def test_deep_nesting(tmp_path, scaler, depth):
     for text in (b"[" * depth, b"[" * depth + b"]" * depth, b'{"a":' * depth):
         parts = forge.sealed({**forge.parts_of(scaler), forge.MODEL: text})

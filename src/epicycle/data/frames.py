@@ -43,7 +43,12 @@ def frame_columns(X: Any) -> tuple[str, ...] | None:
     """Names of the columns where all are strings; None where none is; mixed names are an error."""
     X = _eager(X)
     native = X.to_native() if isinstance(X, nw.DataFrame) else X
-    columns = list(native.columns) if hasattr(native, "iloc") else list(nw.from_native(X, eager_only=True).columns)
+    if hasattr(native, "iloc"):  # narwhals refuses what is refused below in our words
+        columns = list(native.columns)
+    elif _is_arrow(native):
+        columns = list(native.column_names)
+    else:
+        columns = list(nw.from_native(X, eager_only=True).columns)
     if len(set(columns)) < len(columns):
         twice = sorted({str(name) for name in columns if columns.count(name) > 1})
         raise DataError(f"X: several columns are named {', '.join(map(repr, twice))}; expected unique names")

@@ -41,8 +41,8 @@ def _read(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         raise DataTypeError("X: np.matrix is not supported; pass np.asarray(X)")
     if sp.issparse(X):
         return X, None
-    if isinstance(X, str | bytes | dict | set):
-        raise DataTypeError(f"X: expected a table of numbers, got {type(X).__name__}: Reshape your data to 2D")
+    if X is None or isinstance(X, str | bytes | dict | set) or callable(X):
+        raise DataTypeError(f"X: expected a table of numbers (ep.scan for files), got {type(X).__name__}")
     if is_frame(X):
         names = frame_columns(X)
         return frame_to_matrix(X), names

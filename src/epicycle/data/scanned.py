@@ -85,13 +85,16 @@ class ScanData(Data):
 
     def raw(self) -> Generator[Raw, None, None]:
         """All rows in order as they come from the files, read ahead; :meth:`assemble` makes batches of them."""
-        rows = 0
+        rows, weighs = 0, not self.has_weight
         with closing(prefetch(self._chunks(_CHUNK_BLOCKS * self.batch_rows))) as chunks:
             for start, pieces in self._cut(chunks, self.batch_rows):
-                yield start, pieces
+                weighs = weighs or any(self._last_column(piece).any() for piece in pieces)
                 rows = start + sum(len(piece) for piece in pieces)
+                yield start, pieces
         if rows == 0:
             raise self._empty()
+        if not weighs:
+            raise DataError("sample_weight: every weight is zero; at least one must be positive")
         self.scan.n_rows = rows
 
     def assemble(self, raw: Raw) -> Batch:
@@ -148,6 +151,10 @@ class ScanData(Data):
                     start, have, pieces = start + rows, 0, []
         if have:
             yield start, pieces
+
+    def _last_column(self, piece: Any) -> np.ndarray:
+        last = len(self._names) - 1
+        return piece[:, last] if isinstance(piece, np.ndarray) else self._numeric(piece.column(last), self._names[last])
 
     def _column(self, column: Any, name: str) -> np.ndarray:
         return self._numeric(column, name) if name in self._numbers else _labels(column, name)

@@ -16,7 +16,9 @@ REQUESTS = "_metadata_request"
 #: Callbacks and their contexts belong to a fit in progress, not to the model.
 _TRANSIENT = ("_skl_callbacks", "_callback", "_parent_callback_ctx", "_sklearn_version", REQUESTS)
 #: Set by functions of scikit-learn outside the classes.
-_COMMON = frozenset({"n_features_in_", "feature_names_in_"})
+_COMMON = frozenset({"n_features_in_", "feature_names_in_", "_sklearn_output_config"})
+#: Where properties, class methods and scikit-learn's conditional methods keep their function.
+_HOLDERS = ("fget", "__func__", "fn", "func")
 
 
 def fitted_state(estimator: Any, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def _mentioned(cls: type) -> frozenset[str]:
     for base in cls.__mro__:
         names.update(vars(base).get("__annotations__", {}))
         for member in vars(base).values():
-            function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+            function = next((getattr(member, holder) for holder in _HOLDERS if hasattr(member, holder)), member)
             while isinstance(function, FunctionType):
                 names.update(_names_in(function.__code__))
                 function = vars(function).get("__wrapped__")

@@ -19,7 +19,7 @@ from epicycle.io.classes import class_named, function_named
 from epicycle.io.container import MANIFEST, MODEL, TENSORS, Member
 from epicycle.io.decoding import Decoder
 from epicycle.io.encoding import Encoder
-from epicycle.io.foreign import what_is
+from epicycle.io.foreign import naming_strangers, what_is
 from epicycle.io.manifest import Manifest, check_member, current_versions, read_manifest, write_manifest
 from epicycle.io.schema import Survey, survey
 from epicycle.io.strictjson import Json, dumps, loads
@@ -120,11 +120,13 @@ def read_contents(path: Path) -> Contents:
             size = os.fstat(file.fileno()).st_size
             if foreign := what_is(file):
                 raise ModelFormatError(f"not an epicycle model: {foreign}")
-            member, content = container.read_member(file, MANIFEST, size, limits.MAX_MANIFEST_BYTES)
+            with naming_strangers(file):
+                first, content = container.read_member(file, MANIFEST, size, limits.MAX_MANIFEST_BYTES)
             manifest = read_manifest(content)
-            model, model_bytes = container.read_member(file, MODEL, size, limits.MAX_MODEL_BYTES)
-            arrays, tensor_bytes = container.read_member(file, TENSORS, size, limits.MAX_ARRAYS_BYTES)
-            container.read_tail(file, [member, model, arrays], size)
+            with naming_strangers(file):
+                second, model_bytes = container.read_member(file, MODEL, size, limits.MAX_MODEL_BYTES)
+                third, tensor_bytes = container.read_member(file, TENSORS, size, limits.MAX_ARRAYS_BYTES)
+                container.read_tail(file, [first, second, third], size)
     except FileNotFoundError as error:
         what = "no such file" if error.errno is not None else str(error)
         raise DataFileError(f"cannot read the model: {what}") from None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
-from epicycle.io.container import MANIFEST, MEMBERS
+from epicycle.exceptions import ModelFormatError
+from epicycle.io.container import MEMBERS
 
-__all__ = ["what_is"]
+__all__ = ["naming_strangers", "what_is"]
 
 _MAGIC = (
     (b"\x80\x02", "a pickle, which could run any code when loaded; it was not opened"),
@@ -30,31 +33,34 @@ _MAX_LISTED = 64 * 1024**2
 
 
 def what_is(file: BinaryIO) -> str | None:
-    """A description of a file that is not a model file, or None if it may be one. Leaves `file` at its start."""
-    start = file.read(30 + len(MANIFEST))
+    """A description of a file that is not a zip, or None for a zip. Leaves `file` at its start."""
+    start = file.read(8)
     file.seek(0)
     if not start:
         return "the file is empty"
-    for magic, name in _MAGIC:
-        if start.startswith(magic):
-            return name
-    if not start.startswith(b"PK"):
-        return f"it starts with {start[:8]!r}"
-    names = _zip_names(file)
-    file.seek(0)
-    if strangers := [name for name in names if name not in MEMBERS]:
+    if start.startswith(b"PK"):
+        return None
+    return next((name for magic, name in _MAGIC if start.startswith(magic)), f"it starts with {start!r}")
+
+
+@contextmanager
+def naming_strangers(file: BinaryIO) -> Iterator[None]:
+    """Add to an error of the strict reader which other members the zip holds, pickles first."""
+    try:
+        yield
+    except ModelFormatError as error:
+        strangers = [name for name in _zip_names(file) if name not in MEMBERS]
         pickles = [name for name in strangers if name.lower().endswith(_PICKLE_ENDINGS)]
-        if start[30:] == MANIFEST.encode() and not pickles:
-            return None  # perhaps of a later format: its manifest will say
+        if not strangers:
+            raise
         what = "a zip with a pickle inside, which was not opened" if pickles else "a zip of something else"
-        return f"{what}: {', '.join(repr(name[:60]) for name in (pickles or strangers)[:5])}"
-    return None
+        listed = ", ".join(repr(name[:60]) for name in (pickles or strangers)[:5])
+        raise ModelFormatError(f"{what}: {listed}; {error}") from None
 
 
 def _zip_names(file: BinaryIO) -> list[str]:
-    """Names in the directory of a zip, for the message only; the strict reader decides."""
-    file.seek(0, 2)
-    if file.tell() > _MAX_LISTED:
+    """Names in the directory of a zip that was already refused, for the message only."""
+    if file.seek(0, 2) > _MAX_LISTED:
         return []
     try:
         return zipfile.ZipFile(file).namelist()

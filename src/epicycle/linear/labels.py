@@ -69,10 +69,11 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
     else:
         (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
     classes = found.labels
-    if len(classes) < 2:
+    present = classes[found.weights > 0]
+    if len(present) < 2:
         raise DataError(
             f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-            f"class: {classes[0]!r}"
+            f"class of positive weight: {present[0]!r}"
         )
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, found.weights, data.encode_target(encode)

@@ -374,7 +374,7 @@ class LogisticObjective(Objective):
             value, gradient = self.value_and_gradient(x)
         scale = max(abs(value), np.finfo(float).tiny)
         kind, gap = "duality gap", self._duality_gap(gradient) / scale
-        if not gap <= tol and self.size <= MAX_HESSIAN and (self.binary or self.size <= 400):
+        if not gap <= tol and self._newton_may_hold(gradient, tol * scale):
             newton = self._newton_bound(x) / scale
             if newton < gap:
                 kind, gap = "newton decrement", newton
@@ -408,6 +408,14 @@ class LogisticObjective(Objective):
         squares, total = self._squares()
         lipschitz = (0.25 if self.binary else 0.5) * np.sqrt(squares * total)
         return gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty)
+
+    def _newton_may_hold(self, gradient: np.ndarray, tolerance: float) -> bool:
+        """Whether two more passes for a Newton bound are worth it: g'H^-1 g is at least |g|^2 / (largest curvature)."""
+        if self.size > MAX_HESSIAN or not (self.binary or self.size <= 400):
+            return False
+        squares, total = self._squares()
+        largest = (0.25 if self.binary else 0.5) * (squares + total) + self.penalty + (0 if self.binary else total)
+        return float(gradient @ gradient) / (2 * largest) <= tolerance
 
     def _newton_bound(self, x: np.ndarray) -> float:
         """The Newton decrement, turned into a bound by self-concordance along any direction."""

@@ -13,8 +13,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import Estimator, fitting, seed_of
 from epicycle.data import Data
+from epicycle.exceptions import DataError
 from epicycle.linear.direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
-from epicycle.linear.moments import Moments, moments_of, shift_of
+from epicycle.linear.moments import Moments, moments_of
 from epicycle.linear.prediction import linear_predictor
 from epicycle.linear.quadratic_objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
@@ -110,11 +111,10 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self
             The fitted estimator.
         """
-        first = not hasattr(self, "_moments_")
         data = self._fit_data(
             X, y, sample_weight, target="numeric", multi_output=True, reset=not hasattr(self, "n_features_in_")
         )
-        before: Moments | None = None if first else self._moments_
+        before = self._moments()
         if before is None:
             moments = settled_moments(data, self.fit_intercept, self.n_jobs)
         else:
@@ -128,12 +128,19 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
                 moments, alpha, self.fit_intercept, coef, gradient, solved, inverse=self._infers(), method="cholesky"
             ),
         )
-        self._moments_ = moments
+        self._keep_moments(moments)
         return self
 
-    def _check_targets(self, data: Data) -> None:
-        from epicycle.exceptions import DataError
+    def _moments(self) -> Moments | None:
+        """What `partial_fit` adds to."""
+        if not hasattr(self, "_moment_matrix_"):
+            return None
+        return Moments(self._moment_matrix_, self._moment_shift_, self._moment_rows_, self.n_features_in_)
 
+    def _keep_moments(self, moments: Moments) -> None:
+        self._moment_matrix_, self._moment_shift_, self._moment_rows_ = moments.M, moments.shift, moments.n_rows
+
+    def _check_targets(self, data: Data) -> None:
         known = 1 if self.coef_.ndim == 1 else len(self.coef_)
         if data.n_targets != known or data.target_is_vector != (self.coef_.ndim == 1):
             raise DataError(f"y: has {data.n_targets} target(s), but {type(self).__name__} was fitted with {known} before")
@@ -154,7 +161,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         if self._infers():
             self._keep_inference(fit)
         if fit.moments is not None and data.n_features <= MAX_KEPT:
-            self._moments_ = fit.moments
+            self._keep_moments(fit.moments)
         monitor = self._monitor(1, lambda x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(fit.excess, fit.total, self.tol)
@@ -193,7 +200,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             gradient, coef, solved = solve_moments(moments, alpha, intercept)
             self.rank_ = min(s.rank for s in solved)
             if data.n_features <= MAX_KEPT:
-                self._moments_ = moments
+                self._keep_moments(moments)
                 if self._infers():
                     self._keep_inference(
                         conclude(moments, alpha, intercept, coef, gradient, solved, inverse=True, method=solver)

@@ -81,9 +81,9 @@ class Objective(ABC):
         """
         if value is None or gradient is None:
             value, gradient = self.value_and_gradient(x)
-        scale = max(abs(value), np.finfo(float).tiny)
+        scale = max(abs(float(value)), float(np.finfo(float).tiny))
         if self.strong_convexity > 0:
-            gap = float(gradient @ gradient) / (2 * self.strong_convexity) / scale
+            gap = float(gradient @ gradient) / (2 * float(self.strong_convexity)) / scale
             meaning = f"the objective is within {gap:.1e} of its minimum, relative"
             return Certificate("strong convexity", gap, tol, meaning)
         norm = float(np.abs(gradient).max(initial=0.0)) / max(1.0, abs(value))
