@@ -19,7 +19,7 @@ help: ## list the commands
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMPS)/package ## fit three models on real data, with their certificates
-	@$(BIN)/epicycle demo
+	@$(BIN)/epicycle demo --output demo.epi
 
 test: $(STAMPS)/package $(STAMPS)/test ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)

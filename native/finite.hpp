@@ -21,9 +21,9 @@ EPICYCLE_INLINE bool run_is_finite(const T *x, std::size_t n, std::int64_t strid
     return sum[0] == T(0);
 }
 
-#define EPICYCLE_PER_TYPE(T)                                                       \
+#define EPICYCLE_PER_TYPE(T)                                                                 \
     EPICYCLE_CLONES inline bool finite_run(const T *x, std::size_t n, std::int64_t stride) { \
-        return run_is_finite(x, n, stride);                                        \
+        return run_is_finite(x, n, stride);                                                  \
     }
 EPICYCLE_PER_TYPE(double)
 EPICYCLE_PER_TYPE(float)

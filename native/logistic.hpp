@@ -20,11 +20,12 @@ EPICYCLE_INLINE void margins_body(const Dense<T> &X, std::size_t i0, std::size_t
             double part[8] = {};
             std::size_t j = 0;
             for (; j + 8 <= p; j += 8)
-                for (std::size_t k = 0; k < 8; ++k) part[k] += (static_cast<double>(x[j + k]) - shift[j + k]) * w[j + k];
+                for (std::size_t k = 0; k < 8; ++k)
+                    part[k] += (static_cast<double>(x[j + k]) - shift[j + k]) * w[j + k];
             double rest = 0.0;
             for (; j < p; ++j) rest += (static_cast<double>(x[j]) - shift[j]) * w[j];
-            z[i] = b + ((((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) +
-                        rest);
+            z[i] = b +
+                   ((((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) + rest);
         }
         return;
     }
@@ -58,14 +59,14 @@ EPICYCLE_INLINE void gradient_body(const Dense<T> &X, std::size_t i0, std::size_
     }
 }
 
-#define EPICYCLE_PER_TYPE(T)                                                                                       \
-    EPICYCLE_CLONES inline void margins(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,     \
-                                        const double *w, double b, double *z) {                                    \
-        margins_body(X, i0, n, shift, w, b, z);                                                                    \
-    }                                                                                                              \
+#define EPICYCLE_PER_TYPE(T)                                                                                        \
+    EPICYCLE_CLONES inline void margins(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,      \
+                                        const double *w, double b, double *z) {                                     \
+        margins_body(X, i0, n, shift, w, b, z);                                                                     \
+    }                                                                                                               \
     EPICYCLE_CLONES inline void add_gradient(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift, \
-                                             const double *r, double *g) {                                         \
-        gradient_body(X, i0, n, shift, r, g);                                                                      \
+                                             const double *r, double *g) {                                          \
+        gradient_body(X, i0, n, shift, r, g);                                                                       \
     }
 EPICYCLE_PER_TYPE(double)
 EPICYCLE_PER_TYPE(float)
@@ -90,11 +91,12 @@ EPICYCLE_CLONES inline double logistic_rows(const double *z, const double *y, co
 
 // Gradient only: g has p + 1 entries (w, b) and is zero on entry; `curvature` is the second derivative in b.
 template <class T>
-double logistic_gradient(const Dense<T> &X, const double *y, const double *weight, const double *shift,
-                         const double *w, double b, double *g, double &curvature) {
+double logistic_gradient(const Dense<T> &X, const double *y, const double *weight, const double *shift, const double *w,
+                         double b, double *g, double &curvature) {
     double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
     // Fewer rows at a time than ROWS when rows are long, so that the second use of X still finds it in the cache.
-    const std::size_t step = std::max<std::size_t>(8, std::min(ROWS, (std::size_t{1} << 15) / std::max<std::size_t>(X.cols, 1)));
+    const std::size_t step =
+        std::max<std::size_t>(8, std::min(ROWS, (std::size_t{1} << 15) / std::max<std::size_t>(X.cols, 1)));
     for (std::size_t i0 = 0; i0 < X.rows; i0 += step) {
         const std::size_t n = std::min(step, X.rows - i0);
         margins(X, i0, n, shift, w, b, z);

@@ -39,7 +39,8 @@ void moments(const Csr<T, I> &X, const Dense<double> &Y, const double *weight, c
         for (std::size_t j = 0; j < i; ++j) M[i * d + j] = M[j * d + i];
 }
 
-// Loss and gradient (zero on entry) and the second derivative in b; with H also the Hessian in (w, b), (p + 1) x (p + 1), zero on entry.
+// Loss and gradient (zero on entry) and the second derivative in b; with H also the Hessian in (w, b), (p + 1) x (p +
+// 1), zero on entry.
 template <class T, class I>
 double logistic(const Csr<T, I> &X, const double *y, const double *weight, const double *w, double b, double *g,
                 double &curvature, double *H) {

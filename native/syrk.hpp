@@ -1,8 +1,8 @@
 // C += Z'Z on packed panels, the core of every second-moment statistic.
 //
 // Z is a block of at most ROWS rows of d columns, packed in panels of PANEL columns: panel q holds, row after row,
-// columns PANEL*q .. PANEL*q + PANEL - 1 (zeros beyond d). A panel of ROWS rows stays in the first-level cache, the block in the
-// second. Only tiles that touch the lower triangle (row index >= column index of C) are computed.
+// columns PANEL*q .. PANEL*q + PANEL - 1 (zeros beyond d). A panel of ROWS rows stays in the first-level cache, the
+// block in the second. Only tiles that touch the lower triangle (row index >= column index of C) are computed.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,8 @@ struct CacheAligned {
     friend bool operator!=(CacheAligned, CacheAligned) { return false; }
 };
 
-// The packed block and the padded accumulator. Each thread keeps the one it used last: blocks of one data set are alike.
+// The packed block and the padded accumulator. Each thread keeps the one it used last: blocks of one data set are
+// alike.
 struct SyrkWorkspace {
     std::size_t d = 0;
     std::vector<double, CacheAligned<double>> packed, c;

@@ -19,8 +19,8 @@ inline int max_threads() {
 #endif
 }
 
-// GNU OpenMP keeps a pool of threads that does not exist in a forked child, where the next parallel region would wait for it
-// for ever. Giving the pool back before the fork makes both sides start afresh.
+// GNU OpenMP keeps a pool of threads that does not exist in a forked child, where the next parallel region would wait
+// for it for ever. Giving the pool back before the fork makes both sides start afresh.
 inline void release_pool_before_fork() {
 #if defined(EPICYCLE_HAS_FORK) && defined(_OPENMP) && (_OPENMP >= 201811 || (defined(__GNUC__) && __GNUC__ >= 9))
     pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from epicycle import _native
 from epicycle.exceptions import ParameterError
 from epicycle.settings import get_config
 
@@ -45,16 +46,7 @@ def n_threads(work: float, n_jobs: int | None = None) -> int:
 
 def budget() -> int:
     """Threads that this process may run at once."""
-    return max(1, min(cpu_count(), _openmp_threads()))
-
-
-def _openmp_threads() -> int:
-    try:
-        from epicycle import _native
-    except ImportError:  # a source tree that was not built
-        limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-        return int(limit) if limit.isdigit() and int(limit) > 0 else cpu_count()
-    return int(_native.max_threads())
+    return max(1, min(cpu_count(), _native.max_threads()))
 
 
 @cache
@@ -93,55 +85,85 @@ def _lines(file: Path) -> list[str]:
         return []
 
 
+class _Blas:
+    """One BLAS library: read and set the number of its threads.
+
+    threadpoolctl finds the libraries, but lets only the first thread that ever set a limit change it again; a pass may
+    be ended by another thread than began it, so OpenBLAS is called directly.
+    """
+
+    def __init__(self, library: Any) -> None:
+        self.get: Callable[[], int] = library.get_num_threads
+        self.set: Callable[[int], object] = library.set_num_threads
+        # With OpenMP underneath, the number belongs to the calling thread, otherwise to the process.
+        self.per_thread = getattr(library, "threading_layer", "") == "openmp"
+        if library.internal_api == "openblas" and not self.per_thread:
+            names = [f"{p}openblas_set_num_threads{s}" for p in ("", "scipy_") for s in ("", "64_", "_64")]
+            self.set = next(
+                (getattr(library.dynlib, name) for name in names if hasattr(library.dynlib, name)), self.set
+            )
+
+
 class _BlasLimits:
     """Keeps every BLAS of the process at one thread while anyone asks for it, and then puts the old limits back."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
-        self.libraries: list[Any] | None = None
-        self.before: list[int] = []
+        self.libraries: list[_Blas] | None = None
+        self.before: list[tuple[_Blas, int]] = []
+        self.mine = threading.local()  # .users, .before: the same for libraries that count per thread
 
     def enter(self) -> None:
         with self.lock:
-            self.users += 1
-            if self.users > 1:
-                return
             if self.libraries is None:
                 self.libraries = _blas_libraries()
-            self.before = [library.get_num_threads() for library in self.libraries]
-            for library, count in zip(self.libraries, self.before, strict=True):
-                if count != 1:
-                    library.set_num_threads(1)
+            self.users += 1
+            if self.users == 1:
+                self.before = _limit([library for library in self.libraries if not library.per_thread])
+        users = getattr(self.mine, "users", 0)
+        if users == 0:
+            self.mine.before = _limit([library for library in self.libraries if library.per_thread])
+        self.mine.users = users + 1
 
     def leave(self) -> None:
+        self.mine.users -= 1
+        if self.mine.users == 0:
+            _restore(self.mine.before)
         with self.lock:
             if self.users == 0:  # entered before a fork, left in the child
                 return
             self.users -= 1
             if self.users == 0:
-                self.restore()
-
-    def restore(self) -> None:
-        for library, count in zip(self.libraries or [], self.before, strict=True):
-            if count != 1:
-                library.set_num_threads(count)
-        self.before = [0] * len(self.before)
+                _restore(self.before)
 
     def forked(self) -> None:
         """In the child no other thread lives: whoever held the lock or the limits there does so no longer."""
         self.lock = threading.Lock()
         if self.users:
             self.users = 0
-            self.restore()
+            _restore(self.before)
 
 
-def _blas_libraries() -> list[Any]:
+def _limit(libraries: list[_Blas]) -> list[tuple[_Blas, int]]:
+    """Set the libraries to one thread; returns those that had more, and how many."""
+    before = [(library, count) for library in libraries if (count := library.get()) != 1]
+    for library, _ in before:
+        library.set(1)
+    return before
+
+
+def _restore(before: list[tuple[_Blas, int]]) -> None:
+    for library, count in before:
+        library.set(count)
+
+
+def _blas_libraries() -> list[_Blas]:
     import numpy as np  # noqa: F401 - both bring a BLAS of their own, which has to be loaded to be found
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return [_Blas(library) for library in ThreadpoolController().select(user_api="blas").lib_controllers]
 
 
 _blas = _BlasLimits()
@@ -166,8 +188,16 @@ def helper_pool() -> ThreadPoolExecutor:
     global _pool
     with _pool_lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max_workers=max(32, 2 * cpu_count()), thread_name_prefix="epicycle")
+            # No more than can run at once, whoever asks.
+            _pool = ThreadPoolExecutor(cpu_count(), thread_name_prefix="epicycle", initializer=_blas_of_helper)
         return _pool
+
+
+def _blas_of_helper() -> None:
+    # For good: a helper does nothing else than passes.
+    for library in _blas.libraries or []:
+        if library.per_thread:
+            library.set(1)
 
 
 def _after_fork() -> None:

@@ -203,7 +203,7 @@ DASK_PARTNERS = {
 
 @pytest.mark.parametrize("argument", ["y", "sample_weight"])
 @pytest.mark.parametrize("kind", DASK_PARTNERS)
-def test_dask_partners_have_the_partitions_of_X(kind, argument):
+def test_dask_partners_have_the_same_partitions(kind, argument):
     make, error, words = DASK_PARTNERS[kind]
     values = {"y": da.ones(4, chunks=2), "sample_weight": da.ones(4, chunks=2), argument: make()}
     with pytest.raises(error) as caught:

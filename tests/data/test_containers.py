@@ -55,7 +55,7 @@ CONTAINERS = {
     "pandas arrow": lambda X: pd.DataFrame(X, columns=NAMES).astype("double[pyarrow]"),
     "pandas objects": lambda X: pd.DataFrame(X, columns=NAMES).astype(object),
     "pandas sparse": lambda X: pd.DataFrame(X, columns=NAMES).astype(pd.SparseDtype("float64", 0.0)),
-    "pandas slice": lambda X: pd.DataFrame(np.hstack([X, X]), columns=NAMES + ["d", "e", "f"])[NAMES],
+    "pandas slice": lambda X: pd.DataFrame(np.hstack([X, X]), columns=[*NAMES, "d", "e", "f"])[NAMES],
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
     "polars mixed": lambda X: pl.DataFrame(X, schema=NAMES).with_columns(pl.col("a").cast(pl.Int16)),
     "arrow table": lambda X: pa.table({n: X[:, j] for j, n in enumerate(NAMES)}),

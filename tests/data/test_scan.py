@@ -1,5 +1,6 @@
 """Files give the rows that are in them, whatever their kind and however they are divided; what is wrong is named."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -66,7 +67,7 @@ WRITERS = {
 
 
 def write(table, folder, kind, cuts=(0, 1, 400, 401, N)):
-    for i, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
         WRITERS[kind](table.slice(start, stop - start), folder / f"part-{i}.{kind}")
     return folder / f"part-*.{kind}"
 

@@ -143,7 +143,7 @@ def test_no_rows(tmp_path):
     with pytest.raises(DataError, match=r"0 sample\(s\).*minimum of 1"):
         as_data(scan(tmp_path / "t.parquet"))
     (tmp_path / "t.csv").write_text("a,b\n")  # names alone do not tell types
-    with pytest.raises(DataTypeError, match="'a' of .* is of type null"):
+    with pytest.raises(DataTypeError, match=r"'a' of .* is of type null"):
         scan(tmp_path / "t.csv")
 
 

@@ -18,7 +18,7 @@ from epicycle.io import load, save
 
 def main(folder: Path, kills: int) -> None:
     """Prints how often the file held which model, and how many kills interrupted a write."""
-    models = [{"weights": np.full(60_000, float(i)), "name": f"model {i}"} for i in range(2)]
+    models = [{"weights": np.full(20_000, float(i)), "name": f"model {i}"} for i in range(2)]
     path = folder / "model.epi"
     save(models[0], path)
     moments = random.Random(0)

@@ -276,7 +276,7 @@ def test_malformed_trees(tmp_path, text):
     refuse(tmp_path, forge.assemble(forge.sealed({**parts, forge.MODEL: text})), r"bad\.epi: ")
 
 
-def test_ten_million_values(tmp_path):
+def test_too_many_values(tmp_path):
     text = b"[" + b"0," * 33_000_000 + b"0]"
     parts = forge.parts_of(saved(None, tmp_path))
     refuse(tmp_path, forge.assemble(forge.sealed({**parts, forge.MODEL: text})), "holds more than")
@@ -390,7 +390,7 @@ def test_compressed_bombs(tmp_path, scaler, compression):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
         for name, content in forge.parts_of(scaler).items():
-            archive.writestr(name, content + b" " * 50_000_000 if name == forge.MODEL else content)
+            archive.writestr(name, content + b" " * 5_000_000 if name == forge.MODEL else content)
     refuse(tmp_path, file.getvalue(), "compressed, encrypted or damaged")
 
 

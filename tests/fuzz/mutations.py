@@ -273,3 +273,26 @@ INFORMED: list[Mutation] = [
     other_manifest,
     broken_json,
 ]
+
+
+def confused(seeds: Sequence[bytes], n: int, random_state: int) -> Iterator[bytes]:
+    """Sealed files in which one well-formed value stands where another belongs.
+
+    Such a file may well be loaded: which values an attribute may have is for the class to say. It must not crash.
+    """
+    rng = random.Random(random_state)
+    for _ in range(n):
+        content, donor = rng.choice(seeds), rng.choice(seeds)
+        nodes = [
+            node for node in _nodes(json.loads(forge.parts_of(donor)[forge.MODEL])) if not any(_nodes(node, "array"))
+        ]
+        replacement = rng.choice([*nodes, None, 0, -1, 2**62, 1e308, "text", [], [[]]])
+
+        def change(tree, replacement=replacement):
+            node = rng.choice(list(_nodes(tree)))
+            held = [key for key in ("items", "parameters", "fitted", "state") if isinstance(node.get(key), list | dict)]
+            holder = node[rng.choice(held)] if held else node
+            if holder:
+                holder[rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))] = replacement
+
+        yield forge.with_model(content, change)

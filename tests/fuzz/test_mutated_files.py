@@ -86,3 +86,15 @@ def test_every_single_bit_of_a_file_counts(tmp_path):
     report = run(tmp_path)
     assert report["seen"] == []
     assert Counter(report["outcomes"].values()) == {"refused": len(content)}
+
+
+def test_values_in_the_wrong_place(tmp_path, seed_files):
+    for i, content in enumerate(seed_files):
+        (tmp_path / f"seed-{i}.epi").write_bytes(content)
+    for i, content in enumerate(mutations.confused(seed_files, 300, random_state=0)):
+        (tmp_path / f"mutant-{i:04}.epi").write_bytes(content)
+    report = run(tmp_path)
+    assert report["seen"] == []
+    counts = Counter(report["outcomes"].values())
+    assert set(counts) == {"refused", "loaded"}
+    assert sum(counts.values()) == 300

@@ -1,6 +1,7 @@
 """Optimality conditions, duals, conjugates and games with known answers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,8 +66,7 @@ def test_given_derivatives_are_used():
         lambda x: np.array([1.0, -1.0]),
     )
     assert kkt(exact, X, LAM, NU, tol=1e-14).holds
-    wrong = Program(QP.objective, QP.inequality, QP.equality, lambda x: AIM - x)
-    assert not kkt(wrong, X, LAM, NU).holds
+    assert not kkt(replace(QP, gradient=lambda x: AIM - x), X, LAM, NU).holds
 
 
 def test_lagrangian_and_weak_and_strong_duality():
@@ -112,7 +112,7 @@ def test_bad_multipliers_are_named():
         (math.exp, -1.0, None, math.inf),
         (lambda x: x * math.log(x) if x > 0 else (0.0 if x == 0 else math.inf), 1.5, 1.0, math.exp(0.5)),
         (lambda x: math.sqrt(1 + x * x), 0.6, None, -0.8),
-        (lambda x: max(-x, 2 * x - 1), 0.5, 50.0, 1 / 6),
+        (lambda x: max(-x, 2 * x - 1), 0.5, 50.0, 0.5),
     ],
 )
 def test_conjugates_of_functions_of_a_number(function, y, start, expected):
@@ -202,13 +202,13 @@ def test_bad_games_are_refused(A):
 
 
 def test_saddle_points():
-    def F(x, y):
+    def function(x, y):
         return float(x @ x + 2 * x @ y - y @ y + x.sum())
 
-    # F_x = 2x + 2y + 1 = 0 and F_y = 2x - 2y = 0: x = y = -1/4.
+    # Both derivatives, 2x + 2y + 1 and 2x - 2y, vanish at x = y = -1/4.
     at = np.full(2, -0.25)
-    assert saddle_point(F, at, at).holds
-    away = saddle_point(F, at + 0.1, at)
+    assert saddle_point(function, at, at).holds
+    away = saddle_point(function, at + 0.1, at)
     assert not away
     assert_allclose(away.gap, 2 * (0.1**2 + 0.1**2), rtol=1e-6)
     assert saddle_point(lambda x, y: float(x @ y), np.ones(1), np.zeros(1)).gap == math.inf

@@ -16,8 +16,8 @@ def test_prox_minimises(penalty, step):
     v = np.array([1.7, -0.2, 0.05])
     x = penalty.prox(v, step)
     cost = penalty.value(x) + np.sum((x - v) ** 2) / (2 * step)
-    for j in range(3):
-        for candidate in np.linspace(-3, 3, 6001):
+    for j in range(3):  # separable and convex: a minimum in every coordinate is a minimum
+        for candidate in [*np.linspace(-3, 3, 601), *(x[j] + np.linspace(-0.01, 0.01, 101))]:
             other = x.copy()
             other[j] = candidate
             assert penalty.value(other) + np.sum((other - v) ** 2) / (2 * step) >= cost - 1e-12

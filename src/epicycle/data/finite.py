@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from epicycle._native import all_finite as _finite
 from epicycle._threads import helper_pool, n_threads
 from epicycle.exceptions import DataError
 
@@ -19,7 +20,7 @@ def all_finite(x: np.ndarray) -> bool:
     if x.ndim == 1:
         x = x[None, :] if x.size <= _CHUNK else x[:, None]
     if x.size <= _CHUNK:
-        return bool(_finite(x))
+        return _finite(x)
     # Cut along the axis in which memory advances slowest, so that each piece is read in one sweep.
     rows = x if abs(x.strides[0]) >= abs(x.strides[1]) else x.T
     step = max(1, _CHUNK * rows.shape[0] // x.size)
@@ -38,18 +39,6 @@ def all_finite(x: np.ndarray) -> bool:
 
 def _all_of(pieces: list[np.ndarray]) -> bool:
     return all(_finite(piece) for piece in pieces)
-
-
-def _finite_numpy(x: np.ndarray) -> bool:
-    # A sum is finite unless an element is not or it overflows; only then every element is looked at.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(x.sum())) or bool(np.isfinite(x).all())
-
-
-try:
-    from epicycle._native import all_finite as _finite
-except ImportError:  # a source tree that was not built
-    _finite = _finite_numpy
 
 
 def require_finite(

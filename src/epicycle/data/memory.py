@@ -117,4 +117,4 @@ class ArrayData(Data):
         # A cluster decides by this number whether to move the work or the data.
         X: Any = self.X
         arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-        return 1024 + sum(a.nbytes for a in (*arrays, self.y, self.weight) if a is not None)
+        return 1024 + sum(int(a.nbytes) for a in (*arrays, self.y, self.weight) if a is not None)

@@ -45,8 +45,8 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
                 close()
 
     reader = threading.Thread(target=read, name="epicycle-reader", daemon=True)
-    reader.start()
     try:
+        reader.start()
         while True:
             item, error, last = line.get()
             if error is not None:
@@ -57,4 +57,5 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
             del item  # not kept alive while waiting for the next
     finally:
         stopped.set()
-        reader.join()
+        if reader.is_alive():
+            reader.join()

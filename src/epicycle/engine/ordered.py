@@ -6,7 +6,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from epicycle._threads import helper_pool
 
@@ -41,14 +41,23 @@ def in_order(
         raise
     finally:
         # A helper that never came to run (the pool serves other callers too) is not waited for.
-        _join([helper for helper in helpers if not helper.cancel()])
+        _join([helper for helper in helpers if not helper.cancel()], shared)
     if shared.error is not None:
         raise shared.error
 
 
-def _join(helpers: list[Future[None]]) -> None:
-    for helper in helpers:
-        helper.exception()
+def _join(helpers: list[Future[None]], line: _Line[Any, Any]) -> None:
+    """Wait until no helper runs, even through an interrupt: the caller may close what they read from."""
+    interrupt: BaseException | None = None
+    while helpers:
+        try:
+            helpers[-1].exception()
+            helpers.pop()
+        except BaseException as error:
+            interrupt = error
+            line.stop(error)
+    if interrupt is not None:
+        raise interrupt
 
 
 class _Line(Generic[Piece, Result]):

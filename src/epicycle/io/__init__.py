@@ -1,4 +1,8 @@
-"""Model files: what goes out, and comes back without running anything."""
+"""Model files: what goes out, and comes back without running anything.
+
+An ``.epi`` file is a zip of three stored members: ``manifest.json`` (format version, versions of the writer, sizes and
+SHA-256 of the rest), ``model.json`` (the tree of values, see `schema`) and ``arrays.safetensors`` (its arrays).
+"""
 
 from epicycle.io.classes import register
 from epicycle.io.description import ArrayDescription, ModelDescription, describe

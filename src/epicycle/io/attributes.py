@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from inspect import get_annotations
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -48,7 +49,7 @@ def _mentioned(cls: type) -> frozenset[str]:
     """All names that the code of `cls` and its bases uses or declares."""
     names = set(_COMMON)
     for base in cls.__mro__:
-        names.update(vars(base).get("__annotations__", {}))
+        names.update(get_annotations(base))
         for member in vars(base).values():
             function = next((getattr(member, holder) for holder in _HOLDERS if hasattr(member, holder)), member)
             while isinstance(function, FunctionType):

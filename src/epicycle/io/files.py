@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epicycle.exceptions import DataFileError, EpicycleError, EpicycleWarning, ModelFormatError, ParameterError
+from epicycle.exceptions import DataFileError, EpicycleWarning, ModelFormatError, ParameterError
 from epicycle.io import container, limits, tensors
 from epicycle.io.atomic import as_path, check_target, write_atomically
 from epicycle.io.classes import class_named, function_named
@@ -115,7 +115,7 @@ def read_contents(path: Path) -> Contents:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise DataFileError(f"{'a directory' if stat.S_ISDIR(status.st_mode) else 'not a regular file'}")
+            raise DataFileError("a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if foreign := what_is(file):
@@ -150,8 +150,6 @@ def model_format_errors(path: Path) -> Iterator[None]:
         yield
     except (ModelFormatError, DataFileError) as error:
         raise type(error)(f"{path}: {error}") from error.__cause__
-    except EpicycleError:
-        raise
     except Exception as error:
         raise ModelFormatError(f"{path}: the model cannot be built: {type(error).__name__}: {error}") from error
 

@@ -71,7 +71,9 @@ def _constant(moments: Moments) -> np.ndarray:
     return (spread <= 32 * EPS * shifted) | (spread <= resolution)
 
 
-def solve_moments(moments: Moments, alpha: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray, list[LeastSquares]]:
+def solve_moments(
+    moments: Moments, alpha: np.ndarray, intercept: bool
+) -> tuple[np.ndarray, np.ndarray, list[LeastSquares]]:
     """(gradient at the solution, coef, one solution for each target) of the penalised normal equations."""
     p = moments.p
     S = moments.about_mean() if intercept else moments.about_zero()
@@ -79,9 +81,7 @@ def solve_moments(moments: Moments, alpha: np.ndarray, intercept: bool) -> tuple
     if intercept:
         flat = _constant(moments)
         G[flat], G[:, flat], c[flat] = 0.0, 0.0, 0.0
-    solved = [
-        solve_normal_equations(_penalised(G, a), c[:, alpha == a]) for a in np.unique(alpha)
-    ]
+    solved = [solve_normal_equations(_penalised(G, a), c[:, alpha == a]) for a in np.unique(alpha)]
     coef = np.empty((p, len(alpha)))
     for a, solution in zip(np.unique(alpha), solved, strict=True):
         coef[:, alpha == a] = solution.x
@@ -128,7 +128,9 @@ def conclude(
     p = moments.p
     S = moments.about_mean() if intercept else moments.about_zero()
     G, c, yy = S[:p, :p], S[:p, p:], np.maximum(np.diagonal(S)[p:], 0.0)
-    steps = np.column_stack([solve_normal_equations(_penalised(G, a), g).x for a, g in zip(alpha, gradient.T, strict=True)])
+    steps = np.column_stack(
+        [solve_normal_equations(_penalised(G, a), g).x for a, g in zip(alpha, gradient.T, strict=True)]
+    )
     excess = float(np.abs(np.vdot(gradient, steps))) / 2
     rss = np.maximum(yy - 2 * np.einsum("ij,ij->j", coef, c) + np.einsum("ij,ij->j", coef, G @ coef), 0.0)
     rank = min(s.rank for s in solved)
@@ -174,7 +176,9 @@ def _refine(
         if intercept:
             g = g - np.outer(centre[:p], in_b)
         g = g - alpha * coef
-        step = np.column_stack([solve_normal_equations(_penalised(G, a), col).x for a, col in zip(alpha, g.T, strict=True)])
+        step = np.column_stack(
+            [solve_normal_equations(_penalised(G, a), col).x for a, col in zip(alpha, g.T, strict=True)]
+        )
         size = float(np.abs(np.vdot(g, step)))
         if not size < last:
             break

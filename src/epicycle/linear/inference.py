@@ -62,12 +62,16 @@ class Summary:
 
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
-            f"<tr><th>{escape(row)}</th>" + "".join(f"<td>{column[i]:.4g}</td>" for column in self.columns.values()) + "</tr>"
+            f"<tr><th>{escape(row)}</th>"
+            + "".join(f"<td>{column[i]:.4g}</td>" for column in self.columns.values())
+            + "</tr>"
             for i, row in enumerate(self.rows)
         )
         facts = ", ".join(f"{escape(name)} {value:.6g}" for name, value in self.facts.items())
         note = f"<p>Note: {escape(self.note)}.</p>" if self.note else ""
-        return f"<table><caption>{escape(self.title)}</caption><tr><th></th>{head}</tr>{body}</table><p>{facts}</p>{note}"
+        return (
+            f"<table><caption>{escape(self.title)}</caption><tr><th></th>{head}</tr>{body}</table><p>{facts}</p>{note}"
+        )
 
     @classmethod
     def of_coefficients(

@@ -79,9 +79,7 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
     return classes, found.weights, data.encode_target(encode)
 
 
-def class_weights(
-    spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray
-) -> np.ndarray | None:
+def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
     """One factor for each class: from a mapping (1 for classes it leaves out), "balanced" (n / (K n_k)), or None."""
     if spec is None:
         return None

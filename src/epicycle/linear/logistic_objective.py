@@ -253,9 +253,7 @@ class LogisticObjective(Objective):
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         params = self.matrix(x)
-        loss, g, in_b = engine.sum(
-            self._gradient, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs
-        )
+        loss, g, in_b = engine.sum(self._gradient, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
         self._curvature_in_b = (x.tobytes(), in_b)
         return self._penalised(x, loss, g)
 
@@ -354,7 +352,9 @@ class LogisticObjective(Objective):
         step = self.data.n_rows // n_rows
         pick = slice(None, None, step)
         d = self.data
-        part = ArrayData(d.X[pick], np.ascontiguousarray(d.y[pick]), None if d.weight is None else d.weight[pick].copy())
+        part = ArrayData(
+            d.X[pick], np.ascontiguousarray(d.y[pick]), None if d.weight is None else d.weight[pick].copy()
+        )
         return LogisticObjective(
             part,
             2 if self.binary else self.rows,
@@ -430,7 +430,9 @@ class LogisticObjective(Objective):
             rho = np.sqrt(leverage)
         else:
             # |z| <= ||x|| ||V|| for a move V of the parameters, and ||V|| <= ||V||_H / sqrt(least eigenvalue of H)
-            (leverage,) = engine.sum(leverage_statistic, self.data, self.shift, np.eye(self.columns), n_jobs=self.n_jobs)
+            (leverage,) = engine.sum(
+                leverage_statistic, self.data, self.shift, np.eye(self.columns), n_jobs=self.n_jobs
+            )
             rho = np.sqrt(2 * leverage / scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
         return self_concordant_bound(decrement, float(rho))
 

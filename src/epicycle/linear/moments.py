@@ -129,9 +129,7 @@ class CentredFactor:
     n_rows: int
 
 
-def triangular_factor_of(
-    data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None
-) -> CentredFactor:
+def triangular_factor_of(data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None) -> CentredFactor:
     """The factor of all rows: one pass."""
     factor, weight, n = engine.sum(factor_statistic, data, shift, intercept, n_jobs=n_jobs)
     R, p = factor.R, data.n_features
@@ -145,7 +143,9 @@ def triangular_factor_of(
     return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n)
 
 
-def gradient_statistic(batch: Batch, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gradient_statistic(
+    batch: Batch, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     if sp.issparse(batch.X):
         residual = _columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
         r = residual if batch.weight is None else residual * batch.weight[:, None]

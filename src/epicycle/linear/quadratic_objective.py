@@ -224,5 +224,7 @@ class RowsObjective(Objective):
         lengths = np.sqrt(np.maximum(self.squares - self.weight * self.mean**2 * self.intercept, 0.0))
         cosines = np.abs(g) / np.where(lengths > 0, lengths, np.inf)[:, None] / np.sqrt(max(2 * self.total, 1e-300))
         worst = float(cosines.max(initial=0.0))
-        meaning = f"no feature has a product above {worst:.1e} with the residuals, relative to the lengths of both it and y"
+        meaning = (
+            f"no feature has a product above {worst:.1e} with the residuals, relative to the lengths of both it and y"
+        )
         return Certificate("gradient norm", worst, tol, meaning)

@@ -143,7 +143,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     def _check_targets(self, data: Data) -> None:
         known = 1 if self.coef_.ndim == 1 else len(self.coef_)
         if data.n_targets != known or data.target_is_vector != (self.coef_.ndim == 1):
-            raise DataError(f"y: has {data.n_targets} target(s), but {type(self).__name__} was fitted with {known} before")
+            raise DataError(
+                f"y: has {data.n_targets} target(s), but {type(self).__name__} was fitted with {known} before"
+            )
 
     # ------------------------------------------------------------------------------------------- ends of a fit
 

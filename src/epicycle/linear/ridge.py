@@ -109,7 +109,9 @@ class Ridge(LeastSquaresRegressor):
     def _alphas(self, n_targets: int) -> np.ndarray:
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if alpha.ndim > 1 or alpha.size not in (1, n_targets):
-            raise ParameterError(f"alpha has shape {alpha.shape}; expected a number or one for each of {n_targets} target(s)")
+            raise ParameterError(
+                f"alpha has shape {alpha.shape}; expected a number or one for each of {n_targets} target(s)"
+            )
         if not (np.isfinite(alpha).all() and (alpha >= 0).all()):
             raise ParameterError(f"alpha={self.alpha!r}; expected finite numbers >= 0")
         return np.broadcast_to(alpha.ravel(), (n_targets,)).astype(np.float64)

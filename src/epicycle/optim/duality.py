@@ -78,34 +78,33 @@ def kkt(
 ) -> KKT:
     """Check the optimality conditions at a point.
 
-        Parameters
-        ----------
-        program : Program
-            The problem.
-        x : array
-            The point.
-        multipliers, equality_multipliers : array
-            lam for the inequalities and nu for the equalities.
-        tol : float
-            Largest residual that counts as zero.
+    Parameters
+    ----------
+    program : Program
+        The problem.
+    x : array
+        The point.
+    multipliers, equality_multipliers : array
+        lam for the inequalities and nu for the equalities.
+    tol : float
+        Largest residual that counts as zero.
 
-        Returns
-        -------
-        KKT
-            With the largest violation of each condition; that of stationarity relative to f'(x) where this exceeds 1.
+    Returns
+    -------
+    KKT
+        With the largest violation of each condition; that of stationarity relative to f'(x) where this exceeds 1.
 
-        Examples
-        --------
-        The point of x1 + x2 >= 1 closest to the origin:
+    Examples
+    --------
+    The point of x1 + x2 >= 1 closest to the origin:
 
-        >>> import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-        >>> from epicycle.optim import Program, kkt
-        >>> closest = Program(lambda x: float(x @ x), inequality=lambda x: 1 - x.sum())
-        >>> kkt(closest, np.array([0.5, 0.5]), multipliers=1.0).holds
-        True
-        >>> kkt(closest, np.array([1.0, 0.0]), multipliers=1.0).holds
-        False
+    >>> import numpy as np
+    >>> from epicycle.optim import Program, kkt
+    >>> closest = Program(lambda x: float(x @ x), inequality=lambda x: 1 - x.sum())
+    >>> kkt(closest, np.array([0.5, 0.5]), multipliers=1.0).holds
+    True
+    >>> kkt(closest, np.array([1.0, 0.0]), multipliers=1.0).holds
+    False
     """
     x = np.asarray(x, dtype=np.float64)
     g, lam, h, nu = _constraints(program, x, multipliers, equality_multipliers)

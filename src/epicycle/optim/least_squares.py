@@ -4,8 +4,8 @@ From G = A'A and c = A'b: Cholesky with iterative refinement, as good as cond(A)
 A = Q R and q = Q'b: back substitution, as good as cond(A) allows. If A has dependent columns, both give the solution
 of minimum norm.
 
-Columns are scaled to unit length before anything is judged: neither the rank nor the condition then depends on the
-units in which the columns are measured. (Scaling to unit length nearly minimises the condition: van der Sluis 1969.)
+Columns are scaled to about unit length before anything is judged: neither the rank nor the condition then depends on
+the units in which the columns are measured. (Unit columns nearly minimise the condition: van der Sluis 1969.)
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class LeastSquares:
 
     x : array of shape (d,) or (d, k).
     rank : number of independent columns.
-    condition : condition number of A with its columns scaled to unit length; from G an estimate of it. inf when the
-        rank is not full.
+    condition : condition number of A with its columns scaled to about unit length; from G an estimate of it. inf when
+        the rank is not full.
     null_space : orthonormal columns that A maps to zero; of shape (d, d - rank).
     """
 
@@ -66,7 +66,7 @@ def solve_normal_equations(G: Array, c: Array, *, rank_tol: float | None = None)
     d = len(G)
     tol = 8 * d * EPS if rank_tol is None else rank_tol
     scale = _unit_scale(np.sqrt(np.maximum(np.diagonal(G), 0.0)))
-    S = G * scale * scale[:, None]  # unit diagonal, or zero for a zero column
+    S = G * scale * scale[:, None]
     try:
         factor = cho_factor(S, lower=True, check_finite=False)
     except LinAlgError:
@@ -149,7 +149,9 @@ def _minimum_norm(x: Array, null_scaled: Array, scale: Array, rank: int) -> Leas
 
 
 def _unit_scale(lengths: Array) -> Array:
-    return np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)
+    """Powers of two, which scale without rounding, that bring lengths to within a factor of sqrt(2) of one."""
+    exponents = np.round(np.log2(np.where(lengths > 0, lengths, 1.0)))
+    return np.where(lengths > 0, np.exp2(-exponents), 0.0)
 
 
 def _scaled(c: Array, scale: Array) -> Array:

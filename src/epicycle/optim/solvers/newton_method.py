@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.lapack import dpocon
 
 from epicycle.exceptions import ParameterError
 from epicycle.optim.monitor import Monitor
@@ -74,9 +76,13 @@ def _with_hessian(run: Run) -> None:
             return
         if -0.5 * slope <= run.tol * abs(value) and run.certify():
             return
-        # With the decrement this small the next point is expected to be the last: its Hessian may not be needed.
-        last = -0.5 * slope <= math.sqrt(run.tol) * abs(value)
-        trial, H = _full_step(run.objective, x, d, with_hessian=not last)
+        # With the decrement this small the next Hessian is not needed: one more step with this one, from the gradient
+        # at the new point, gains as many digits again (Shamanskii 1967) and ends far below the tolerance.
+        last = -0.5 * slope <= math.cbrt(run.tol) * abs(value)
+        trial, H_next = _full_step(run.objective, x, d, with_hessian=not last)
+        if last and decreases(trial, value, slope):
+            trial = _second_step(run.objective, trial, H)
+        H = H_next
         if not decreases(trial, value, slope):
             shorter = backtracking(run.objective, x, value, slope, d, first=0.5)
             if shorter is None:
@@ -85,6 +91,9 @@ def _with_hessian(run: Run) -> None:
             trial, H = shorter, None
         x, value, g = trial.x, trial.value, trial.gradient
         run.advance(x, value, g, step=trial.t, decrement=-slope)
+        if run.reason == "converged" and H is not None:  # its Hessian is there already
+            further = _second_step(run.objective, trial, H)
+            run.improve(further.x, further.value, further.gradient)
 
 
 def _with_products(run: Run) -> None:
@@ -104,23 +113,31 @@ def _with_products(run: Run) -> None:
 
 
 def newton_direction(H: Array, g: Array) -> Array:
-    """d with H d = -g by Cholesky; for a Hessian that is not safely positive definite, by its eigenvectors."""
+    """d with H d = -g by Cholesky; for a Hessian that is not safely positive definite, by its eigenvectors.
+
+    H is first scaled to a unit diagonal: whether it is singular must not depend on the units of the parameters.
+    """
+    diagonal = np.abs(np.diagonal(H))
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    S, a = H * scale * scale[:, None], g * scale
+    if not (np.isfinite(S).all() and np.isfinite(a).all()):
+        return np.zeros(g.shape)
+    cut = 8 * g.size * np.finfo(float).eps
     try:
-        d = -cho_solve(cho_factor(H, lower=True, check_finite=False), g, check_finite=False)
-        # A factor of a nearly singular H solves for noise; the residual of its solution shows it.
-        if np.linalg.norm(H @ d + g) <= 1e-6 * np.linalg.norm(g):
-            return np.asarray(d)
+        factor = cho_factor(S, lower=True, check_finite=False)
+        # A singular S may have a factor by luck of rounding; solving with it would move x far along flat directions.
+        rcond, _ = dpocon(factor[0], np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
+        if rcond > cut:
+            return np.asarray(-scale * cho_solve(factor, a, check_finite=False))
     except LinAlgError:
         pass
-    if not np.isfinite(H).all():
-        return np.zeros(g.shape)
-    eigenvalues, V = eigh(H, check_finite=False)
-    cut = g.size * np.finfo(float).eps * float(np.abs(eigenvalues).max(initial=0.0))
-    a = V.T @ g
+    eigenvalues, V = eigh(S, check_finite=False)
+    cut *= float(np.abs(eigenvalues).max(initial=0.0))
+    a = V.T @ a
     # Where F has no curvature, d moves only if F really slopes there.
     flat = np.abs(eigenvalues) <= cut
-    a[flat & (np.abs(a) <= 1e-8 * np.linalg.norm(g))] = 0.0
-    return np.asarray(-(V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
+    a[flat & (np.abs(a) <= 1e-8 * np.linalg.norm(a))] = 0.0
+    return np.asarray(-scale * (V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
 
 
 def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forcing: float) -> Array:
@@ -143,6 +160,14 @@ def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forc
             break
         p = r + (rr / rr_old) * p
     return d
+
+
+def _second_step(objective: Objective, trial: Trial, H: Array) -> Trial:
+    """The point after one more step with an old Hessian; the point itself where that step does not help."""
+    d = newton_direction(H, trial.gradient)
+    further, _ = _full_step(objective, trial.x, d, with_hessian=False)
+    helps = math.isfinite(further.value) and np.linalg.norm(further.gradient) < np.linalg.norm(trial.gradient)
+    return replace(further, t=trial.t) if helps else trial
 
 
 def _second_order(objective: Objective, x: Array) -> tuple[float, Array, Array]:

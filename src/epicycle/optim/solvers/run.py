@@ -156,6 +156,12 @@ class Run:
         elif self.iteration >= self.max_iter:
             self._end_at_limit()
 
+    def improve(self, x: Array, value: float, gradient: Array) -> None:
+        """Put a point with a smaller gradient in the place of the certified one, if its certificate holds as well."""
+        certificate = self.objective.certify(x, self.tol, value, gradient)
+        if certificate.holds:
+            self.x, self.value, self.gradient, self._certificate = x, value, gradient, certificate
+
     def end(self, reason: str, message: str = "") -> None:
         self.reason, self.message = reason, message
 

@@ -1,0 +1,22 @@
+// The module epicycle._native. Each family of kernels has a binding file of its own; those are the only files that know
+// Python.
+#include "binding.hpp"
+#include "simd.hpp"
+#include "threads.hpp"
+
+namespace epicycle {
+void bind_linear(nb::module_ &m);
+}  // namespace epicycle
+
+NB_MODULE(_native, m) {
+    using namespace epicycle;
+    m.doc() = "Compiled kernels: pure functions of arrays.";
+    release_pool_before_fork();
+    m.def("max_threads", &max_threads, "Threads that OpenMP would use here.");
+    m.def(
+        "instruction_set", [] { return isa() == Isa::avx512 ? "avx512"
+                                       : isa() == Isa::avx2 ? "avx2"
+                                                            : "baseline"; },
+        "The instruction set that was chosen for the tiled kernels.");
+    bind_linear(m);
+}
