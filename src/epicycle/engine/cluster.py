@@ -70,6 +70,8 @@ def map_partitions(function: Callable[..., np.ndarray], data: DaskData, paramete
     ones = np.ones((2, data.n_features), data.dtype)
     y = None if not data.n_targets else np.zeros(2 if data.target_is_vector else (2, data.n_targets))
     example = np.asarray(function(Batch(sp.csr_array(ones) if data.sparse else ones, y), *parameters))
+    if example.ndim == 0 or len(example) != 2:
+        raise EngineError(f"a function returned shape {example.shape} for a batch of 2 rows")
     parts = data.parts if data.resident is None else data.resident[1]
     job = delayed((function, parameters), traverse=False, pure=False)
     rows = delayed(_rows, pure=False)
@@ -191,8 +193,9 @@ def _total(state: State | None) -> State:
 
 def _explain(error: BaseException) -> None:
     """Raise an EngineError for what the cluster did; errors of the statistic and interrupts keep their type."""
-    from distributed import CommClosedError, KilledWorker
+    from distributed import KilledWorker
     from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
 
     if isinstance(error, KilledWorker | CommClosedError | FutureCancelledError):
         raise EngineError(f"the cluster lost a partition for good: {error}") from error

@@ -69,7 +69,7 @@ def _with_hessian(run: Run) -> None:
     while run.active:
         if H is None:
             value, g, H = _second_order(run.objective, x)
-        d = newton_direction(H, g)
+        d = newton_direction(H, g, x)
         slope = float(g @ d)
         if not slope < 0:
             run.stall()
@@ -112,10 +112,12 @@ def _with_products(run: Run) -> None:
         run.advance(x, value, g, step=trial.t, decrement=-slope)
 
 
-def newton_direction(H: Array, g: Array) -> Array:
+def newton_direction(H: Array, g: Array, x: Array) -> Array:
     """d with H d = -g by Cholesky; for a Hessian that is not safely positive definite, by its eigenvectors.
 
-    H is first scaled to a unit diagonal: whether it is singular must not depend on the units of the parameters.
+    H is first scaled to a unit diagonal: whether it is singular must not depend on the units of the parameters. Where F
+    has no curvature, d moves only if F really slopes there: by more than the rounding of g, which is about that of x
+    times the curvature.
     """
     diagonal = np.abs(np.diagonal(H))
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -134,9 +136,8 @@ def newton_direction(H: Array, g: Array) -> Array:
     eigenvalues, V = eigh(S, check_finite=False)
     cut *= float(np.abs(eigenvalues).max(initial=0.0))
     a = V.T @ a
-    # Where F has no curvature, d moves only if F really slopes there.
-    flat = np.abs(eigenvalues) <= cut
-    a[flat & (np.abs(a) <= 1e-8 * np.linalg.norm(a))] = 0.0
+    rounding = max(1e-8 * float(np.linalg.norm(a)), cut * float(np.linalg.norm(x / scale)))
+    a[(np.abs(eigenvalues) <= cut) & (np.abs(a) <= rounding)] = 0.0
     return np.asarray(-scale * (V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
 
 
@@ -164,7 +165,7 @@ def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forc
 
 def _second_step(objective: Objective, trial: Trial, H: Array) -> Trial:
     """The point after one more step with an old Hessian; the point itself where that step does not help."""
-    d = newton_direction(H, trial.gradient)
+    d = newton_direction(H, trial.gradient, trial.x)
     further, _ = _full_step(objective, trial.x, d, with_hessian=False)
     helps = math.isfinite(further.value) and np.linalg.norm(further.gradient) < np.linalg.norm(trial.gradient)
     return replace(further, t=trial.t) if helps else trial
