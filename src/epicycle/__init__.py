@@ -27,7 +27,30 @@ _EXPORTS = {
 }
 _SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim")
 
-__all__ = [*sorted(_EXPORTS), *_SUBPACKAGES, "__version__"]  # noqa: PLE0604
+__all__ = [
+    "Certificate",
+    "Checkpoint",
+    "EarlyStopping",
+    "History",
+    "LinearRegression",
+    "LogisticRegression",
+    "Ridge",
+    "TimeLimit",
+    "__version__",
+    "callbacks",
+    "config",
+    "data",
+    "engine",
+    "exceptions",
+    "get_config",
+    "io",
+    "linear",
+    "load",
+    "methods",
+    "optim",
+    "save",
+    "scan",
+]
 
 if TYPE_CHECKING:
     from epicycle import callbacks, data, engine, exceptions, io, linear, optim

@@ -87,7 +87,7 @@ class History(Mapping[str, np.ndarray]):
         return self._columns[name]
 
     def __getattr__(self, name: str) -> np.ndarray:
-        columns = self.__dict__.get("_columns", {})  # empty while a copy is being built
+        columns: dict[str, np.ndarray] = self.__dict__.get("_columns", {})  # empty while a copy is being built
         if name not in columns:
             raise AttributeError(f"history has no column {name!r}; it has {list(columns)}")
         return columns[name]

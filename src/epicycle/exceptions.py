@@ -46,7 +46,7 @@ class DataFileError(DataError, FileNotFoundError):
     """A data file is missing or cannot be read."""
 
 
-class NotFittedError(EpicycleError, _SklearnNotFittedError):
+class NotFittedError(EpicycleError, _SklearnNotFittedError):  # type: ignore[misc]
     """The estimator has to be fitted first."""
 
 
@@ -78,5 +78,5 @@ class EpicycleWarning(UserWarning):
     """Root of all warnings."""
 
 
-class ConvergenceWarning(EpicycleWarning, _SklearnConvergenceWarning):
+class ConvergenceWarning(EpicycleWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """A fit stopped before its certificate held."""

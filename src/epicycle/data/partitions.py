@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,7 +56,7 @@ class _Recipe:
                 targets = as_numeric_target(y, n, multi_output=self.multi_output, estimator_name=self.estimator_name)
             elif self.target == "labels":
                 targets = as_labels(y, n, estimator_name=self.estimator_name)
-            matrix = matrix.astype(self.dtype, copy=False)
+            matrix = _settled(matrix.astype(self.dtype, copy=False), "C" if names is None else "F")
             weight = None if weight is None else as_partial_weight(weight, n)
         except DataError as error:
             raise type(error)(f"{error} [in partition {number}]") from None
@@ -65,6 +65,17 @@ class _Recipe:
     def _empty(self, X: Any) -> ArrayData:
         shape = (0, self.n_features)
         return ArrayData(sp.csr_array(shape, dtype=self.dtype) if sp.issparse(X) else np.empty(shape, self.dtype))
+
+
+def _settled(X: Any, order: Literal["C", "F"]) -> Any:
+    """X with a contiguous layout; only a strided view is copied.
+
+    A view loses its strides when it is sent to another worker, and BLAS rounds differently in another layout: without
+    this the bits of a sum would depend on which partitions have travelled.
+    """
+    if sp.issparse(X) or X.flags.c_contiguous or X.flags.f_contiguous:
+        return X
+    return np.array(X, order=order)
 
 
 class DaskData(Data):

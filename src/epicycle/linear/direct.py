@@ -1,8 +1,9 @@
 """Least squares and ridge in closed form, as accurate as the data allows.
 
-One pass gives the second moments. If they are well conditioned, Cholesky's factor of them is enough. If they are not, the factor is
-kept and the residuals are taken from the rows once or twice more (corrected seminormal equations), which gives what QR would.
-Beyond that, or when columns depend on each other, the rows are factorised themselves (QR block by block).
+One pass gives the second moments. If they are well conditioned, Cholesky's factor of them is enough. If they are not,
+the factor is kept and the residuals are taken from the rows once or twice more (corrected seminormal equations),
+which gives what QR would. Beyond that, or when columns depend on each other, the rows are factorised themselves (QR
+block by block).
 """
 
 from __future__ import annotations

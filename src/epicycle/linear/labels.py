@@ -63,7 +63,7 @@ def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
-    """(classes, their total weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
+    """(classes, their weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
     if isinstance(data, ArrayData):
         (found,) = label_statistic(Batch(data.X, data.y, data.weight))
     else:

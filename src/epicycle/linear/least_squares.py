@@ -1,7 +1,8 @@
 """Linear regression:  minimise  1/2 sum_i w_i (y_i - b - w'x_i)^2.
 
-w is optimal exactly when the residuals are orthogonal to the columns of X. If columns depend on each other, the solution of minimum
-norm is given. Under y = b + w'x + noise of variance s^2 / w_i, the covariance of w is s^2 (X'WX)^-1 about the mean.
+w is optimal exactly when the residuals are orthogonal to the columns of X. If columns depend on each other, the
+solution of minimum norm is given. Under y = b + w'x + noise of variance s^2 / w_i, the covariance of w is s^2
+(X'WX)^-1 about the mean.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class LinearRegression(LeastSquaresRegressor):
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     solver : str, default="auto"
-        "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back to QR;
-        "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same solution.
+        "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
+        to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
+        solution.
     solver_options : dict, optional
         Options of an iterating solver, such as ``{"step": 0.1}``.
     tol : float, default=1e-10
-        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate asserts.
+        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
+        asserts.
     max_iter : int, default=1000
         Iterations at most (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
@@ -144,7 +147,7 @@ class LinearRegression(LeastSquaresRegressor):
         freedom = getattr(self, "_freedom_", None)
         if freedom is None:
             raise NotFittedError(
-                f"summary: with {self.n_features_in_} features the second moments were not kept; standard errors need them"
+                f"summary: with {self.n_features_in_} features the second moments that it needs were not kept"
             )
         if freedom <= 0 or not hasattr(self, "_unscaled_covariance_"):
             why = (

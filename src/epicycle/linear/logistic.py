@@ -1,8 +1,8 @@
 """Logistic and softmax regression:  minimise  sum_i w_i loss(b + W x_i, y_i) + ||W||^2 / (2 C).
 
-For two classes the gradient is X'W(p - y) + w / C and the Hessian X' diag(w p (1 - p)) X + I / C, so Newton's method is
-iteratively reweighted least squares. The minimum is unique whenever C is finite; for C = inf it exists unless the classes
-are separable.
+For two classes the gradient is X'W(p - y) + w / C and the Hessian X' diag(w p (1 - p)) X + I / C, so Newton's method
+is iteratively reweighted least squares. The minimum is unique whenever C is finite; for C = inf it exists unless the
+classes are separable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from epicycle.data import Batch
 from epicycle.exceptions import SeparationError
 from epicycle.linear.inference import Summary, wald_summary
 from epicycle.linear.labels import class_weights, encode_labels
-from epicycle.linear.logistic_objective import MAX_HESSIAN, Largest, LogisticObjective, far_shift
+from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift
+from epicycle.linear.logistic_statistics import margin_statistic
 from epicycle.linear.prediction import linear_predictor, predictor_batch
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
@@ -39,8 +40,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
 
     .. math:: \sum_i w_i \bigl[\log(1 + e^{z_i}) - y_i z_i\bigr] + \frac{1}{2C} \|w\|^2, \qquad z_i = b + w'x_i ,
 
-    and :math:`K > 2` classes the sum of :math:`\log \sum_k e^{z_{ik}} - z_{i y_i}` in the same way. The intercept is not
-    penalised.
+    and :math:`K > 2` classes the sum of :math:`\log \sum_k e^{z_{ik}} - z_{i y_i}` in the same way. The intercept is
+    not penalised.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
     # ------------------------------------------------------------------------------------------- prediction
 
     def decision_function(self, X: Any) -> Any:
-        """Scores b + W x: shape (n_samples,) for two classes (positive favours ``classes_[1]``), else (n_samples, n_classes)."""
+        """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
         data = self._predict_data(X)
         scores = linear_predictor(data, self.coef_, self.intercept_, self.n_jobs)
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -246,8 +247,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
     def summary(self, confidence: float = 0.95) -> Summary:
         """Coefficients, standard errors, z, p-values and intervals.
 
-        They follow from the likelihood, so only an unpenalised fit (``C=inf``) of two classes has them; for any other fit
-        the summary shows the coefficients and says why.
+        They follow from the likelihood, so only an unpenalised fit (``C=inf``) of two classes has them; for any other
+        fit the summary shows the coefficients and says why.
         """
         self._check_fitted()
         if hasattr(self, "_covariance_"):
@@ -256,7 +257,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
                 confidence=confidence, title=self._title(), facts={"log-likelihood": self._log_likelihood_},
             )  # fmt: skip
         if not np.isinf(self.C):
-            why = f"the fit is penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
+            why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
         elif len(self.classes_) > 2:
             why = "standard errors are given for two classes"
         else:
@@ -292,13 +293,6 @@ def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
     return rough.x if np.isfinite(rough.x).all() else zero
 
 
-def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest]:
-    """The largest negated margin -(2 y - 1) z: negative exactly when every row is on its own side."""
-    dense = not hasattr(batch.X, "toarray")
-    z = (batch.X - shift if dense else batch.X) @ params[0, :-1] + params[0, -1]
-    return (Largest((-(2 * batch.y - 1) * z).max(initial=-np.inf)),)
-
-
 def _refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
     """Without a penalty, parameters that put every row on its own side prove that the likelihood has no maximum."""
     if solution.converged or not objective.binary or not np.isfinite(solution.x).all():
@@ -308,7 +302,7 @@ def _refuse_separation(objective: LogisticObjective, solution: Solution, names: 
     if worst < 0:
         order = np.argsort(-np.abs(params[0, :-1]))[:5]
         raise SeparationError(
-            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients that grow most are "
+            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow most for "
             f"{', '.join(names[j] for j in order)}. Use a finite C."
         )
 

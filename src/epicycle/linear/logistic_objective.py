@@ -1,7 +1,9 @@
-"""Penalised logistic loss in summation form:  F(W, b) = sum_i w_i loss(z_i, y_i) + lambda/2 ||W||^2,  z_i = b + W (x_i - s).
+"""Penalised logistic loss in summation form:  F(W, b) = sum_i w_i loss(z_i, y_i) + lambda/2 ||W||^2,  z_i = b + W
+(x_i - s).
 
-Two classes have one row of W and loss log(1 + e^z) - y z; K > 2 classes have K rows and loss log sum_k e^{z_k} - z_y. The
-parameters are the matrix (W, b) of shape (rows, p + 1), flattened. The shift s is 0 unless the data lies far from the origin.
+Two classes have one row of W and loss log(1 + e^z) - y z; K > 2 classes have K rows and loss log sum_k e^{z_k} - z_y.
+The parameters are the matrix (W, b) of shape (rows, p + 1), flattened. The shift s is 0 unless the data lies far from
+the origin.
 """
 
 from __future__ import annotations
@@ -10,11 +12,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from epicycle import _native, engine
+from epicycle import engine
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.evidence import Certificate
+from epicycle.linear.logistic_statistics import (
+    binary_gradient,
+    binary_hessian,
+    column_square_statistic,
+    gram_statistic,
+    leverage_statistic,
+    multinomial_gradient,
+    multinomial_hessian,
+    square_statistic,
+)
 from epicycle.linear.minibatches import can_draw_rows, minibatches
 from epicycle.optim import Metric, Objective
 
@@ -34,141 +45,14 @@ def far_shift(data: Data) -> np.ndarray:
     return np.where(np.abs(mean) > 10 * spread, mean, 0.0)
 
 
-# ------------------------------------------------------------------------------------------------ statistics
-
-
-def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
-    if class_weight is None:
-        return batch.weight
-    by_class = class_weight[batch.y.astype(np.intp)]
-    return by_class if batch.weight is None else by_class * batch.weight
-
-
-def binary_gradient(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient in (w, b), second derivative in b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
-    X = batch.X
-    if sp.issparse(X):
-        loss, g, h = _native.csr_logistic_gradient(X.data, X.indices, X.indptr, X.shape[1], batch.y, weight, w, b)
-    else:
-        loss, g, h = _native.logistic_gradient(X, batch.y, weight, shift, w, b)
-    return loss, g[None, :], np.array([[h]])
-
-
-def binary_hessian(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient, Hessian) in (w, b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
-    X = batch.X
-    if sp.issparse(X):
-        loss, g, H = _native.csr_logistic_hessian(X.data, X.indices, X.indptr, X.shape[1], batch.y, weight, w, b)
-    else:
-        loss, g, H = _native.logistic_hessian(X, batch.y, weight, shift, w, b)
-    return loss, g[None, :], H
-
-
-def _features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
-    """The features of a batch in float64, shifted where there is a shift; no copy where there is nothing to do."""
-    if sp.issparse(batch.X):
-        return batch.X
-    return batch.X - shift if shift.any() else np.asarray(batch.X, dtype=np.float64)
-
-
-def _probabilities(
-    X: np.ndarray | sp.csr_array, batch: Batch, params: np.ndarray, weight: np.ndarray | None
-) -> tuple[float, np.ndarray]:
-    """(loss, class probabilities) of a batch."""
-    Z = X @ params[:, :-1].T
-    Z += params[:, -1]
-    Z -= Z.max(axis=1, keepdims=True)
-    own = np.take_along_axis(Z, batch.y[:, None], axis=1)[:, 0]
-    P = np.exp(Z, out=Z)
-    total = P.sum(axis=1)
-    loss = np.log(total) - own
-    P /= total[:, None]
-    return float(loss.sum() if weight is None else weight @ loss), P
-
-
-def multinomial_gradient(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient in (W, b), Hessian in b), without the penalty."""
-    weight, X = _weight(batch, class_weight), _features(batch, shift)
-    loss, P = _probabilities(X, batch, params, weight)
-    weighted = P if weight is None else P * weight[:, None]
-    in_b = np.diag(weighted.sum(axis=0)) - weighted.T @ P
-    R = P.copy() if weight is None else weighted
-    R[np.arange(batch.n_rows), batch.y] -= 1.0 if weight is None else weight
-    return loss, np.column_stack([R.T @ X, R.sum(axis=0)]), in_b
-
-
-def multinomial_hessian(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient, Hessian) in (W, b): block (k, l) is sum_i w_i p_ik ([k = l] - p_il) (x_i, 1)(x_i, 1)'."""
-    weight, X = _weight(batch, class_weight), _features(batch, shift)
-    loss, P = _probabilities(X, batch, params, weight)
-    w = np.ones(batch.n_rows) if weight is None else weight
-    K, d = params.shape
-    ones = np.ones((batch.n_rows, 1))
-    X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
-    H = np.empty((K, d, K, d))
-    for k in range(K):
-        for m in range(k + 1):
-            h = w * P[:, k] * ((k == m) - P[:, m])
-            block = X1.T @ (X1.multiply(h[:, None]) if sp.issparse(X1) else X1 * h[:, None])
-            H[k, :, m] = H[m, :, k] = block.toarray() if sp.issparse(block) else block
-    R = P * w[:, None]
-    R[np.arange(batch.n_rows), batch.y] -= w
-    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
-
-
-def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
-    """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
-    if sp.issparse(batch.X):
-        squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
-    else:
-        X = _features(batch, shift)
-        squares = np.einsum("ij,ij->i", X, X)
-    return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
-
-
-def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
-    """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
-    weight, none = _weight(batch, class_weight), np.empty((batch.n_rows, 0))
-    X = batch.X
-    if sp.issparse(X):
-        return (_native.csr_moments(X.data, X.indices, X.indptr, X.shape[1], none, weight, shift[:0]),)
-    return (_native.moments(X, none, weight, shift),)
-
-
-class Largest(float):
-    """A number that adds up by taking the larger one."""
-
-    def __add__(self, other: float) -> Largest:
-        return Largest(max(self, other))
-
-
-def leverage_statistic(batch: Batch, shift: np.ndarray, L: np.ndarray) -> tuple[Largest]:
-    """max_i ||L^-1 (x_i - s, 1)||^2."""
-    X = batch.X.toarray() if sp.issparse(batch.X) else batch.X - shift
-    X1 = np.hstack([X, np.ones((len(X), 1))])[:, : len(L)]
-    V = scipy.linalg.solve_triangular(L, X1.T, lower=True, check_finite=False)
-    return (Largest(np.einsum("ij,ij->j", V, V).max(initial=0.0)),)
-
-
 # ------------------------------------------------------------------------------------------------ certificates
 
 
 def self_concordant_bound(decrement: float, rho: float) -> float:
     """Bound on F(x) - min F for a function with |F'''[v, v, v]| <= rho ||v||_H F''[v, v].
 
-    With nu = ||g||_{H^-1}, the curvature along a segment falls no faster than e^{-rho t}, so
-    F(x) - min F <= max_t nu t - (e^{-rho t} + rho t - 1) / rho^2 = ((1 - s) log(1 - s) + s) / rho^2 with s = rho nu < 1.
+    With nu = ||g||_{H^-1}, the curvature along a segment falls no faster than e^{-rho t}, so F(x) - min F <= max_t nu
+    t - (e^{-rho t} + rho t - 1) / rho^2 = ((1 - s) log(1 - s) + s) / rho^2 with s = rho nu < 1.
     """
     s = rho * decrement
     if s >= 1:
@@ -224,8 +108,8 @@ class LogisticObjective(Objective):
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
 
-    # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it, the
-    # term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
+    # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it,
+    # the term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
     def _gauge(self) -> np.ndarray | None:
         if self.binary or (self.penalty > 0 and not self.intercept):
             return None
@@ -383,8 +267,8 @@ class LogisticObjective(Objective):
     def _duality_gap(self, gradient: np.ndarray) -> float:
         """||g_W||^2 / (2 lambda) is the gap to the dual point made of the residuals, if these sum to zero (g_b = 0).
 
-        If not, b is first moved to its minimiser b*: self-concordance in b bounds both what that gains and how far b* is, and
-        the residuals change no faster than softmax does.
+        If not, b is first moved to its minimiser b*: self-concordance in b bounds both what that gains and how far b*
+        is, and the residuals change no faster than softmax does.
         """
         if self.penalty == 0:
             return np.inf
@@ -435,14 +319,3 @@ class LogisticObjective(Objective):
             )
             rho = np.sqrt(2 * leverage / scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
         return self_concordant_bound(decrement, float(rho))
-
-
-def column_square_statistic(
-    batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None
-) -> tuple[np.ndarray, float]:
-    """(sum_i w_i (x_ij - s_j)^2 for every j, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
-    w = np.ones(batch.n_rows) if weight is None else weight
-    X = _features(batch, shift)
-    squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
-    return np.asarray(squares), float(w.sum())

@@ -29,7 +29,7 @@ def count_rows(data: Data) -> int:
 
 
 def minibatches(data: Data, batch_size: int, epoch: int, seed: int) -> Iterator[tuple[Batch, float]]:
-    """(rows, number of all rows / number of these): in memory a random partition, from files shuffled within each batch."""
+    """(rows, number of all rows / number of these): in memory at random, from files shuffled within each batch."""
     rng = stream(seed, epoch)
     total = count_rows(data)
     parts = [data.rows(0, total)] if isinstance(data, ArrayData) else data.batches()

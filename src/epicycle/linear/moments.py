@@ -1,8 +1,8 @@
 """Second moments of (x, y): the sufficient statistic of least squares.
 
-With z_i = (x_i - s_x, y_i - s_y, 1) for a fixed shift s near the mean, M = sum_i w_i z_i z_i' holds X'WX, X'WY, Y'WY, all
-sums and the total weight, and adds up over batches. The shift keeps it exact for data far from the origin. Where the
-second moments lose too many digits, the triangular factor of the same rows takes over: it adds up as well.
+With z_i = (x_i - s_x, y_i - s_y, 1) for a fixed shift s near the mean, M = sum_i w_i z_i z_i' holds X'WX, X'WY, Y'WY,
+all sums and the total weight, and adds up over batches. The shift keeps it exact for data far from the origin. Where
+the second moments lose too many digits, the triangular factor of the same rows takes over: it adds up as well.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ def _columns(y: np.ndarray) -> np.ndarray:
     return y[:, None] if y.ndim == 1 else y
 
 
+def csr_parts(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """What the sparse kernels take: values, column indices, row pointers, number of columns."""
+    return np.asarray(X.data), X.indices, X.indptr, int(X.shape[1])
+
+
 def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
     """(M, number of rows of positive weight)."""
     Y = _columns(batch.y)
     p = batch.X.shape[1]
     if sp.issparse(batch.X):
         X = batch.X
-        M = _native.csr_moments(X.data, X.indices, X.indptr, p, Y, batch.weight, shift[p:])
+        M = _native.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
     else:
         M = _native.moments(batch.X, Y, batch.weight, shift)
     return M, batch.n_rows if batch.weight is None else int(np.count_nonzero(batch.weight))
@@ -94,7 +99,7 @@ def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class TriangularFactor:
-    """R of the QR factorisation of the rows sqrt(w) (1, x - s_x, y - s_y); factors add up by factorising their stack."""
+    """R of the QR factorisation of the rows sqrt(w) (1, x - s_x, y - s_y); two add up by factorising their stack."""
 
     R: np.ndarray
 
@@ -119,7 +124,7 @@ def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[
 
 @dataclass(frozen=True)
 class CentredFactor:
-    """X'WX = R_x'R_x, X'WY = R_x'R_xy and Y'WY = R_xy'R_xy + R_y'R_y, about the mean (about zero without an intercept)."""
+    """X'WX = R_x'R_x, X'WY = R_x'R_xy, Y'WY = R_xy'R_xy + R_y'R_y, about the mean (or zero without an intercept)."""
 
     R_x: np.ndarray
     R_xy: np.ndarray

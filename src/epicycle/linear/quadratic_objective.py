@@ -1,7 +1,7 @@
 """The least-squares objective for solvers that iterate:  F(W) = 1/2 sum_i w_i |y_i - b - W'x_i|^2 + alpha/2 |W|^2.
 
-While the Gram matrix fits, F, its gradient and its Hessian come from the second moments and no row is read again (`MomentsObjective`);
-otherwise every evaluation is a pass over the rows (`RowsObjective`).
+While the Gram matrix fits, F, its gradient and its Hessian come from the second moments and no row is read again
+(`MomentsObjective`); otherwise every evaluation is a pass over the rows (`RowsObjective`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["MomentsObjective", "RowsObjective"]
 
 
 class MomentsObjective(Objective):
-    """F of W alone, from second moments; the best b for each W is put in. Parameters are W of shape (p, k), flattened."""
+    """F of W alone, from second moments, with the best b for each W. Parameters are W of shape (p, k), flattened."""
 
     quadratic = True
 

@@ -1,6 +1,7 @@
 """Ridge regression:  minimise  1/2 sum_i w_i (y_i - b - w'x_i)^2 + alpha/2 ||w||^2.
 
-The minimum is unique for alpha > 0: (X'WX + alpha I) w = X'Wy about the mean. Its dual point is the vector of residuals.
+The minimum is unique for alpha > 0: (X'WX + alpha I) w = X'Wy about the mean. Its dual point is the vector of
+residuals.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ class Ridge(LeastSquaresRegressor):
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     solver : str, default="auto"
-        "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back to QR;
-        "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same solution.
+        "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
+        to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
+        solution.
     solver_options : dict, optional
         Options of an iterating solver, such as ``{"step": 0.1}``.
     tol : float, default=1e-10
-        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate asserts.
+        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
+        asserts.
     max_iter : int, default=1000
         Iterations at most (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
@@ -54,8 +57,8 @@ class Ridge(LeastSquaresRegressor):
     rank_ : int
         Rank of X'WX + alpha I.
     certificate_ : Certificate
-        Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram matrix
-        is too large to form.
+        Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram
+        matrix is too large to form.
     history_ : History
     n_iter_ : int
     converged_ : bool

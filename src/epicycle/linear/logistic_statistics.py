@@ -1,0 +1,169 @@
+"""What one pass over the rows gives for logistic regression: each function maps a batch to sums, without the penalty.
+
+`params` is the matrix (W, b), of one row for two classes and K rows for K > 2; features are taken about `shift`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from epicycle import _native
+from epicycle.data import Batch
+from epicycle.linear.moments import csr_parts
+
+__all__ = [
+    "Largest",
+    "binary_gradient",
+    "binary_hessian",
+    "column_square_statistic",
+    "gram_statistic",
+    "leverage_statistic",
+    "margin_statistic",
+    "multinomial_gradient",
+    "multinomial_hessian",
+    "square_statistic",
+]
+
+
+def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+    if class_weight is None:
+        return batch.weight
+    by_class = class_weight[batch.y.astype(np.intp)]
+    return by_class if batch.weight is None else by_class * batch.weight
+
+
+def binary_gradient(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient in (w, b), second derivative in b), without the penalty."""
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    X = batch.X
+    if sp.issparse(X):
+        loss, g, h = _native.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
+    else:
+        loss, g, h = _native.logistic_gradient(X, batch.y, weight, shift, w, b)
+    return loss, g[None, :], np.array([[h]])
+
+
+def binary_hessian(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient, Hessian) in (w, b), without the penalty."""
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    X = batch.X
+    if sp.issparse(X):
+        loss, g, H = _native.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
+    else:
+        loss, g, H = _native.logistic_hessian(X, batch.y, weight, shift, w, b)
+    return loss, g[None, :], H
+
+
+def _features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
+    """The features of a batch in float64, shifted where there is a shift; no copy where there is nothing to do."""
+    if sp.issparse(batch.X):
+        return batch.X
+    return batch.X - shift if shift.any() else np.asarray(batch.X, dtype=np.float64)
+
+
+def _probabilities(
+    X: np.ndarray | sp.csr_array, batch: Batch, params: np.ndarray, weight: np.ndarray | None
+) -> tuple[float, np.ndarray]:
+    """(loss, class probabilities) of a batch."""
+    Z = X @ params[:, :-1].T
+    Z += params[:, -1]
+    Z -= Z.max(axis=1, keepdims=True)
+    own = np.take_along_axis(Z, batch.y[:, None], axis=1)[:, 0]
+    P = np.exp(Z, out=Z)
+    total = P.sum(axis=1)
+    loss = np.log(total) - own
+    P /= total[:, None]
+    return float(loss.sum() if weight is None else weight @ loss), P
+
+
+def multinomial_gradient(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient in (W, b), Hessian in b), without the penalty."""
+    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    loss, P = _probabilities(X, batch, params, weight)
+    weighted = P if weight is None else P * weight[:, None]
+    in_b = np.diag(weighted.sum(axis=0)) - weighted.T @ P
+    R = P.copy() if weight is None else weighted
+    R[np.arange(batch.n_rows), batch.y] -= 1.0 if weight is None else weight
+    return loss, np.column_stack([R.T @ X, R.sum(axis=0)]), in_b
+
+
+def multinomial_hessian(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(loss, gradient, Hessian) in (W, b): block (k, l) is sum_i w_i p_ik ([k = l] - p_il) (x_i, 1)(x_i, 1)'."""
+    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    loss, P = _probabilities(X, batch, params, weight)
+    w = np.ones(batch.n_rows) if weight is None else weight
+    K, d = params.shape
+    ones = np.ones((batch.n_rows, 1))
+    X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
+    H = np.empty((K, d, K, d))
+    for k in range(K):
+        for m in range(k + 1):
+            h = w * P[:, k] * ((k == m) - P[:, m])
+            block = X1.T @ (X1.multiply(h[:, None]) if sp.issparse(X1) else X1 * h[:, None])
+            H[k, :, m] = H[m, :, k] = block.toarray() if sp.issparse(block) else block
+    R = P * w[:, None]
+    R[np.arange(batch.n_rows), batch.y] -= w
+    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+
+
+def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
+    """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
+    weight = _weight(batch, class_weight)
+    if sp.issparse(batch.X):
+        squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        X = _features(batch, shift)
+        squares = np.einsum("ij,ij->i", X, X)
+    return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
+
+
+def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
+    """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
+    weight, none = _weight(batch, class_weight), np.empty((batch.n_rows, 0))
+    X = batch.X
+    if sp.issparse(X):
+        return (_native.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
+    return (_native.moments(X, none, weight, shift),)
+
+
+class Largest(float):
+    """A number that adds up by taking the larger one."""
+
+    def __add__(self, other: float) -> Largest:
+        return Largest(max(self, other))
+
+
+def leverage_statistic(batch: Batch, shift: np.ndarray, L: np.ndarray) -> tuple[Largest]:
+    """max_i ||L^-1 (x_i - s, 1)||^2."""
+    X = batch.X.toarray() if sp.issparse(batch.X) else batch.X - shift
+    X1 = np.hstack([X, np.ones((len(X), 1))])[:, : len(L)]
+    V = scipy.linalg.solve_triangular(L, X1.T, lower=True, check_finite=False)
+    return (Largest(np.einsum("ij,ij->j", V, V).max(initial=0.0)),)
+
+
+def column_square_statistic(
+    batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None
+) -> tuple[np.ndarray, float]:
+    """(sum_i w_i (x_ij - s_j)^2 for every j, sum_i w_i)."""
+    weight = _weight(batch, class_weight)
+    w = np.ones(batch.n_rows) if weight is None else weight
+    X = _features(batch, shift)
+    squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
+    return np.asarray(squares), float(w.sum())
+
+
+def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest]:
+    """The largest negated margin -(2 y - 1) z: negative exactly when every row is on its own side."""
+    dense = not hasattr(batch.X, "toarray")
+    z = (batch.X - shift if dense else batch.X) @ params[0, :-1] + params[0, -1]
+    return (Largest((-(2 * batch.y - 1) * z).max(initial=-np.inf)),)
