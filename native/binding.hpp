@@ -52,9 +52,9 @@ inline Out1 vector_out(Buffer &b, std::size_t n) {
     double *p = b.data.get();
     return Out1(p, {n}, b.give());
 }
-inline Out2 matrix_out(Buffer &b, std::size_t n) {
+inline Out2 matrix_out(Buffer &b, std::size_t rows, std::size_t cols) {
     double *p = b.data.get();
-    return Out2(p, {n, n}, b.give());
+    return Out2(p, {rows, cols}, b.give());
 }
 
 }  // namespace epicycle

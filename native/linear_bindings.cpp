@@ -3,6 +3,7 @@
 #include "finite.hpp"
 #include "logistic.hpp"
 #include "moments.hpp"
+#include "multinomial.hpp"
 #include "sparse.hpp"
 
 namespace epicycle {
@@ -42,7 +43,7 @@ void bind_dense(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 moments(x, y, w, shift.data(), M.data.get());
             }
-            return matrix_out(M, d);
+            return matrix_out(M, d, d);
         },
         "X"_a.noconvert(), "Y"_a.noconvert(), "weight"_a.none(), "shift"_a);
     constexpr const char *expected = "logistic: expected X (n, p), y (n,), weight (n,) or None, shift (p,), coef (p,)";
@@ -75,9 +76,31 @@ void bind_dense(nb::module_ &m) {
                 loss =
                     logistic_hessian(x, y.data(), w, shift.data(), coef.data(), intercept, g.data.get(), H.data.get());
             }
-            return std::make_tuple(loss, vector_out(g, d), matrix_out(H, d));
+            return std::make_tuple(loss, vector_out(g, d), matrix_out(H, d, d));
         },
         "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a.none(), "shift"_a, "coef"_a, "intercept"_a);
+    m.def(
+        "multinomial_gradient",
+        [](Matrix<T> X, Vector<std::int64_t> y, Weight weight, Vector<double> shift,
+           nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> params, bool curvature) {
+            constexpr const char *expected = "multinomial_gradient: expected X (n, p), y (n,) with labels in 0 .. K-1, "
+                                             "weight (n,) or None, shift (p,), params (K, p + 1)";
+            const auto x = view(X);
+            const std::size_t K = params.shape(0), d = x.cols + 1;
+            require(y.shape(0) == x.rows && shift.shape(0) == x.cols && K >= 1 && params.shape(1) == d, expected);
+            const double *w = pointer(weight, x.rows, expected);
+            for (std::size_t i = 0; i < x.rows; ++i)
+                require(y.data()[i] >= 0 && static_cast<std::size_t>(y.data()[i]) < K, expected);
+            Buffer g(K * d), in_b(K * K);
+            double loss;
+            {
+                nb::gil_scoped_release nogil;
+                loss = multinomial_gradient(x, y.data(), w, shift.data(), params.data(), K, g.data.get(),
+                                            curvature ? in_b.data.get() : nullptr);
+            }
+            return std::make_tuple(loss, matrix_out(g, K, d), matrix_out(in_b, K, K));
+        },
+        "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a.none(), "shift"_a, "params"_a, "curvature"_a);
 }
 
 template <class T, class I>
@@ -98,7 +121,7 @@ void bind_sparse(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 moments(x, y, w, shift.data(), M.data.get());
             }
-            return matrix_out(M, d);
+            return matrix_out(M, d, d);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "Y"_a.noconvert(),
         "weight"_a.none(), "shift"_a);
@@ -135,7 +158,7 @@ void bind_sparse(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 loss = logistic(x, y.data(), w, coef.data(), intercept, g.data.get(), curvature, H.data.get());
             }
-            return std::make_tuple(loss, vector_out(g, d), matrix_out(H, d));
+            return std::make_tuple(loss, vector_out(g, d), matrix_out(H, d, d));
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "y"_a.noconvert(),
         "weight"_a.none(), "coef"_a, "intercept"_a);

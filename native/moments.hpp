@@ -14,7 +14,7 @@ namespace epicycle {
 // Writes scale_i * (x_ij - shift_j) for rows i0 .. i0+n and all columns of X into columns at .. of the packed block.
 template <class T>
 EPICYCLE_INLINE void pack_body(const Dense<T> &X, std::size_t i0, std::size_t n, const double *shift,
-                               const double *scale, SyrkWorkspace &ws, std::size_t at) {
+                               const double *scale, PackedRows &ws, std::size_t at) {
     if (X.col_stride == 1) {
         // Row-major: a row is read from end to end, so that memory is streamed; its runs go to one panel each.
         for (std::size_t i = 0; i < n; ++i) {
@@ -40,11 +40,11 @@ EPICYCLE_INLINE void pack_body(const Dense<T> &X, std::size_t i0, std::size_t n,
 }
 
 EPICYCLE_CLONES inline void pack(const Dense<double> &X, std::size_t i0, std::size_t n, const double *shift,
-                                 const double *scale, SyrkWorkspace &ws, std::size_t at) {
+                                 const double *scale, PackedRows &ws, std::size_t at) {
     pack_body(X, i0, n, shift, scale, ws, at);
 }
 EPICYCLE_CLONES inline void pack(const Dense<float> &X, std::size_t i0, std::size_t n, const double *shift,
-                                 const double *scale, SyrkWorkspace &ws, std::size_t at) {
+                                 const double *scale, PackedRows &ws, std::size_t at) {
     pack_body(X, i0, n, shift, scale, ws, at);
 }
 

@@ -18,17 +18,18 @@ constexpr std::size_t PANEL = 16, ROWS = 256;
 
 inline std::size_t panels(std::size_t d) { return (d + PANEL - 1) / PANEL; }
 
-// One tile: HEIGHT columns of the panel `a` against WIDTH columns of `b`, over n rows.
-// V is a vector of L doubles; the HEIGHT x PANEL accumulators stay in registers for AVX-512 (16 of 32).
+// One tile: C (HEIGHT x WIDTH) += A B with A(i, k) = a[i * ai + k * ak] and rows of B `ldb` apart, over k < n.
+// V is a vector of L doubles; the accumulators stay in registers (16 of 32 for 8 x PANEL with AVX-512).
 template <class V, int L, int HEIGHT, int WIDTH>
-EPICYCLE_INLINE void tile(const double *a, const double *b, std::size_t n, double *c, std::size_t ldc) {
+EPICYCLE_INLINE void tile(const double *a, std::size_t ai, std::size_t ak, const double *b, std::size_t ldb,
+                          std::size_t n, double *c, std::size_t ldc) {
     constexpr int W = WIDTH / L;
     V acc[HEIGHT][W] = {};
-    for (std::size_t k = 0; k < n; ++k, a += PANEL, b += PANEL) {
+    for (std::size_t k = 0; k < n; ++k, a += ak, b += ldb) {
         V bk[W];
         for (int w = 0; w < W; ++w) __builtin_memcpy(&bk[w], b + w * L, sizeof(V));
         for (int i = 0; i < HEIGHT; ++i)
-            for (int w = 0; w < W; ++w) acc[i][w] += a[i] * bk[w];
+            for (int w = 0; w < W; ++w) acc[i][w] += a[i * ai] * bk[w];
     }
     for (int i = 0; i < HEIGHT; ++i)
         for (int w = 0; w < W; ++w) {
@@ -48,9 +49,9 @@ EPICYCLE_INLINE void syrk_body(const double *packed, std::size_t n, std::size_t 
             for (std::size_t r = 0; r < PANEL && ai * PANEL + r < d; r += HEIGHT) {
                 double *out = c + (ai * PANEL + r) * ldc + bi * PANEL;
                 if (ai == bi && r + HEIGHT <= PANEL / 2)  // above the diagonal on the right half: not needed
-                    tile<V, L, HEIGHT, PANEL / 2>(a + r, b, n, out, ldc);
+                    tile<V, L, HEIGHT, PANEL / 2>(a + r, 1, PANEL, b, PANEL, n, out, ldc);
                 else
-                    tile<V, L, HEIGHT, PANEL>(a + r, b, n, out, ldc);
+                    tile<V, L, HEIGHT, PANEL>(a + r, 1, PANEL, b, PANEL, n, out, ldc);
             }
         }
 }
@@ -94,11 +95,19 @@ struct CacheAligned {
     friend bool operator!=(CacheAligned, CacheAligned) { return false; }
 };
 
-// The packed block and the padded accumulator. Each thread keeps the one it used last: blocks of one data set are
-// alike.
-struct SyrkWorkspace {
+// A block of at most ROWS rows, packed in panels.
+struct PackedRows {
+    std::vector<double, CacheAligned<double>> packed;
+
+    PackedRows() = default;
+    explicit PackedRows(std::size_t d) : packed(panels(d) * PANEL * ROWS) {}
+    double *column(std::size_t j) { return packed.data() + (j / PANEL) * ROWS * PANEL + j % PANEL; }
+};
+
+// A packed block and the padded accumulator. Each thread keeps the one it used last: blocks of one data set are alike.
+struct SyrkWorkspace : PackedRows {
     std::size_t d = 0;
-    std::vector<double, CacheAligned<double>> packed, c;
+    std::vector<double, CacheAligned<double>> c;
 
     static SyrkWorkspace &of_thread(std::size_t d) {
         static thread_local SyrkWorkspace ws;
@@ -111,7 +120,6 @@ struct SyrkWorkspace {
         return ws;
     }
 
-    double *column(std::size_t j) { return packed.data() + (j / PANEL) * ROWS * PANEL + j % PANEL; }
     void accumulate(std::size_t n) { syrk(packed.data(), n, d, c.data()); }
     // The full symmetric d x d matrix.
     void symmetric(double *out) const {

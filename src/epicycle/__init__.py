@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     from epicycle import callbacks, data, engine, exceptions, io, linear, optim
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
-    from epicycle.settings import config, get_config
     from epicycle.data import scan
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.linear import LinearRegression, LogisticRegression, Ridge
+    from epicycle.settings import config, get_config
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Compiled kernels: pure functions of arrays. X may be float32 or float64 of any memory order; indices 32- or 64-bit."""
+"""Compiled kernels: pure functions of arrays. X is float32 or float64 in any memory order, indices 32- or 64-bit."""
 
 import numpy as np
 
@@ -13,6 +13,9 @@ def logistic_gradient(
 ) -> tuple[float, Array, float]: ...
 def logistic_hessian(
     X: Array, y: Array, weight: Array | None, shift: Array, coef: Array, intercept: float
+) -> tuple[float, Array, Array]: ...
+def multinomial_gradient(
+    X: Array, y: Array, weight: Array | None, shift: Array, params: Array, curvature: bool
 ) -> tuple[float, Array, Array]: ...
 def csr_moments(
     data: Array, indices: Array, indptr: Array, n_columns: int, Y: Array, weight: Array | None, shift: Array

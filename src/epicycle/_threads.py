@@ -107,17 +107,15 @@ class _Blas:
 class _BlasLimits:
     """Keeps every BLAS of the process at one thread while anyone asks for it, and then puts the old limits back."""
 
-    def __init__(self) -> None:
+    def __init__(self, libraries: list[_Blas]) -> None:
         self.lock = threading.Lock()
         self.users = 0
-        self.libraries: list[_Blas] | None = None
+        self.libraries = libraries
         self.before: list[tuple[_Blas, int]] = []
         self.mine = threading.local()  # .users, .before: the same for libraries that count per thread
 
     def enter(self) -> None:
         with self.lock:
-            if self.libraries is None:
-                self.libraries = _blas_libraries()
             self.users += 1
             if self.users == 1:
                 self.before = _limit([library for library in self.libraries if not library.per_thread])
@@ -166,7 +164,7 @@ def _blas_libraries() -> list[_Blas]:
     return [_Blas(library) for library in ThreadpoolController().select(user_api="blas").lib_controllers]
 
 
-_blas = _BlasLimits()
+_blas = _BlasLimits(_blas_libraries())  # takes milliseconds: spent on import, so that the first fit is as fast as any
 
 
 @contextmanager
@@ -195,7 +193,7 @@ def helper_pool() -> ThreadPoolExecutor:
 
 def _blas_of_helper() -> None:
     # For good: a helper does nothing else than passes.
-    for library in _blas.libraries or []:
+    for library in _blas.libraries:
         if library.per_thread:
             library.set(1)
 

@@ -100,6 +100,16 @@ def test_floating_arrays_are_not_copied(kind, dtype, table):
     assert np.shares_memory(data.X, X.to_numpy() if isinstance(X, pd.DataFrame) else X)
 
 
+def test_unaligned_arrays_are_put_right(table):
+    packed = np.zeros(12, dtype=[("tag", "u1"), ("x", "f8", 3), ("y", "f8")])
+    packed["x"], packed["y"] = table, table[:, 0]
+    data = as_data(packed["x"], packed["y"], packed["y"] + 2, target="numeric")
+    assert data.X.flags.aligned
+    assert data.y.flags.aligned
+    assert data.weight.flags.aligned
+    assert_array_equal(data.X, table)
+
+
 def test_memory_map_is_used_in_place(tmp_path, table):
     np.save(tmp_path / "x.npy", table)
     X = np.load(tmp_path / "x.npy", mmap_mode="r")

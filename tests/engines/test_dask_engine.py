@@ -1,5 +1,6 @@
 """Passes over Dask collections: on a cluster of two processes, on one worker, and on the local scheduler."""
 
+import gc
 import os
 import signal
 import sys
@@ -52,6 +53,15 @@ def failing(batch):
 def cluster():
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def one_worker():
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -123,7 +133,7 @@ def test_local_scheduler(problem, collection):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_cluster_equals_one_worker_and_the_local_scheduler_to_the_bit(client, problem, collection):
+def test_two_workers_equal_one_to_the_bit(client, one_worker, problem, collection):
     data = as_data(*collection(problem), target="numeric")
     two = engine.sum(moments, data, 2.0)
     check_sum(problem, two)
@@ -135,11 +145,7 @@ def test_cluster_equals_one_worker_and_the_local_scheduler_to_the_bit(client, pr
         assert_array_equal(lazy.compute(), problem[0][:, :2])
     signs = data.encode_target(np.sign)
     assert_allclose(engine.sum(moments, signs)[1], problem[0].T @ np.sign(problem[1]), rtol=1e-12)
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as small,
-        Client(small, set_as_default=False) as alone,
-        alone.as_current(),
-    ):
+    with one_worker.as_current():
         one = engine.sum(moments, as_data(*collection(problem), target="numeric"), 2.0)
     for a, b in zip(two, one, strict=True):
         assert_array_equal(a, b)
@@ -174,7 +180,7 @@ def test_labels(client, problem):
         (lambda X, y, w: (da.where(X > 5, np.nan, X), y, w), "Input X contains NaN"),
         (lambda X, y, w: (X, da.where(y > 5, np.inf, y), w), "Input y contains infinity"),
         (lambda X, y, w: (X, y, w - 0.5), "sample_weight: Negative"),
-        (lambda X, y, w: (X, y[y > 2], w[y > 2]), "y: Found input variables with inconsistent numbers of samples"),
+        (lambda X, y, w: (X, y[y > 18], w[y > 18]), "y: Found input variables with inconsistent numbers of samples"),
     ],
 )
 def test_bad_rows_are_found_where_they_are(request, problem, where, change, words):
@@ -237,6 +243,20 @@ def test_an_interrupt_cancels_the_pass(client):
     start = time.perf_counter()
     assert engine.sum(late_free, data, np.ones(1)) == (40.0,)
     assert time.perf_counter() - start < 3.0  # the rest of the cancelled pass (another 2.5 s at least) does not run
+
+
+def test_persisted_data_lives_as_long_as_it_is_used(client):
+    def make():
+        X = (da.arange(80, chunks=10).reshape(40, 2, limit="1GiB").rechunk((5, 2)).astype(float)).persist()
+        return as_data(X), engine.map(pair, as_data(X * 2)), as_data(X)
+
+    data, lazy, other = make()
+    gc.collect()
+    time.sleep(0.2)
+    assert engine.sum(late_free, data, np.ones(1)) == (40,)
+    assert lazy.sum().compute() == 2 * sum(range(80))
+    del data
+    assert engine.sum(late_free, other, np.ones(1)) == (40,)
 
 
 @pytest.mark.serial

@@ -80,6 +80,46 @@ def test_logistic_of_any_shape(n, p, seed, dtype, weighted):
         np.testing.assert_allclose(H, hessian, **close)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    n=st.integers(1, 300), p=st.integers(0, 40), K=st.integers(1, 40), seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
+)  # fmt: skip
+def test_multinomial_of_any_shape(n, p, K, seed, dtype, weighted):
+    X, _, weight, shift = problem(n, p, 0, seed, dtype)
+    rng = np.random.default_rng(seed + 2000)
+    y, params, w = rng.integers(0, K, n), rng.standard_normal((K, p + 1)), weight if weighted else np.ones(n)
+    Z = np.column_stack([X.astype(np.float64) - shift, np.ones(n)])
+    z = Z @ params.T
+    log_p = z - np.logaddexp.reduce(z, axis=1)[:, None]
+    P = np.exp(log_p)
+    R = w[:, None] * (P - np.eye(K)[y])
+    in_b = np.diag(w @ P) - P.T @ (w[:, None] * P)
+    for layout in layouts(X).values():
+        loss, g, H = _native.multinomial_gradient(layout, y, weight if weighted else None, shift, params, True)
+        np.testing.assert_allclose(loss, -w @ log_p[np.arange(n), y], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(g, R.T @ Z, rtol=1e-10, atol=1e-11 * n)
+        np.testing.assert_allclose(H, in_b, rtol=1e-10, atol=1e-12 * n)
+        plain = _native.multinomial_gradient(layout, y, weight if weighted else None, shift, params, False)
+        assert plain[0] == loss
+        assert np.array_equal(plain[1], g)
+        assert not plain[2].any()
+
+
+def test_multinomial_far_out():
+    X, y = np.array([[1.0]]), np.array([2])
+    params = np.array([[1e4, 0.0], [-1e4, 0.0], [1e4 - 1, 0.0]])
+    loss, g, _ = _native.multinomial_gradient(X, y, None, np.zeros(1), params, False)
+    np.testing.assert_allclose(loss, np.log1p(np.e), rtol=1e-15)
+    np.testing.assert_allclose(g[:, 0], [np.e / (1 + np.e), 0.0, 1 / (1 + np.e) - 1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_labels_out_of_range_are_refused(label):
+    with pytest.raises(ValueError, match="multinomial"):
+        _native.multinomial_gradient(np.zeros((2, 1)), np.array([0, label]), None, np.zeros(1), np.zeros((3, 2)), True)
+
+
 @pytest.mark.parametrize("z", [0.0, 1e-9, 1.0, 30.0, 40.0, 700.0, 707.9, 708.1, 1e4, 1e300])
 def test_logistic_far_out(z):
     """Loss, residual and curvature at single margins of either sign, against formulas that do not cancel."""

@@ -29,7 +29,7 @@ def print_model(path: Path, *, as_json: bool) -> None:
 def _document(model: ModelDescription) -> dict[str, Any]:
     document = asdict(model)
     for place, certificate in model.certificates.items():
-        document["certificates"][place]["holds"] = certificate.holds
+        document["certificates"][place]["holds"] = bool(certificate.holds)
     return document
 
 

@@ -30,6 +30,8 @@ def as_matrix(
         return _as_csr(X, estimator_name, accept_sparse, check_finite), names
     if X.ndim != 2 or 0 in X.shape:
         _explain_shape(X, estimator_name)
+    if not X.flags.aligned:  # arrived over a wire or from a packed record; neither BLAS nor native code can read it
+        X = X.copy(order="K")
     if check_finite:
         require_finite(X, "X", columns=names, estimator_name=estimator_name)
     return X, names
@@ -91,7 +93,8 @@ def _as_csr(X: Any, estimator_name: str, accept_sparse: bool, check_finite: bool
     if X.dtype not in _FLOATS:
         exact_in_float64(X.data, "X")
         X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
-    if not X.has_canonical_format:  # duplicate or unsorted entries: put in order, but not in the caller's object
+    aligned = all(array.flags.aligned for array in (X.data, X.indices, X.indptr))
+    if not (aligned and X.has_canonical_format):  # duplicate or unsorted: put in order, not in the caller's object
         X = X.copy()
         X.sum_duplicates()
     if check_finite:

@@ -182,7 +182,7 @@ def dask_data(
     if X.ndim != 2:
         raise DataError(f"X: Expected 2D array, got {X.ndim}D Dask {type(X).__name__}. Reshape your data")
     X, names, dtype, sparse = _features(X, accept_sparse, estimator_name)
-    parts = list(X.to_delayed().ravel()) if _is_array(X) else list(X.to_delayed())
+    parts = _parts(X)
     n_targets, vector = 0, False
     targets: Sequence[Any] = [None] * len(parts)
     weights = targets
@@ -208,6 +208,15 @@ def dask_data(
 
 def _is_array(x: Any) -> bool:
     return hasattr(x, "chunks") and hasattr(x, "numblocks")
+
+
+def _parts(x: Any) -> list[Any]:
+    """The partitions as Delayed objects, which keep what a cluster holds of them alive."""
+    if not _is_array(x):
+        return list(x.to_delayed())
+    # Optimising the graph of a persisted array drops the futures in it, and with them the data.
+    persisted = any(type(task).__module__.startswith("distributed") for task in dict(x.__dask_graph__()).values())
+    return list(x.to_delayed(optimize_graph=not persisted).ravel())
 
 
 def _features(
@@ -267,7 +276,7 @@ def _require_dask(values: Any, name: str) -> None:
 def _aligned(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
     """The partitions of y or the weights, one for each of X."""
     _require_dask(values, name)
-    parts = list(values.to_delayed().ravel()) if _is_array(values) else list(values.to_delayed())
+    parts = _parts(values)
     mine, theirs = _sizes(values), _sizes(X)
     if mine is not None and theirs is not None and mine != theirs:
         if sum(mine) != sum(theirs):

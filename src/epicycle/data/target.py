@@ -150,7 +150,7 @@ def _as_float64(values: np.ndarray, name: str) -> np.ndarray:
     if values.dtype == object:
         return numbers_of_objects(values, name)
     exact_in_float64(values, name)
-    return values.astype(np.float64, copy=False)
+    return np.require(values, np.float64, "A")
 
 
 def _same_length(values: np.ndarray, n_rows: int, name: str) -> None:

@@ -97,6 +97,8 @@ def _client() -> Any:
 
 def _resident(data: DaskData, client: Any) -> list[Any]:
     """Futures of the partitions as :class:`ArrayData`, made once; they hold the collection's own arrays."""
+    from distributed import wait
+
     if data.resident is None or data.resident[0] is not client:
         if data.parent is not None:
             base = _resident(data.parent, client)
@@ -104,11 +106,13 @@ def _resident(data: DaskData, client: Any) -> list[Any]:
             data.sizes = data.parent.sizes
         else:
             futures = client.compute(data.parts)
-            described = client.map(_describe, futures, pure=False, key="epicycle-describe")
             try:
+                # The scheduler may take a graph that refers to another in before that one: wait for the first.
+                wait(futures)
+                described = client.map(_describe, futures, pure=False, key="epicycle-describe")
                 sizes, weights = zip(*client.gather(described), strict=True)
             except BaseException as error:
-                client.cancel([*futures, *described])
+                client.cancel(futures)
                 _explain(error)
                 raise
             if data.has_weight and not any(weights):
@@ -194,8 +198,8 @@ def _total(state: State | None) -> State:
 def _explain(error: BaseException) -> None:
     """Raise an EngineError for what the cluster did; errors of the statistic and interrupts keep their type."""
     from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
+    from distributed.client import FutureCancelledError, FuturesCancelledError
     from distributed.comm import CommClosedError
 
-    if isinstance(error, KilledWorker | CommClosedError | FutureCancelledError):
+    if isinstance(error, KilledWorker | CommClosedError | FutureCancelledError | FuturesCancelledError):
         raise EngineError(f"the cluster lost a partition for good: {error}") from error

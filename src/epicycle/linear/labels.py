@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -52,10 +53,10 @@ def label_statistic(batch: Batch) -> tuple[LabelSet]:
 
 
 def codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The position of every label of y among the sorted `labels`."""
+    """The position of every label of y among the sorted `labels`; of one that is not among them, any position."""
     if y.dtype.kind in "biuf" and len(labels) == 2:
         return (y == labels[1]).astype(np.intp)
-    return np.searchsorted(labels, y).astype(np.intp)
+    return np.minimum(np.searchsorted(labels, y), len(labels) - 1).astype(np.intp)
 
 
 def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -68,15 +69,15 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
         (found,) = label_statistic(Batch(data.X, data.y, data.weight))
     else:
         (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
-    classes = found.labels
-    present = classes[found.weights > 0]
-    if len(present) < 2:
+    present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
+    classes, weights = found.labels[present], found.weights[present]
+    if len(classes) < 2:
         raise DataError(
             f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-            f"class of positive weight: {present[0]!r}"
+            f"class of positive weight: {classes[0]!r}"
         )
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
-    return classes, found.weights, data.encode_target(encode)
+    return classes, weights, data.encode_target(encode)
 
 
 def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
@@ -84,14 +85,13 @@ def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, t
     if spec is None:
         return None
     if isinstance(spec, str):
-        present = totals > 0
-        return np.where(present, totals.sum() / (present.sum() * np.where(present, totals, 1.0)), 1.0)
+        return totals.sum() / (len(totals) * totals)
     weights = np.ones(len(classes))
     known = {label: i for i, label in enumerate(classes.tolist())}
     for label, weight in spec.items():
         if label not in known:
             raise ParameterError(f"class_weight names the class {label!r}, which y does not have; it has {list(known)}")
-        if not (np.isfinite(weight) and weight >= 0):
-            raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number >= 0")
+        if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+            raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number > 0")
         weights[known[label]] = weight
     return weights

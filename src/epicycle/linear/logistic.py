@@ -19,7 +19,7 @@ from epicycle.data import Batch
 from epicycle.exceptions import SeparationError
 from epicycle.linear.inference import Summary, wald_summary
 from epicycle.linear.labels import class_weights, encode_labels
-from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift
+from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift, inverse_factor
 from epicycle.linear.logistic_statistics import margin_statistic
 from epicycle.linear.prediction import linear_predictor, predictor_batch
 from epicycle.optim import SOLVERS, Solution, solve
@@ -164,7 +164,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
             len(self.classes_),
             0.0 if np.isinf(self.C) else 1.0 / self.C,
             intercept=self.fit_intercept,
-            shift=far_shift(data),
+            shift=far_shift(data) if self.fit_intercept else np.zeros(data.n_features),
             class_weight=class_weights(self.class_weight, self.classes_, totals),
             n_jobs=self.n_jobs,
         )
@@ -234,7 +234,10 @@ class LogisticRegression(ClassifierMixin, Estimator):
         if not objective.binary or objective.size > MAX_HESSIAN or not solution.converged:
             return
         value, _, H = objective.second_order(solution.x)
-        covariance = np.linalg.inv(H)
+        half, null = inverse_factor(H)
+        if null.shape[1]:
+            return
+        covariance = half @ half.T
         if self.fit_intercept:  # from b at the shift to b at the origin
             back = np.eye(objective.size)
             back[-1, :-1] = -objective.shift
@@ -260,8 +263,10 @@ class LogisticRegression(ClassifierMixin, Estimator):
             why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
         elif len(self.classes_) > 2:
             why = "standard errors are given for two classes"
-        else:
+        elif not self.converged_:
             why = "the fit did not converge"
+        else:
+            why = "the features depend on each other, or are too many: standard errors do not exist, or were not kept"
         rows = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         return Summary.of_coefficients(
             self._names(), self.coef_, self.intercept_ if self.fit_intercept else None, rows, self._title(), why
@@ -295,14 +300,14 @@ def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
 
 def _refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
     """Without a penalty, parameters that put every row on its own side prove that the likelihood has no maximum."""
-    if solution.converged or not objective.binary or not np.isfinite(solution.x).all():
+    if solution.converged or not np.isfinite(solution.x).all():
         return
     params = objective.matrix(solution.x)
     (worst,) = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
     if worst < 0:
-        order = np.argsort(-np.abs(params[0, :-1]))[:5]
+        order = np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5]
         raise SeparationError(
-            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow most for "
+            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
             f"{', '.join(names[j] for j in order)}. Use a finite C."
         )
 

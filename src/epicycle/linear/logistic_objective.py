@@ -29,11 +29,17 @@ from epicycle.linear.logistic_statistics import (
 from epicycle.linear.minibatches import can_draw_rows, minibatches
 from epicycle.optim import Metric, Objective
 
-__all__ = ["LogisticObjective", "far_shift", "self_concordant_bound"]
+__all__ = ["LogisticObjective", "far_shift", "inverse_factor", "self_concordant_bound"]
 
 #: Up to how many parameters the Hessian is formed, and up to how many features the Gram matrix of the metric.
 MAX_HESSIAN = 3000
 MAX_METRIC = 3000
+#: Up to how many classes the second derivatives in b are summed with every gradient.
+CHEAP_CURVATURE = 32
+#: Mean loss below which nothing is concluded from curvatures: products of probabilities that small underflow.
+FLAT = 1e-50
+#: Where no margin moves by more than this, relative to the terms of its sum, features depend on each other.
+LEVEL = 1e-12
 
 
 def far_shift(data: Data) -> np.ndarray:
@@ -136,9 +142,14 @@ class LogisticObjective(Objective):
         return value, g.ravel()
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        params = self.matrix(x)
-        loss, g, in_b = engine.sum(self._gradient, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
-        self._curvature_in_b = (x.tobytes(), in_b)
+        return self._first_order(x, curvature=self.rows <= CHEAP_CURVATURE)
+
+    def _first_order(self, x: np.ndarray, *, curvature: bool) -> tuple[float, np.ndarray]:
+        loss, g, in_b = engine.sum(
+            self._gradient, self.data, self.matrix(x), self.shift, self.class_weight, curvature, n_jobs=self.n_jobs
+        )
+        if curvature:
+            self._curvature_in_b = (x.tobytes(), in_b)
         return self._penalised(x, loss, g)
 
     def second_order(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -255,7 +266,7 @@ class LogisticObjective(Objective):
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
     ) -> Certificate:
         if value is None or gradient is None or (self.intercept and self._curvature_in_b[0] != x.tobytes()):
-            value, gradient = self.value_and_gradient(x)
+            value, gradient = self._first_order(x, curvature=True)
         scale = max(abs(value), np.finfo(float).tiny)
         kind, gap = "duality gap", self._duality_gap(gradient) / scale
         if not gap <= tol and self._newton_may_hold(gradient, tol * scale):
@@ -295,7 +306,8 @@ class LogisticObjective(Objective):
 
     def _newton_may_hold(self, gradient: np.ndarray, tolerance: float) -> bool:
         """Whether two more passes for a Newton bound are worth it: g'H^-1 g is at least |g|^2 / (largest curvature)."""
-        if self.size > MAX_HESSIAN or not (self.binary or self.size <= 400):
+        cheap = self.binary or self.size <= 400 or self.penalty == 0  # without a penalty there is no other bound
+        if self.size > MAX_HESSIAN or not cheap:
             return False
         squares, total = self._squares()
         largest = (0.25 if self.binary else 0.5) * (squares + total) + self.penalty + (0 if self.binary else total)
@@ -303,19 +315,33 @@ class LogisticObjective(Objective):
 
     def _newton_bound(self, x: np.ndarray) -> float:
         """The Newton decrement, turned into a bound by self-concordance along any direction."""
-        _, g, H = self.second_order(x)
-        try:
-            L = scipy.linalg.cholesky(H, lower=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
+        value, g, H = self.second_order(x)
+        if value <= FLAT * self.total_weight:
             return np.inf
-        decrement = float(np.linalg.norm(scipy.linalg.solve_triangular(L, g, lower=True, check_finite=False)))
-        if self.binary:
-            (leverage,) = engine.sum(leverage_statistic, self.data, self.shift, L, n_jobs=self.n_jobs)
-            rho = np.sqrt(leverage)
-        else:
-            # |z| <= ||x|| ||V|| for a move V of the parameters, and ||V|| <= ||V||_H / sqrt(least eigenvalue of H)
-            (leverage,) = engine.sum(
-                leverage_statistic, self.data, self.shift, np.eye(self.columns), n_jobs=self.n_jobs
-            )
-            rho = np.sqrt(2 * leverage / scipy.linalg.eigvalsh(H, subset_by_index=[0, 0])[0])
-        return self_concordant_bound(decrement, float(rho))
+        basis, null = inverse_factor(H)
+        if null.shape[1] and self.penalty > 0:
+            return np.inf
+        shape = (self.rows, self.columns, -1)
+        leverage, move, terms = engine.sum(
+            leverage_statistic, self.data, self.shift, basis.reshape(shape), null.reshape(shape), n_jobs=self.n_jobs
+        )
+        if move > LEVEL * terms:
+            return np.inf
+        return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))
+
+
+def inverse_factor(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """B with BB' = H^-1, and N that spans the directions in which H is zero but for rounding; B leaves them out."""
+    scale = 1 / np.sqrt(np.where(np.diagonal(H) > 0, np.diagonal(H), 1.0))
+    S, cut = H * scale * scale[:, None], 8 * len(H) * np.finfo(float).eps
+    try:
+        L = scipy.linalg.cholesky(S, lower=True, check_finite=False)
+        rcond, _ = scipy.linalg.lapack.dpocon(L, np.abs(S).sum(axis=0).max(), uplo="L")
+        if rcond > cut:
+            half = scipy.linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
+            return half.T, np.empty((len(H), 0))
+    except scipy.linalg.LinAlgError:
+        pass
+    values, V = scipy.linalg.eigh(S, check_finite=False)
+    kept = values > cut * values[-1]
+    return scale[:, None] * V[:, kept] / np.sqrt(values[kept]), scale[:, None] * V[:, ~kept]

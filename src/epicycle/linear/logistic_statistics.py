@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from epicycle import _native
@@ -35,9 +34,9 @@ def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
 
 
 def binary_gradient(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient in (w, b), second derivative in b), without the penalty."""
+    """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
@@ -83,13 +82,16 @@ def _probabilities(
 
 
 def multinomial_gradient(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = False
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """(loss, gradient in (W, b), Hessian in b), without the penalty."""
-    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    """(loss, gradient in (W, b), Hessian in b where `curvature` asks for it), without the penalty."""
+    weight = _weight(batch, class_weight)
+    if not sp.issparse(batch.X):
+        return _native.multinomial_gradient(batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature)
+    X = batch.X
     loss, P = _probabilities(X, batch, params, weight)
     weighted = P if weight is None else P * weight[:, None]
-    in_b = np.diag(weighted.sum(axis=0)) - weighted.T @ P
+    in_b = np.diag(weighted.sum(axis=0)) - weighted.T @ P if curvature else np.zeros((len(params), len(params)))
     R = P.copy() if weight is None else weighted
     R[np.arange(batch.n_rows), batch.y] -= 1.0 if weight is None else weight
     return loss, np.column_stack([R.T @ X, R.sum(axis=0)]), in_b
@@ -143,12 +145,36 @@ class Largest(float):
         return Largest(max(self, other))
 
 
-def leverage_statistic(batch: Batch, shift: np.ndarray, L: np.ndarray) -> tuple[Largest]:
-    """max_i ||L^-1 (x_i - s, 1)||^2."""
-    X = batch.X.toarray() if sp.issparse(batch.X) else batch.X - shift
-    X1 = np.hstack([X, np.ones((len(X), 1))])[:, : len(L)]
-    V = scipy.linalg.solve_triangular(L, X1.T, lower=True, check_finite=False)
-    return (Largest(np.einsum("ij,ij->j", V, V).max(initial=0.0)),)
+def leverage_statistic(
+    batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray
+) -> tuple[Largest, Largest, Largest]:
+    """How far the margins of a row move, at most, when the parameters do.
+
+    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores. Gives the largest
+    squared difference of two margins for a move of unit length in the norm of H, the largest difference for a move
+    along `null`, and the largest sum of absolute terms of the latter. With one row of parameters the other margin is 0.
+    """
+    K, d, r = basis.shape
+    leverage = move = terms = Largest(0.0)
+    step = max(1, int(2e6 / (K * r + 1)))
+    for start in range(0, batch.n_rows, step):
+        X = batch.X[start : start + step]
+        X = X.toarray() if sp.issparse(X) else X - shift
+        X1 = np.hstack([X, np.ones((len(X), 1))])[:, :d]
+        T = _margins(X1, basis)
+        products = T @ T.transpose(0, 2, 1)
+        own = np.einsum("ikk->ik", products)
+        leverage += Largest((own[:, :, None] + own[:, None, :] - 2 * products).max())
+        if null.size:
+            move += Largest(np.ptp(_margins(X1, null), axis=1).max())
+            terms += Largest(_margins(np.abs(X1), np.abs(null)).max())
+    return leverage, move, terms
+
+
+def _margins(X1: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """(rows, classes, moves): what every move of the parameters adds to every margin."""
+    Z = [X1 @ of_class for of_class in moves]
+    return np.stack(Z if len(Z) > 1 else [*Z, np.zeros_like(Z[0])], axis=1)
 
 
 def column_square_statistic(
@@ -163,7 +189,15 @@ def column_square_statistic(
 
 
 def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest]:
-    """The largest negated margin -(2 y - 1) z: negative exactly when every row is on its own side."""
-    dense = not hasattr(batch.X, "toarray")
-    z = (batch.X - shift if dense else batch.X) @ params[0, :-1] + params[0, -1]
-    return (Largest((-(2 * batch.y - 1) * z).max(initial=-np.inf)),)
+    """The largest negated margin, -(2 y - 1) z or max_{k != y} z_k - z_y: negative iff every row is on its own side."""
+    Z = np.asarray(_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
+    if len(params) == 1:
+        margins = (2 * batch.y - 1) * Z[:, 0]
+    else:
+        rows = np.arange(batch.n_rows)
+        own = Z[rows, batch.y]
+        Z[rows, batch.y] = -np.inf
+        margins = own - Z.max(axis=1)
+    if batch.weight is not None:
+        margins = margins[batch.weight > 0]
+    return (Largest((-margins).max(initial=-np.inf)),)

@@ -14,6 +14,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from epicycle import _native, engine
+from epicycle._memory import require_memory
 from epicycle.data import Batch, Data
 
 __all__ = ["Moments", "TriangularFactor", "gradient_at", "moments_of", "shift_of", "triangular_factor_of"]
@@ -86,6 +87,8 @@ class Moments:
 
 def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Moments:
     """The moments of all rows: one pass."""
+    d = len(shift) + 1
+    require_memory(8.0 * d * d * 5, f"the {d} x {d} second moments", "name an iterative solver such as 'lbfgs' or 'cg'")
     M, n = engine.sum(moment_statistic, data, shift, n_jobs=n_jobs)
     return Moments(M, shift, n, data.n_features)
 

@@ -1,0 +1,163 @@
+// Histograms of gradients and curvatures in fixed point.
+//
+// A row's gradient and curvature are rounded to whole multiples of a unit and packed into one 64-bit integer,
+// (gradient << 32) + curvature. The units are such that no sum over rows overflows its half, so a bin is filled by one
+// integer addition per row, sums are exact, and their bits do not depend on the order of rows or the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "simd.hpp"
+#include "tree_bins.hpp"
+
+namespace epicycle {
+
+using Packed = std::int64_t;
+
+struct Units {
+    double g, h;                                  // worth of one unit
+    std::uint32_t smallest_h = 0, largest_h = 0;  // over the rows, in units
+    double gradient(Packed v) const { return g * static_cast<double>(v >> 32); }
+    double curvature(Packed v) const { return h * static_cast<double>(v & 0xffffffff); }
+};
+
+// Rows `rows` (all where null) of gh, n x 2, to packed integers; the sums of |g| and h over them bound what a half
+// holds.
+inline Units quantise(const float *gh, const std::uint32_t *rows, std::size_t n, double sum_abs_g, double sum_h,
+                      Packed *packed, int threads) {
+    const double room = static_cast<double>(n) + 1.0;
+    Units units{sum_abs_g > 0 ? sum_abs_g / (2147483647.0 - room) : 1.0,
+                sum_h > 0 ? sum_h / (4294967295.0 - room) : 1.0};
+    const double per_g = 1.0 / units.g, per_h = 1.0 / units.h;
+    std::uint32_t smallest = ~std::uint32_t{0}, largest = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : smallest) reduction(max : largest)
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(n); ++i) {
+        const std::size_t r = rows ? rows[i] : static_cast<std::size_t>(i);
+        const auto g = static_cast<Packed>(std::nearbyint(static_cast<double>(gh[2 * r]) * per_g));
+        const auto h = static_cast<Packed>(std::nearbyint(static_cast<double>(gh[2 * r + 1]) * per_h));
+        packed[r] = g * (Packed{1} << 32) + h;
+        smallest = std::min(smallest, static_cast<std::uint32_t>(h));
+        largest = std::max(largest, static_cast<std::uint32_t>(h));
+    }
+    units.smallest_h = smallest;
+    units.largest_h = largest;
+    return units;
+}
+
+// The binned table and the features that a tree may use.
+struct BinnedTable {
+    const std::uint8_t *rows;     // n x p
+    const std::uint8_t *columns;  // p x n
+    std::size_t n, p;
+    const std::int32_t *features;  // ascending
+    std::size_t n_features;
+    bool all() const { return n_features == p; }
+};
+
+constexpr std::size_t FEATURES_AT_ONCE = 32;  // whose histograms stay near the core
+constexpr std::size_t PREFETCH = 12;          // rows ahead
+
+// hist (features x 256) += rows[begin:end] of the features k0:k1 of the list; rows null means begin..end themselves.
+template <bool Indexed, bool Contiguous>
+EPICYCLE_INLINE void accumulate(const BinnedTable &table, std::size_t k0, std::size_t k1, const Packed *packed,
+                                const std::uint32_t *rows, std::size_t begin, std::size_t end, Packed *hist) {
+    const std::size_t p = table.p, k = k1 - k0;
+    Packed *const h = hist + k0 * BINS;
+    const std::uint8_t *const base = table.rows + (Contiguous ? static_cast<std::size_t>(table.features[k0]) : 0);
+    const std::int32_t *const list = table.features + k0;
+    const std::size_t last = end - 1;
+    for (std::size_t i = begin; i < end; ++i) {
+        std::size_t r = i;
+        if (Indexed) {
+            r = rows[i];
+            const std::size_t ahead = rows[std::min(i + PREFETCH, last)];
+            __builtin_prefetch(base + ahead * p);
+            __builtin_prefetch(packed + ahead);
+        }
+        const Packed v = packed[r];
+        const std::uint8_t *b = base + r * p;
+        std::size_t j = 0;
+        if (Contiguous) {
+            Packed *hj = h;
+            for (; j + 8 <= k; j += 8, hj += 8 * BINS) {
+                std::uint64_t eight;
+                std::memcpy(&eight, b + j, 8);
+                hj[eight & 255] += v;
+                hj[BINS + (eight >> 8 & 255)] += v;
+                hj[2 * BINS + (eight >> 16 & 255)] += v;
+                hj[3 * BINS + (eight >> 24 & 255)] += v;
+                hj[4 * BINS + (eight >> 32 & 255)] += v;
+                hj[5 * BINS + (eight >> 40 & 255)] += v;
+                hj[6 * BINS + (eight >> 48 & 255)] += v;
+                hj[7 * BINS + (eight >> 56)] += v;
+            }
+            for (; j < k; ++j, hj += BINS) hj[b[j]] += v;
+        } else {
+            for (; j < k; ++j) h[j * BINS + b[list[j]]] += v;
+        }
+    }
+}
+
+inline void accumulate_rows(const BinnedTable &table, std::size_t k0, std::size_t k1, const Packed *packed,
+                            const std::uint32_t *rows, std::size_t begin, std::size_t end, Packed *hist) {
+    if (begin >= end || k0 >= k1) return;
+    if (rows)
+        table.all() ? accumulate<true, true>(table, k0, k1, packed, rows, begin, end, hist)
+                    : accumulate<true, false>(table, k0, k1, packed, rows, begin, end, hist);
+    else
+        table.all() ? accumulate<false, true>(table, k0, k1, packed, rows, begin, end, hist)
+                    : accumulate<false, false>(table, k0, k1, packed, rows, begin, end, hist);
+}
+
+// Threads that pay for a loop of so many additions.
+inline int worth(double additions, int threads) {
+    return std::max(1, std::min(threads, static_cast<int>(additions / 50e3)));
+}
+
+// The histogram of the rows[begin:end]: threads share the features where there are many, otherwise the rows.
+inline void histogram(const BinnedTable &table, const Packed *packed, const std::uint32_t *rows, std::size_t begin,
+                      std::size_t end, Packed *hist, std::vector<std::vector<Packed>> &spare, int threads) {
+    const std::size_t k = table.n_features, size = k * BINS;
+    std::memset(hist, 0, size * sizeof(Packed));
+    threads = worth(static_cast<double>(end - begin) * static_cast<double>(k), threads);
+    const std::size_t groups = (k + FEATURES_AT_ONCE - 1) / FEATURES_AT_ONCE;
+    const auto group_end = [&](std::size_t g) { return std::min(k, (g + 1) * FEATURES_AT_ONCE); };
+    if (threads == 1 || groups >= 2 * static_cast<std::size_t>(threads)) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+        for (std::int64_t g = 0; g < static_cast<std::int64_t>(groups); ++g)
+            accumulate_rows(table, g * FEATURES_AT_ONCE, group_end(g), packed, rows, begin, end, hist);
+        return;
+    }
+    spare.resize(std::max<std::size_t>(spare.size(), threads - 1));
+    const std::size_t m = end - begin;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int t = 0; t < threads; ++t) {
+        Packed *own = hist;
+        if (t > 0) {
+            spare[t - 1].assign(size, 0);
+            own = spare[t - 1].data();
+        }
+        const std::size_t from = begin + m * t / threads, to = begin + m * (t + 1) / threads;
+        for (std::size_t g = 0; g < groups; ++g)
+            accumulate_rows(table, g * FEATURES_AT_ONCE, group_end(g), packed, rows, from, to, own);
+    }
+    for (int t = 1; t < threads; ++t)
+        for (std::size_t i = 0; i < size; ++i) hist[i] += spare[t - 1][i];
+}
+
+// Numbers of rows by bin: asked for only where a split might leave too few of them.
+inline void count_histogram(const BinnedTable &table, const std::uint32_t *rows, std::size_t begin, std::size_t end,
+                            std::uint32_t *count) {
+    std::memset(count, 0, table.n_features * BINS * sizeof *count);
+    for (std::size_t i = begin; i < end; ++i) {
+        const std::uint8_t *b = table.rows + static_cast<std::size_t>(rows[i]) * table.p;
+        for (std::size_t k = 0; k < table.n_features; ++k) ++count[k * BINS + b[table.features[k]]];
+    }
+}
+
+}  // namespace epicycle

@@ -1,0 +1,50 @@
+"""Memory that a piece of work will need, asked for before it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from epicycle.exceptions import MemoryBudgetError
+from epicycle.settings import get_config
+
+__all__ = ["available", "require_memory"]
+
+
+def available() -> int | None:
+    """Bytes that can be allocated now without swapping; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_memory(nbytes: float, what: str, instead: str) -> None:
+    """Refuse work that would need more than ``config(memory_limit=...)``, or than the machine has free.
+
+    Parameters
+    ----------
+    nbytes : float
+        What the work will allocate at its peak.
+    what : str
+        What needs it, as the subject of a sentence.
+    instead : str
+        What to do instead.
+    """
+    if nbytes < 1 << 24:  # not worth a look
+        return
+    limit = get_config().memory_limit
+    budget = available() if limit is None else limit
+    if budget is not None and nbytes > budget:
+        source = "are available" if limit is None else "are allowed by config(memory_limit=...)"
+        raise MemoryBudgetError(f"{what} would need {_size(nbytes)}, but only {_size(budget)} {source}; {instead}")
+
+
+def _size(nbytes: float) -> str:
+    unit = min(int(max(nbytes, 1)).bit_length() // 10, 4)
+    return f"{nbytes / 1024**unit:.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
