@@ -81,20 +81,24 @@ inline std::vector<double> quantile_cuts(const double *x, const double *weight, 
 
 // Bins of rows: out[i, j] = number of cuts of column j below x[i, j], MISSING_BIN for NaN. `cuts` is p x 255, each row
 // padded with infinity, so that the search takes eight steps without a branch.
+constexpr std::size_t BIN_TILE = 64;
+
+EPICYCLE_CLONES inline void search_cuts(const double *v, const double *cut, std::int64_t *at) {
+    for (std::size_t i = 0; i < BIN_TILE; ++i) at[i] = 0;
+    for (std::int64_t step = 128; step > 0; step /= 2)
+        for (std::size_t i = 0; i < BIN_TILE; ++i) at[i] += v[i] > cut[at[i] + step - 1] ? step : 0;
+}
+
 template <class T>
-EPICYCLE_CLONES void bin_rows_of(const T *x, std::int64_t row_stride, const double *cut, std::size_t n,
-                                 std::uint8_t *out, std::size_t out_stride) {
-    constexpr std::size_t TILE = 64;
-    double v[TILE];
-    std::int64_t at[TILE];
-    for (std::size_t i0 = 0; i0 < n; i0 += TILE) {
-        const std::size_t m = std::min(TILE, n - i0);
-        for (std::size_t i = 0; i < m; ++i)
-            v[i] = static_cast<double>(x[static_cast<std::int64_t>(i0 + i) * row_stride]);
-        for (std::size_t i = m; i < TILE; ++i) v[i] = 0.0;
-        for (std::size_t i = 0; i < TILE; ++i) at[i] = 0;
-        for (std::int64_t step = 128; step > 0; step /= 2)
-            for (std::size_t i = 0; i < TILE; ++i) at[i] += v[i] > cut[at[i] + step - 1] ? step : 0;
+void bin_column(const T *x, std::int64_t row_stride, const double *cut, std::size_t n, std::uint8_t *out,
+                std::size_t out_stride) {
+    double v[BIN_TILE];
+    std::int64_t at[BIN_TILE];
+    for (std::size_t i0 = 0; i0 < n; i0 += BIN_TILE) {
+        const std::size_t m = std::min(BIN_TILE, n - i0);
+        for (std::size_t i = 0; i < m; ++i) v[i] = static_cast<double>(x[static_cast<std::int64_t>(i0 + i) * row_stride]);
+        for (std::size_t i = m; i < BIN_TILE; ++i) v[i] = 0.0;
+        search_cuts(v, cut, at);
         for (std::size_t i = 0; i < m; ++i)
             out[(i0 + i) * out_stride] = v[i] == v[i] ? static_cast<std::uint8_t>(at[i]) : MISSING_BIN;
     }
@@ -109,7 +113,7 @@ void bin_rows(const Dense<T> &X, const double *cuts, std::uint8_t *out, int thre
         const std::size_t i0 = static_cast<std::size_t>(piece * ROWS_AT_ONCE);
         const std::size_t m = std::min<std::size_t>(ROWS_AT_ONCE, X.rows - i0);
         for (std::size_t j = 0; j < X.cols; ++j)
-            bin_rows_of(&X(i0, j), X.row_stride, cuts + j * 255, m, out + i0 * X.cols + j, X.cols);
+            bin_column(&X(i0, j), X.row_stride, cuts + j * 255, m, out + i0 * X.cols + j, X.cols);
     }
 }
 

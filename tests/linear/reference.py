@@ -89,19 +89,31 @@ def orthogonal(A):
     return Q, R
 
 
+def losses_of(Z, codes):
+    """(log sum_k e^{z_k} - z_y, p - [k = y]) of every row, without cancellation where p_y is close to one."""
+    rows = np.arange(len(Z))
+    D = Z - Z[rows, codes][:, None]
+    top = np.maximum(D.max(axis=1), 0)
+    E = np.exp(D - top[:, None])
+    E[rows, codes] = 0
+    others = E.sum(axis=1)
+    losses = np.where(top > 0, top + np.log(others + np.exp(-top)), np.log1p(others))
+    R = E / (others + np.exp(-top))[:, None]
+    R[rows, codes] = -R.sum(axis=1)
+    return losses, R
+
+
 def logistic_objective(X, codes, weight, penalty, W, b):
     """sum w loss + penalty/2 |W|^2, with one row of W for two classes and K rows for K."""
     W = np.atleast_2d(np.asarray(W, LD))
     Z = np.asarray(X, LD) @ W.T + np.asarray(b, LD)
     if len(W) == 1:
         Z = np.column_stack([np.zeros(len(Z), LD), Z])
-    top = Z.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(Z - top).sum(axis=1)) + top[:, 0] - Z[np.arange(len(Z)), codes]
     weight = np.ones(len(Z), LD) if weight is None else np.asarray(weight, LD)
-    return weight @ losses + LD(penalty) / 2 * (W**2).sum()
+    return weight @ losses_of(Z, codes)[0] + LD(penalty) / 2 * (W**2).sum()
 
 
-def logistic(X, codes, n_classes, weight=None, penalty=0.0, intercept=True, max_iter=400):
+def logistic(X, codes, n_classes, weight=None, penalty=0.0, intercept=True, max_iter=1000):
     """(minimum, whether Newton's decrement vanished) of the logistic objective."""
     X = np.asarray(X, LD)
     n, p = X.shape
@@ -126,43 +138,46 @@ def logistic(X, codes, n_classes, weight=None, penalty=0.0, intercept=True, max_
     free = np.ones((rows, d), bool)
     if rows > 1:
         free[0] = ridge > 0
+    flat = free.ravel()
     params = np.zeros((rows, d), LD)
-    Y = (codes[:, None] == (np.array([1]) if rows == 1 else np.arange(rows))).astype(LD)
 
     def evaluate(params):
         Z = A @ params.T
-        full = np.column_stack([np.zeros(n, LD), Z]) if rows == 1 else Z
-        top = full.max(axis=1, keepdims=True)
-        E = np.exp(full - top)
-        total = E.sum(axis=1, keepdims=True)
-        own = full[np.arange(n), codes]
-        value = weight @ (np.log(total[:, 0]) + top[:, 0] - own) + (ridge * params**2).sum() / 2
-        return value, (E / total)[:, 1:] if rows == 1 else E / total
+        losses, R = losses_of(np.column_stack([np.zeros(n, LD), Z]) if rows == 1 else Z, codes)
+        return weight @ losses + (ridge * params**2).sum() / 2, R[:, 1:] if rows == 1 else R
 
-    value, P = evaluate(params)
+    value, R = evaluate(params)
     for _ in range(max_iter):
-        g = (weight[:, None] * (P - Y)).T @ A + ridge * params
+        g = (weight[:, None] * R).T @ A + ridge * params
         H = np.zeros((rows, d, rows, d), LD)
         for k in range(rows):
             for m in range(rows):
-                h = weight * P[:, k] * ((k == m) - P[:, m])
+                h = weight * curvature(R, codes, k, m, rows)
                 H[k, :, m] = A.T @ (h[:, None] * A) + (k == m) * np.diag(ridge)
-        flat = free.ravel()
-        g_free, H_free = g.ravel()[flat], H.reshape(rows * d, rows * d)[np.ix_(flat, flat)]
         step = np.zeros(rows * d, LD)
-        step[flat] = -solve(H_free, g_free)
+        step[flat] = -solve(H.reshape(rows * d, rows * d)[np.ix_(flat, flat)], g.ravel()[flat])
         decrement = -(g.ravel() @ step)
         if not np.isfinite(decrement):
             return value, False
-        if decrement <= LD(10) ** -32 * value:
+        if decrement <= LD(10) ** -24 * value:
             return value, True
         t, step = LD(1), step.reshape(rows, d)
         while True:
-            new_value, new_P = evaluate(params + t * step)
+            new_value, new_R = evaluate(params + t * step)
             if new_value <= value - t * decrement / 4 or t < 1e-3:
                 break
             t /= 2
-        if new_value >= value and decrement <= LD(10) ** -18 * value:
+        if new_value >= value and decrement <= LD(10) ** -17 * value:
             return value, True  # rounding is all that is left
-        params, value, P = params + t * step, new_value, new_P
+        params, value, R = params + t * step, new_value, new_R
     return value, False
+
+
+def curvature(R, codes, k, m, rows):
+    """p_k ([k = m] - p_m) from residuals p - [k = y]."""
+    own = 1 if rows == 1 else np.arange(rows)
+    Y = (codes[:, None] == own).astype(LD).reshape(len(codes), -1)
+    P = R + Y
+    if k != m:
+        return -P[:, k] * P[:, m]
+    return P[:, k] * np.where(Y[:, k] > 0, -R[:, k], 1 - P[:, k])

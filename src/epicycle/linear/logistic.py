@@ -14,23 +14,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
-from epicycle.base import Estimator, MethodCard, fitting, seed_of
+from epicycle.base import Estimator, MethodCard, fitting
 from epicycle.data import Batch
-from epicycle.exceptions import SeparationError
 from epicycle.linear.inference import Summary, wald_summary
 from epicycle.linear.labels import class_weights, encode_labels
 from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift, inverse_factor
-from epicycle.linear.logistic_statistics import margin_statistic
+from epicycle.linear.logistic_solving import minimise, refuse_separation
 from epicycle.linear.prediction import linear_predictor, predictor_batch
-from epicycle.optim import SOLVERS, Solution, solve
+from epicycle.optim import SOLVERS, Solution
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 
 __all__ = ["LogisticRegression"]
-
-#: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
-NEWTON_FEATURES = 500
-NEWTON_MULTINOMIAL = 64
-NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
 
 
 class LogisticRegression(ClassifierMixin, Estimator):
@@ -168,25 +162,18 @@ class LogisticRegression(ClassifierMixin, Estimator):
             class_weight=class_weights(self.class_weight, self.classes_, totals),
             n_jobs=self.n_jobs,
         )
-        solver = _choose(objective) if self.solver == "auto" else self.solver
-        options = dict(self.solver_options or {})
-        if SOLVERS[solver].stochastic and "seed" not in options:
-            options["seed"] = seed_of(self.random_state)
-        state = self._resume_state()
-        start = _start(objective, solver) if self.solver == "auto" and state is None else np.zeros(objective.size)
-        monitor = self._monitor(self.max_iter, lambda x: self._attributes(objective, x))
-        solution = solve(
-            solver,
+        solution = minimise(
             objective,
-            start,
+            self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            monitor=monitor,
-            state=state,
-            options=options,
+            monitor=self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
+            state=self._resume_state(),
+            options=self.solver_options or {},
+            random_state=self.random_state,
         )
         if np.isinf(self.C):
-            _refuse_separation(objective, solution, self._names())
+            refuse_separation(objective, solution, self._names())
             self._keep_inference(objective, solution)
         for name, value in self._attributes(objective, solution.x).items():
             setattr(self, name, value)
@@ -234,7 +221,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         if not objective.binary or objective.size > MAX_HESSIAN or not solution.converged:
             return
         value, _, H = objective.second_order(solution.x)
-        half, null = inverse_factor(H)
+        half, null, _ = inverse_factor(H)
         if null.shape[1]:
             return
         covariance = half @ half.T
@@ -274,42 +261,6 @@ class LogisticRegression(ClassifierMixin, Estimator):
 
     def _title(self) -> str:
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
-
-
-# ------------------------------------------------------------------------------------------------ solving
-
-
-def _choose(objective: LogisticObjective) -> str:
-    small = NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
-    if objective.penalty == 0 and not objective.binary:
-        small = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
-    work = (objective.data.n_rows or np.inf) * objective.size**2 + objective.size**3
-    cheap = objective.size <= small or work <= NEWTON_WORK
-    return "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
-
-
-def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
-    """The optimum of a subsample, large enough to be near and small enough to cost next to nothing; 0 without one."""
-    zero = np.zeros(objective.size)
-    part = objective.subsample(max(2000, 20 * objective.columns))
-    if part is None:
-        return zero
-    rough = solve(solver, part, _start(part, solver), tol=1e-4, max_iter=30)
-    return rough.x if np.isfinite(rough.x).all() else zero
-
-
-def _refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
-    """Without a penalty, parameters that put every row on its own side prove that the likelihood has no maximum."""
-    if solution.converged or not np.isfinite(solution.x).all():
-        return
-    params = objective.matrix(solution.x)
-    (worst,) = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
-    if worst < 0:
-        order = np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5]
-        raise SeparationError(
-            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
-            f"{', '.join(names[j] for j in order)}. Use a finite C."
-        )
 
 
 # ------------------------------------------------------------------------------------------------ rows

@@ -318,20 +318,22 @@ class LogisticObjective(Objective):
         value, g, H = self.second_order(x)
         if value <= FLAT * self.total_weight:
             return np.inf
-        basis, null = inverse_factor(H)
+        basis, null, scale = inverse_factor(H)
         if null.shape[1] and self.penalty > 0:
             return np.inf
-        shape = (self.rows, self.columns, -1)
-        leverage, move, terms = engine.sum(
-            leverage_statistic, self.data, self.shift, basis.reshape(shape), null.reshape(shape), n_jobs=self.n_jobs
-        )
+        shape = self.rows, self.columns
+        moves = basis.reshape(*shape, -1), null.reshape(*shape, -1), scale.reshape(shape)
+        leverage, move, terms = engine.sum(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
         if move > LEVEL * terms:
             return np.inf
         return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))
 
 
-def inverse_factor(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """B with BB' = H^-1, and N that spans the directions in which H is zero but for rounding; B leaves them out."""
+def inverse_factor(H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """B with BB' = H^-1, and N that spans the directions in which H is zero but for rounding; B leaves them out.
+
+    The third array holds the units, parameter by parameter, in which the columns of N have length one.
+    """
     scale = 1 / np.sqrt(np.where(np.diagonal(H) > 0, np.diagonal(H), 1.0))
     S, cut = H * scale * scale[:, None], 8 * len(H) * np.finfo(float).eps
     try:
@@ -339,9 +341,9 @@ def inverse_factor(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rcond, _ = scipy.linalg.lapack.dpocon(L, np.abs(S).sum(axis=0).max(), uplo="L")
         if rcond > cut:
             half = scipy.linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
-            return half.T, np.empty((len(H), 0))
+            return half.T, np.empty((len(H), 0)), scale
     except scipy.linalg.LinAlgError:
         pass
     values, V = scipy.linalg.eigh(S, check_finite=False)
     kept = values > cut * values[-1]
-    return scale[:, None] * V[:, kept] / np.sqrt(values[kept]), scale[:, None] * V[:, ~kept]
+    return scale[:, None] * V[:, kept] / np.sqrt(values[kept]), scale[:, None] * V[:, ~kept], scale

@@ -107,15 +107,35 @@ def multinomial_hessian(
     K, d = params.shape
     ones = np.ones((batch.n_rows, 1))
     X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
+    H = _sparse_curvature(X1, w, P) if sp.issparse(X1) else _dense_curvature(X1, w, P)
+    R = P * w[:, None]
+    R[np.arange(batch.n_rows), batch.y] -= w
+    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+
+
+def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """sum_i w_i (diag(p_i) - p_i p_i') (x) x_i x_i': K weighted Gram matrices, less that of the vectors p_i (x) x_i."""
+    (n, d), K = X1.shape, P.shape[1]
+    none, origin = np.empty((n, 0)), np.zeros(K * d)
+    H = np.zeros((K * d, K * d))
+    for start in range(0, n, 512):  # the products of probabilities and features are K times the size of the rows
+        rows = slice(start, start + 512)
+        U = (P[rows, :, None] * X1[rows, None, :]).reshape(-1, K * d)
+        H -= _native.moments(U, none[rows], w[rows], origin)[:-1, :-1]
+    H = H.reshape(K, d, K, d)
+    for k in range(K):
+        H[k, :, k] += _native.moments(X1, none, w * P[:, k], origin[:d])[:-1, :-1]
+    return H
+
+
+def _sparse_curvature(X1: sp.csr_array, w: np.ndarray, P: np.ndarray) -> np.ndarray:
+    d, K = X1.shape[1], P.shape[1]
     H = np.empty((K, d, K, d))
     for k in range(K):
         for m in range(k + 1):
             h = w * P[:, k] * ((k == m) - P[:, m])
-            block = X1.T @ (X1.multiply(h[:, None]) if sp.issparse(X1) else X1 * h[:, None])
-            H[k, :, m] = H[m, :, k] = block.toarray() if sp.issparse(block) else block
-    R = P * w[:, None]
-    R[np.arange(batch.n_rows), batch.y] -= w
-    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+            H[k, :, m] = H[m, :, k] = (X1.T @ X1.multiply(h[:, None])).toarray()
+    return H
 
 
 def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
@@ -146,13 +166,14 @@ class Largest(float):
 
 
 def leverage_statistic(
-    batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray
+    batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
     """How far the margins of a row move, at most, when the parameters do.
 
-    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores. Gives the largest
-    squared difference of two margins for a move of unit length in the norm of H, the largest difference for a move
-    along `null`, and the largest sum of absolute terms of the latter. With one row of parameters the other margin is 0.
+    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores, of parameters no larger
+    than `scale`. Gives the largest squared difference of two margins for a move of unit length in the norm of H, the
+    largest difference for a move along `null`, and the largest that the terms of the latter can add up to. With one row
+    of parameters the other margin is zero.
     """
     K, d, r = basis.shape
     leverage = move = terms = Largest(0.0)
@@ -167,7 +188,7 @@ def leverage_statistic(
         leverage += Largest((own[:, :, None] + own[:, None, :] - 2 * products).max())
         if null.size:
             move += Largest(np.ptp(_margins(X1, null), axis=1).max())
-            terms += Largest(_margins(np.abs(X1), np.abs(null)).max())
+            terms += Largest((np.abs(X1) @ scale.T).max())
     return leverage, move, terms
 
 
@@ -188,16 +209,21 @@ def column_square_statistic(
     return np.asarray(squares), float(w.sum())
 
 
-def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest]:
-    """The largest negated margin, -(2 y - 1) z or max_{k != y} z_k - z_y: negative iff every row is on its own side."""
+def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest, ...]:
+    """Negated margins, the largest over all rows: negative exactly when every row is on its own side.
+
+    For two classes -(2 y - 1) z. For more, max_{k != y} z_k - z_y, and then for each class its hyperplane against the rest.
+    """
     Z = np.asarray(_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
     if len(params) == 1:
-        margins = (2 * batch.y - 1) * Z[:, 0]
+        wrong = -(2 * batch.y - 1)[:, None] * Z
     else:
         rows = np.arange(batch.n_rows)
+        against_rest = Z - Z.mean(axis=1, keepdims=True)
+        against_rest[rows, batch.y] *= -1
         own = Z[rows, batch.y]
         Z[rows, batch.y] = -np.inf
-        margins = own - Z.max(axis=1)
+        wrong = np.column_stack([Z.max(axis=1) - own, against_rest])
     if batch.weight is not None:
-        margins = margins[batch.weight > 0]
-    return (Largest((-margins).max(initial=-np.inf)),)
+        wrong = wrong[batch.weight > 0]
+    return tuple(Largest(worst) for worst in wrong.max(axis=0, initial=-np.inf))

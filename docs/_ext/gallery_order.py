@@ -1,0 +1,15 @@
+"""The order of the gallery: from using a fit to writing one."""
+
+ORDER = [
+    "plot_logistic_solvers.py",
+    "plot_certificate_bound.py",
+    "plot_one_sum_many_sources.py",
+    "plot_ridge_coefficients.py",
+    "plot_learning_rate_ladder.py",
+    "plot_gradient_check.py",
+]
+
+
+def key(filename: str) -> tuple[int, str]:
+    """Listed examples first, in the order of the list; then the others by name."""
+    return (ORDER.index(filename) if filename in ORDER else len(ORDER), filename)

@@ -1,0 +1,278 @@
+// Bindings of the kernels of trees.
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "binding.hpp"
+#include "tree_bins.hpp"
+#include "tree_grow.hpp"
+#include "tree_losses.hpp"
+#include "tree_predict.hpp"
+
+namespace epicycle {
+namespace {
+
+template <class T>
+using Writable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Rows2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+int team(int threads) {
+    require(threads >= 1, "threads: expected at least 1");
+    return std::min(threads, 1024);
+}
+
+template <class T>
+auto array_out(const std::vector<T> &values) {
+    T *copy = new T[values.size() ? values.size() : 1];
+    std::copy(values.begin(), values.end(), copy);
+    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {values.size()}, owner);
+}
+
+// Looks for Ctrl-C at most ten times a second.
+struct Interrupts {
+    using Clock = std::chrono::steady_clock;
+    mutable Clock::time_point last = Clock::now();
+    void operator()() const {
+        const auto now = Clock::now();
+        if (now - last < std::chrono::milliseconds(100)) return;
+        last = now;
+        nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+};
+
+template <class T>
+void bind_rows(nb::module_ &m) {
+    m.def(
+        "bin_rows",
+        [](Matrix<T> X, Rows2<double> cuts, Writable2<std::uint8_t> out, int threads) {
+            constexpr const char *expected = "bin_rows: expected X (n, p), cuts (p, 255), out (n, p), threads >= 1";
+            const auto x = view(X);
+            require(cuts.shape(0) == x.cols && cuts.shape(1) == 255, expected);
+            require(out.shape(0) == x.rows && out.shape(1) == x.cols, expected);
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            bin_rows(x, cuts.data(), out.data(), threads);
+        },
+        "X"_a.noconvert(), "cuts"_a, "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "predict_trees",
+        [](Matrix<T> X, Rows2<std::uint64_t> nodes, Vector<double> values, Vector<std::int64_t> roots,
+           Rows2<std::uint64_t> levels, std::size_t first, std::size_t last, Writable2<double> out, int threads) {
+            constexpr const char *expected =
+                "predict_trees: expected X (n, p), well-formed trees, 0 <= first <= last <= n_trees, out (n, K)";
+            const auto x = view(X);
+            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
+            require(values.shape(0) == nodes.shape(0), expected);
+            const Forest forest{reinterpret_cast<const Node *>(nodes.data()),
+                                values.data(),
+                                roots.data(),
+                                roots.shape(0) - 1,
+                                reinterpret_cast<const Sides *>(levels.data()),
+                                nodes.shape(0),
+                                levels.shape(0)};
+            require(first <= last && last <= forest.n_trees && well_formed(forest, x.cols), expected);
+            require(out.shape(0) == x.rows && out.shape(1) >= 1, expected);
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            predict(forest, first, last, x, out.shape(1), out.data(), threads);
+        },
+        "X"_a.noconvert(), "nodes"_a, "values"_a, "roots"_a, "levels"_a, "first"_a, "last"_a, "out"_a.noconvert(),
+        "threads"_a);
+}
+
+auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<float> gh, double sum_abs_g, double sum_h,
+               Vector<std::int32_t> features, Vector<std::int32_t> n_bins, Vector<std::uint8_t> categorical,
+               std::optional<Vector<std::int8_t>> monotone, std::optional<Rows2<std::uint8_t>> groups, bool all_rows,
+               Writable1<std::uint32_t> order, Writable1<std::uint32_t> scratch, Writable1<std::int64_t> packed,
+               std::size_t max_leaves, std::size_t max_depth, std::size_t min_samples, double min_child_weight,
+               double l2, double min_gain, double smoothing, int threads) {
+    constexpr const char *expected =
+        "grow_tree: expected rows (n, p), columns (p, n), gh (n, 2), features in [0, p), n_bins in [1, 255], categorical "
+        "and monotone (p,), groups (g, p), order (m,) with m <= n and entries in [0, n), scratch (m,), packed (n,)";
+    const std::size_t n = rows.shape(0), p = rows.shape(1), m = order.shape(0);
+    require(n >= 1 && n < (std::size_t{1} << 30) && m >= 1 && m <= n && (!all_rows || m == n), expected);
+    require(columns.shape(0) == p && columns.shape(1) == n && gh.shape(0) == n && gh.shape(1) == 2, expected);
+    require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n, expected);
+    require(!monotone || monotone->shape(0) == p, expected);
+    require(!groups || groups->shape(1) == p, expected);
+    for (std::size_t j = 0; j < p; ++j) require(n_bins.data()[j] >= 1 && n_bins.data()[j] <= 255, expected);
+    for (std::size_t k = 0; k < features.shape(0); ++k) {
+        const auto j = features.data()[k];
+        require(j >= 0 && static_cast<std::size_t>(j) < p && (k == 0 || j > features.data()[k - 1]), expected);
+    }
+    if (!all_rows)
+        for (std::size_t i = 0; i < m; ++i) require(order.data()[i] < n, expected);
+    require(std::isfinite(sum_abs_g) && std::isfinite(sum_h) && sum_abs_g >= 0 && sum_h >= 0, expected);
+    threads = team(threads);
+
+    const BinnedTable table{rows.data(), columns.data(), n, p, features.data(), features.shape(0)};
+    const GrowRules rules{max_leaves,
+                          max_depth,
+                          {l2, min_child_weight, min_gain, smoothing, min_samples, n_bins.data(), categorical.data(),
+                           monotone ? monotone->data() : nullptr},
+                          groups ? groups->data() : nullptr,
+                          groups ? groups->shape(0) : 0};
+    std::vector<GrownNode> nodes;
+    {
+        nb::gil_scoped_release nogil;
+        const Units units = quantise(gh.data(), all_rows ? nullptr : order.data(), m, sum_abs_g, sum_h, packed.data(),
+                                     worth(static_cast<double>(m) * 4, threads));
+        // Gains below this are the rounding of sums.
+        const double noise = 1e-12 * sum_abs_g * sum_abs_g / (sum_h + l2 > 0 ? sum_h + l2 : 1.0);
+        Grower grower(table, rules, gh.data(), packed.data(), units, noise, order.data(), scratch.data(), m, all_rows,
+                      threads);
+        nodes = grower.grow(Interrupts{});
+    }
+    const std::size_t size = nodes.size();
+    std::vector<std::int32_t> feature(size), bin(size), left(size);
+    std::vector<std::uint8_t> kind(size);
+    std::vector<std::uint64_t> sides(4 * size);
+    std::vector<double> gain(size), G(size), H(size), value(size);
+    std::vector<std::int64_t> begin(size), end(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        const GrownNode &node = nodes[i];
+        feature[i] = node.split.found() ? node.split.feature : 0;
+        bin[i] = node.split.bin;
+        left[i] = node.left;
+        kind[i] = static_cast<std::uint8_t>(node.split.missing_left + 4 * node.split.categorical);
+        std::copy(node.split.left.begin(), node.split.left.end(), sides.begin() + static_cast<std::ptrdiff_t>(4 * i));
+        gain[i] = node.split.gain;
+        G[i] = node.G;
+        H[i] = node.H;
+        value[i] = node_value(node.G, node.H, l2, node.bounds);
+        begin[i] = static_cast<std::int64_t>(node.begin);
+        end[i] = static_cast<std::int64_t>(node.end);
+    }
+    return nb::make_tuple(array_out(feature), array_out(bin), array_out(left), array_out(kind), array_out(sides),
+                          array_out(gain), array_out(G), array_out(H), array_out(value), array_out(begin),
+                          array_out(end));
+}
+
+}  // namespace
+
+void bind_tree(nb::module_ &m) {
+    bind_rows<double>(m);
+    bind_rows<float>(m);
+    m.def(
+        "quantile_cuts",
+        [](Vector<double> x, Weight weight, std::size_t max_bins) {
+            constexpr const char *expected =
+                "quantile_cuts: expected sorted x (n,) without NaN, weight (n,) or None, 2 <= max_bins <= 255";
+            require(max_bins >= 2 && max_bins <= 255, expected);
+            const double *w = pointer(weight, x.shape(0), expected);
+            std::vector<double> cuts;
+            bool sorted = true;
+            {
+                nb::gil_scoped_release nogil;
+                for (std::size_t i = 1; i < x.shape(0); ++i) sorted &= x.data()[i - 1] <= x.data()[i];
+                if (sorted) cuts = quantile_cuts(x.data(), w, x.shape(0), max_bins);
+            }
+            require(sorted, expected);
+            return array_out(cuts);
+        },
+        "x"_a.noconvert(), "weight"_a.none(), "max_bins"_a);
+    m.def(
+        "transpose_bytes",
+        [](Rows2<std::uint8_t> rows, Writable2<std::uint8_t> out, int threads) {
+            require(out.shape(0) == rows.shape(1) && out.shape(1) == rows.shape(0),
+                    "transpose_bytes: expected rows (n, p), out (p, n)");
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            transpose_bytes(rows.data(), rows.shape(0), rows.shape(1), out.data(), threads);
+        },
+        "rows"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "loss_rows",
+        [](int kind, double parameter, Vector<double> y, Weight weight, Rows2<double> score,
+           nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu> gh, int threads) {
+            constexpr const char *expected =
+                "loss_rows: expected a known kind, y (n,) (class numbers for softmax), weight (n,) or None, score (K, n), "
+                "gh (K, n, 2)";
+            const std::size_t n = y.shape(0), K = score.shape(0);
+            require(kind >= 0 && kind <= static_cast<int>(Loss::softmax), expected);
+            const auto loss = static_cast<Loss>(kind);
+            require(K >= 1 && score.shape(1) == n && (loss == Loss::softmax ? K >= 2 : K == 1), expected);
+            require(gh.shape(0) == K && gh.shape(1) == n && gh.shape(2) == 2, expected);
+            const double *w = pointer(weight, n, expected);
+            if (loss == Loss::softmax)
+                for (std::size_t i = 0; i < n; ++i)
+                    require(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(K), expected);
+            threads = team(threads);
+            std::vector<double> total(1 + 2 * K);
+            {
+                nb::gil_scoped_release nogil;
+                const auto sums = loss_rows(loss, parameter, y.data(), w, score.data(), n, K, gh.data(), threads);
+                total[0] = sums[0].loss;
+                for (std::size_t k = 0; k < K; ++k) {
+                    total[1 + 2 * k] = sums[k].abs_g;
+                    total[2 + 2 * k] = sums[k].h;
+                }
+            }
+            return array_out(total);
+        },
+        "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert(),
+        "threads"_a);
+    m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.noconvert(), "gh"_a.noconvert(), "sum_abs_g"_a,
+          "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(),
+          "monotone"_a.none(), "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(), "scratch"_a.noconvert(),
+          "packed"_a.noconvert(), "max_leaves"_a, "max_depth"_a, "min_samples"_a, "min_child_weight"_a, "l2"_a,
+          "min_gain"_a, "smoothing"_a, "threads"_a);
+    m.def(
+        "add_to_leaves",
+        [](Vector<std::uint32_t> order, Vector<std::int64_t> begin, Vector<std::int64_t> end, Vector<double> values,
+           Writable1<double> score, int threads) {
+            constexpr const char *expected =
+                "add_to_leaves: expected order (m,) with entries in [0, n), ranges of it, values of the same length, score (n,)";
+            require(end.shape(0) == begin.shape(0) && values.shape(0) == begin.shape(0), expected);
+            for (std::size_t i = 0; i < begin.shape(0); ++i)
+                require(begin.data()[i] >= 0 && begin.data()[i] <= end.data()[i] &&
+                            static_cast<std::size_t>(end.data()[i]) <= order.shape(0),
+                        expected);
+            threads = team(threads);
+            bool inside = true;
+            {
+                nb::gil_scoped_release nogil;
+                const std::size_t n = score.shape(0);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1) reduction(&& : inside)
+                for (std::int64_t l = 0; l < static_cast<std::int64_t>(begin.shape(0)); ++l) {
+                    const double v = values.data()[l];
+                    for (std::int64_t i = begin.data()[l]; i < end.data()[l]; ++i) {
+                        const std::size_t r = order.data()[i];
+                        if (r < n)
+                            score.data()[r] += v;
+                        else
+                            inside = false;
+                    }
+                }
+            }
+            require(inside, expected);
+        },
+        "order"_a.noconvert(), "begin"_a, "end"_a, "values"_a, "score"_a.noconvert(), "threads"_a);
+    m.def(
+        "predict_bins",
+        [](Rows2<std::uint8_t> rows, Vector<std::int32_t> feature, Vector<std::int32_t> left, Rows2<std::uint64_t> sides,
+           Vector<double> values, Writable1<double> out, int threads) {
+            constexpr const char *expected =
+                "predict_bins: expected rows (n, p), a well-formed tree of m nodes with sides (m, 4), out (n,)";
+            const std::size_t size = left.shape(0);
+            require(feature.shape(0) == size && sides.shape(0) == size && sides.shape(1) == 4, expected);
+            require(size >= 1 && values.shape(0) == size && out.shape(0) == rows.shape(0), expected);
+            for (std::size_t i = 0; i < size; ++i) {
+                const std::int64_t l = left.data()[i], f = feature.data()[i];
+                const bool inner = l > static_cast<std::int64_t>(i) && l + 1 < static_cast<std::int64_t>(size);
+                require(l == 0 || (inner && f >= 0 && f < static_cast<std::int64_t>(rows.shape(1))), expected);
+            }
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            predict_bins(rows.data(), rows.shape(0), rows.shape(1), feature.data(), left.data(),
+                         reinterpret_cast<const Sides *>(sides.data()), values.data(), out.data(), threads);
+        },
+        "rows"_a.noconvert(), "feature"_a, "left"_a, "sides"_a, "values"_a, "out"_a.noconvert(), "threads"_a);
+}
+
+}  // namespace epicycle

@@ -1,0 +1,246 @@
+// The best split of a node from its histogram.
+//
+// With G and H the sums of gradients and curvatures of the rows of a node, giving it the value v changes the
+// second-order expansion of the loss by  G v + (H + lambda) v^2 / 2,  at best by -score / 2 with score = G^2 / (H + lambda)
+// at v = -G / (H + lambda). A split gains half of what the scores of its children exceed that of their parent by.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "simd.hpp"
+#include "tree_histogram.hpp"
+
+namespace epicycle {
+
+struct SplitRules {
+    double l2, min_child_weight, min_gain, smoothing;
+    std::size_t min_samples;
+    const std::int32_t *n_bins;      // of numbers, by feature
+    const std::uint8_t *categorical;  // by feature
+    const std::int8_t *monotone;      // by feature; null without constraints
+};
+
+struct Bounds {  // on the value of a node, from monotone constraints
+    double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+};
+
+using Sides = std::array<std::uint64_t, 4>;  // which of the 256 bins go left
+
+inline bool goes_left(const Sides &sides, std::size_t bin) { return sides[bin >> 6] >> (bin & 63) & 1; }
+inline void send_left(Sides &sides, std::size_t bin) { sides[bin >> 6] |= std::uint64_t{1} << (bin & 63); }
+
+struct Split {
+    double gain = 0.0;  // half the difference of scores
+    std::int32_t feature = -1;
+    std::int32_t bin = 0;  // numbers up to this bin go left
+    bool missing_left = false, categorical = false;
+    Sides left{};
+    Packed left_sum = 0;
+    bool found() const { return feature >= 0; }
+};
+
+inline double node_value(double G, double H, double l2, const Bounds &bounds) {
+    const double v = H + l2 > 0 ? -G / (H + l2) : 0.0;
+    return std::min(std::max(v, bounds.low), bounds.high);
+}
+
+// Scores of both children for left sums left[0:m]; -1 where a child has too little curvature.
+EPICYCLE_CLONES inline void pair_scores(const Packed *left, std::size_t m, Packed total, double unit_g, double unit_h,
+                                        double l2, double least_h, double *score) {
+    for (std::size_t b = 0; b < m; ++b) {
+        const Packed L = left[b], R = total - L;
+        const double hl = static_cast<double>(L & 0xffffffff), hr = static_cast<double>(R & 0xffffffff);
+        const double GL = unit_g * static_cast<double>(L >> 32), GR = unit_g * static_cast<double>(R >> 32);
+        const double both = GL * GL / (unit_h * hl + l2) + GR * GR / (unit_h * hr + l2);
+        score[b] = (hl >= least_h) & (hr >= least_h) ? both : -1.0;
+    }
+}
+
+// The same where values are bounded and must not decrease (sign 1) or increase (sign -1) from left to right.
+inline void bounded_scores(const Packed *left, std::size_t m, Packed total, const Units &units, double l2, double least_h,
+                           const Bounds &bounds, int sign, double *score) {
+    const auto score_at = [&](double G, double H, double v) { return -2 * (G * v + (H + l2) * v * v / 2); };
+    for (std::size_t b = 0; b < m; ++b) {
+        const Packed L = left[b], R = total - L;
+        score[b] = -std::numeric_limits<double>::infinity();
+        if (static_cast<double>(L & 0xffffffff) < least_h || static_cast<double>(R & 0xffffffff) < least_h) continue;
+        const double GL = units.gradient(L), HL = units.curvature(L), GR = units.gradient(R), HR = units.curvature(R);
+        const double vl = node_value(GL, HL, l2, bounds), vr = node_value(GR, HR, l2, bounds);
+        if (sign * (vr - vl) < 0) continue;
+        score[b] = score_at(GL, HL, vl) + score_at(GR, HR, vr);
+    }
+}
+
+class SplitSearch {
+  public:
+    SplitSearch(const BinnedTable &table, const SplitRules &rules, const Units &units, double noise)
+        : table(table), rules(rules), units(units), noise(noise) {
+        least_h = std::max({1.0, std::ceil(rules.min_child_weight / units.h - 0.5),
+                            static_cast<double>(rules.min_samples) * static_cast<double>(units.smallest_h)});
+    }
+
+    // The best split of a node with the given histogram and sums; `count` (may be null) keeps min_samples exactly.
+    // `allowed` (may be null) says which features of the list may be used.
+    Split best(const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows, const Bounds &bounds,
+               const std::uint8_t *allowed, int threads) const {
+        const std::size_t K = table.n_features;
+        threads = worth(static_cast<double>(K) * 1000.0, threads);
+        if (threads == 1) {
+            Split best;
+            for (std::size_t k = 0; k < K; ++k)
+                if (!allowed || allowed[k]) of_feature(k, hist, count, total, n_rows, bounds, best);
+            return best;
+        }
+        std::vector<Split> found(K);
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (std::int64_t k = 0; k < static_cast<std::int64_t>(K); ++k)
+            if (!allowed || allowed[k]) of_feature(k, hist, count, total, n_rows, bounds, found[k]);
+        Split best;
+        for (const Split &s : found)  // in the order of the features: the first of equals, for any number of threads
+            if (s.found() && (!best.found() || s.gain > best.gain)) best = s;
+        return best;
+    }
+
+    // Whether both children of a split surely have min_samples rows, from their curvatures alone.
+    bool surely_enough(const Split &split, Packed total) const {
+        const double least = static_cast<double>(rules.min_samples) * static_cast<double>(units.largest_h);
+        return rules.min_samples <= 1 || (static_cast<double>(split.left_sum & 0xffffffff) >= least &&
+                                          static_cast<double>((total - split.left_sum) & 0xffffffff) >= least);
+    }
+
+  private:
+    const BinnedTable &table;
+    const SplitRules &rules;
+    const Units units;
+    double noise, least_h;
+
+    double parent_score(Packed total, double l2, const Bounds &bounds) const {
+        const double G = units.gradient(total), H = units.curvature(total);
+        if (!rules.monotone) return H + l2 > 0 ? G * G / (H + l2) : 0.0;
+        const double v = node_value(G, H, l2, bounds);
+        return -2 * (G * v + (H + l2) * v * v / 2);
+    }
+
+    void scores(const Packed *left, std::size_t m, Packed total, double l2, const Bounds &bounds, int sign,
+                double *score) const {
+        if (rules.monotone)
+            bounded_scores(left, m, total, units, l2, least_h, bounds, sign, score);
+        else
+            pair_scores(left, m, total, units.g, units.h, l2, least_h, score);
+    }
+
+    // The first of the best candidates, if it beats `best`; counts of rows on the left decide where they are given.
+    bool take(const double *score, const std::uint32_t *rows_left, std::size_t m, std::size_t n_rows, double parent,
+              Split &best, std::size_t &at) const {
+        double top = parent + 2 * std::max({best.gain, rules.min_gain, noise});
+        bool better = false;
+        for (std::size_t b = 0; b < m; ++b) {
+            if (!(score[b] > top)) continue;
+            if (rows_left && (rows_left[b] < rules.min_samples || n_rows - rows_left[b] < rules.min_samples)) continue;
+            top = score[b];
+            at = b;
+            better = true;
+        }
+        if (better) best.gain = (top - parent) / 2;
+        return better;
+    }
+
+    void of_feature(std::size_t k, const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows,
+                    const Bounds &bounds, Split &best) const {
+        const std::int32_t feature = table.features[k];
+        const Packed *h = hist + k * BINS;
+        const std::uint32_t *c = count ? count + k * BINS : nullptr;
+        if (rules.categorical[feature])
+            of_levels(feature, h, c, total, n_rows, bounds, best);
+        else
+            of_numbers(feature, h, c, total, n_rows, bounds, best);
+    }
+
+    void of_numbers(std::int32_t feature, const Packed *h, const std::uint32_t *c, Packed total, std::size_t n_rows,
+                    const Bounds &bounds, Split &best) const {
+        const std::size_t nb = static_cast<std::size_t>(rules.n_bins[feature]);
+        const int sign = rules.monotone ? rules.monotone[feature] : 0;
+        const double parent = parent_score(total, rules.l2, bounds);
+        alignas(64) Packed left[BINS];
+        alignas(64) double score[BINS];
+        std::uint32_t rows_left[BINS];
+        const Packed missing = h[MISSING_BIN];
+        const bool some_missing = missing != 0 || (c && c[MISSING_BIN] > 0);
+        Packed sum = 0;
+        for (std::size_t b = 0; b < nb; ++b) left[b] = sum += h[b];
+        if (c) std::partial_sum(c, c + nb, rows_left);
+        std::size_t at = 0;
+        // Missing values to the right; then "missing or not" is a split too, behind the last bin.
+        std::size_t m = some_missing ? nb : nb - 1;
+        scores(left, m, total, rules.l2, bounds, sign, score);
+        if (take(score, c ? rows_left : nullptr, m, n_rows, parent, best, at)) {
+            const Packed right = total - left[at];
+            record(best, feature, at, left[at], !some_missing && (left[at] & 0xffffffff) > (right & 0xffffffff));
+        }
+        if (!some_missing) return;
+        for (std::size_t b = 0; b < nb; ++b) left[b] += missing;
+        if (c)
+            for (std::size_t b = 0; b < nb; ++b) rows_left[b] += c[MISSING_BIN];
+        m = nb - 1;
+        scores(left, m, total, rules.l2, bounds, sign, score);
+        if (take(score, c ? rows_left : nullptr, m, n_rows, parent, best, at)) record(best, feature, at, left[at], true);
+    }
+
+    static void record(Split &best, std::int32_t feature, std::size_t bin, Packed left, bool missing_left) {
+        best.feature = feature;
+        best.bin = static_cast<std::int32_t>(bin);
+        best.left_sum = left;
+        best.missing_left = missing_left;
+        best.categorical = false;
+        best.left = Sides{};
+        for (std::size_t b = 0; b <= bin; ++b) send_left(best.left, b);
+        if (missing_left) send_left(best.left, MISSING_BIN);
+    }
+
+    // Levels in the order of their mean gradient: among all ways to divide them in two the best is a cut in this order
+    // (Fisher, 1958), exactly so without smoothing. What is missing is a level too.
+    void of_levels(std::int32_t feature, const Packed *h, const std::uint32_t *c, Packed total, std::size_t n_rows,
+                   const Bounds &bounds, Split &best) const {
+        const double l2 = rules.l2 + rules.smoothing;
+        std::array<std::uint8_t, BINS> level;
+        std::array<double, BINS> mean;
+        std::size_t m = 0;
+        for (std::size_t b = 0; b < BINS; ++b) {
+            if (h[b] == 0 && !(c && c[b] > 0)) continue;
+            const double H = units.curvature(h[b]) + l2;
+            mean[b] = H > 0 ? units.gradient(h[b]) / H : 0.0;
+            level[m++] = static_cast<std::uint8_t>(b);
+        }
+        if (m < 2) return;
+        std::stable_sort(level.begin(), level.begin() + m, [&](auto a, auto b) { return mean[a] < mean[b]; });
+        alignas(64) Packed left[BINS];
+        alignas(64) double score[BINS];
+        std::uint32_t rows_left[BINS], rows = 0;
+        Packed sum = 0;
+        for (std::size_t i = 0; i + 1 < m; ++i) {
+            left[i] = sum += h[level[i]];
+            if (c) rows_left[i] = rows += c[level[i]];
+        }
+        std::size_t at = 0;
+        scores(left, m - 1, total, l2, bounds, 0, score);
+        if (!take(score, c ? rows_left : nullptr, m - 1, n_rows, parent_score(total, l2, bounds), best, at)) return;
+        // The lighter side is listed, so that levels which are not here go where most rows go.
+        const bool light_first = (left[at] & 0xffffffff) <= ((total - left[at]) & 0xffffffff);
+        best.feature = feature;
+        best.bin = 0;
+        best.categorical = true;
+        best.left = Sides{};
+        best.left_sum = light_first ? left[at] : total - left[at];
+        for (std::size_t i = light_first ? 0 : at + 1; i < (light_first ? at + 1 : m); ++i) send_left(best.left, level[i]);
+        best.missing_left = goes_left(best.left, MISSING_BIN);
+    }
+};
+
+}  // namespace epicycle

@@ -1,0 +1,90 @@
+"""Which solver, and from where: the choices behind ``solver="auto"`` of logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.exceptions import ParameterError, SeparationError
+from epicycle.linear.logistic_objective import LogisticObjective
+from epicycle.linear.logistic_statistics import margin_statistic
+from epicycle.optim import SOLVERS, Monitor, Solution, solve
+from epicycle.randomness import seed_of
+
+__all__ = ["minimise", "refuse_separation"]
+
+#: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
+NEWTON_FEATURES = 500
+NEWTON_MULTINOMIAL = 64
+NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
+#: Iterations after which a quasi-Newton method has shown that it does not like the problem (classes that are nearly
+#: separable are such), and Newton's method goes on from there.
+PATIENCE = 100
+
+
+def minimise(
+    objective: LogisticObjective,
+    solver: str,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    state: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    random_state: Any,
+) -> Solution:
+    """Minimise by the named solver, or with "auto" by the one that suits the size, from the optimum of a subsample."""
+    if solver != "auto":
+        if SOLVERS[solver].stochastic and "seed" not in options:
+            options = {**options, "seed": seed_of(random_state)}
+        zero = np.zeros(objective.size)
+        return solve(solver, objective, zero, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
+    if options:
+        raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
+    name = str(state["solver"]) if state else _choose(objective)
+    start = np.zeros(objective.size) if state else _start(objective, name)
+    may_switch = name == "lbfgs" and "hessian" in objective.capabilities
+    limit = min(max_iter, PATIENCE) if may_switch else max_iter
+    solution = solve(name, objective, start, tol=tol, max_iter=limit, monitor=monitor, state=state)
+    left = max_iter - solution.n_iter
+    if not may_switch or left <= 0 or solution.reason not in ("max_iter", "stalled"):
+        return solution
+    further = solve("newton", objective, solution.x, tol=tol, max_iter=left, monitor=monitor)
+    further.n_iter += solution.n_iter
+    return further
+
+
+def _choose(objective: LogisticObjective) -> str:
+    small = NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
+    if objective.penalty == 0 and not objective.binary:
+        small = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
+    work = (objective.data.n_rows or np.inf) * objective.size**2 + objective.size**3
+    cheap = objective.size <= small or work <= NEWTON_WORK
+    return "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
+
+
+def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
+    """The optimum of a subsample, large enough to be near and small enough to cost next to nothing; 0 without one."""
+    zero = np.zeros(objective.size)
+    part = objective.subsample(max(2000, 20 * objective.size))
+    if part is None:
+        return zero
+    rough = solve(solver, part, _start(part, solver), tol=1e-4, max_iter=30)
+    return rough.x if np.isfinite(rough.x).all() else zero
+
+
+def refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
+    """Without a penalty, a hyperplane with every row on its own side proves that the likelihood has no maximum."""
+    if solution.converged or not np.isfinite(solution.x).all():
+        return
+    params = objective.matrix(solution.x)
+    worst = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
+    if min(worst) < 0:
+        order = np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5]
+        raise SeparationError(
+            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
+            f"{', '.join(names[j] for j in order)}. Use a finite C."
+        )
