@@ -209,12 +209,17 @@ template <class Problem>
 double duality_gap(const Problem &problem, const Penalty &penalty, const double *w, std::size_t k,
                    std::vector<double> &c) {
     DualScale scale;
-    double wc = 0.0;
+    double wc = 0.0, unsettled = 0.0;
     for (std::size_t j = 0; j < k; ++j) {
         c[j] = problem.correlation(j);
-        wc += w[j] * c[j];
-        if (penalty.l1[j] > 0.0 || penalty.l2[j] > 0.0)  // the caller makes unpenalised columns orthogonal to r
+        if (penalty.l1[j] > 0.0 || penalty.l2[j] > 0.0) {
+            wc += w[j] * c[j];
             scale.column(c[j], w[j], penalty.l1[j], penalty.l2[j], penalty.positive);
+        } else if (problem.norm2[j] > 0.0) {
+            // Unpenalised: the dual point is orthogonal to it, for which the caller cares; what its step would gain
+            // stands for that here.
+            unsettled += 0.5 * c[j] * c[j] / problem.norm2[j];
+        }
     }
     const double rr = 2.0 * problem.half_square(w, k);
     double best = -std::numeric_limits<double>::infinity();
@@ -224,7 +229,7 @@ double duality_gap(const Problem &problem, const Penalty &penalty, const double 
             dual -= dual_penalty(s, c[j], penalty.l1[j], penalty.l2[j], penalty.positive);
         best = std::max(best, dual);
     }
-    return penalised(problem, penalty, w, k) - best;
+    return penalised(problem, penalty, w, k) - best + unsettled;
 }
 
 // Extrapolation of a linearly converging sequence (Anderson 1965; for coordinate descent Bertrand and Massias 2021):

@@ -29,11 +29,11 @@ inline DualPoint dual_point(const ColumnState &x, const Penalty &penalty, const 
     for (std::size_t j = 0; j < x.p; ++j) {
         const double l1 = penalty.l1[j], l2 = penalty.l2[j], w = x.w[j];
         if (!alive[j]) continue;
+        if (l1 == 0.0 && l2 == 0.0) continue;  // unpenalised: r is orthogonal to it
         if (w != 0.0) {
             wc += w * x.c[j];
             value += l1 * std::fabs(w) + 0.5 * l2 * w * w;
         }
-        if (l1 == 0.0 && l2 == 0.0) continue;  // unpenalised: r is orthogonal to it
         any_ridge |= l2 > 0.0;
         const double away = x.c[j] >= 0.0 ? x.slack[j] : -x.slack[j];
         scale.column(x.c[j] + away, w, l1, l2, penalty.positive);

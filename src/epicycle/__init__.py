@@ -13,7 +13,9 @@ _EXPORTS = {
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
     "EarlyStopping": "epicycle.callbacks",
+    "ElasticNet": "epicycle.linear",
     "History": "epicycle.evidence",
+    "Lasso": "epicycle.linear",
     "LinearRegression": "epicycle.linear",
     "LogisticRegression": "epicycle.linear",
     "Ridge": "epicycle.linear",
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from epicycle.data import scan
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
-    from epicycle.linear import LinearRegression, LogisticRegression, Ridge
+    from epicycle.linear import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
     from epicycle.settings import config, get_config
 
 

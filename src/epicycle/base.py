@@ -84,11 +84,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         target: Literal["none", "numeric", "labels"],
         multi_output: bool = False,
         reset: bool = True,
+        check_finite: bool = True,
     ) -> Data:
         """The training data as :class:`~epicycle.data.Data`; sets `n_features_in_` and `feature_names_in_`.
 
         Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
         With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
+        With ``check_finite=False`` the caller answers for what happens to NaN and infinity in an array X.
         """
         data = as_data(
             X,
@@ -98,6 +100,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             multi_output=multi_output,
             estimator_name=type(self).__name__,
             accept_sparse=get_tags(self).input_tags.sparse,
+            check_finite=check_finite,
         )
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):

@@ -45,6 +45,10 @@ class Certificate:
     tolerance: float
     meaning: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("value", "tolerance"):  # NumPy's numbers become plain ones, also in files and JSON
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def holds(self) -> bool:
         """Whether the value is a number at or below the tolerance."""

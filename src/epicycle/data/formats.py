@@ -17,7 +17,7 @@ from epicycle.exceptions import DataFileError
 
 __all__ = ["SUFFIXES", "Chunk", "NpyFile", "TableFile", "is_number", "open_table"]
 
-_STREAM_BYTES = 1 << 20  # read at a time from a Parquet column: a row group is never held whole
+_STREAM_BYTES = 1 << 18  # read at a time from a Parquet column: a row group is never held whole
 
 #: Consecutive rows of some columns: an Arrow record batch, or rows of an .npy file as an ndarray.
 Chunk: TypeAlias = Any

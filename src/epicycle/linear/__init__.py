@@ -1,7 +1,8 @@
 """Linear models."""
 
+from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.ridge import Ridge
 
-__all__ = ["LinearRegression", "LogisticRegression", "Ridge"]
+__all__ = ["ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge"]

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle.data import Data
-from epicycle.linear.moments import Moments, gradient_at, moments_of, shift_of, triangular_factor_of
+from epicycle.linear.moments import Moments, gradient_at, moments_of, refuse_non_finite, shift_of, triangular_factor_of
 from epicycle.optim.least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
 
 __all__ = ["LeastSquaresFit", "fit_direct", "settled_moments", "solve_moments"]
@@ -193,6 +193,8 @@ def _by_qr(
     data: Data, moments: Moments | None, alpha: np.ndarray, intercept: bool, inverse: bool, n_jobs: int | None
 ) -> LeastSquaresFit:
     p, k = data.n_features, data.n_targets
+    if moments is None:
+        refuse_non_finite(data)
     shift = moments.shift if moments is not None else shift_of(data) if intercept else np.zeros(p + k)
     factor = triangular_factor_of(data, shift, intercept=intercept, n_jobs=n_jobs)
     R, Q = factor.R_x, factor.R_xy

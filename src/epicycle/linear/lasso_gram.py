@@ -5,7 +5,8 @@ signs no longer change, P is a quadratic on the support S,
 
     (G_SS + diag(l2)) d = q_S - l2 w_S - l1 sign(w_S),
 
-and w + d is its minimum. Where d would change a sign, the step ends there: P never rises.
+and w + d is its minimum. Along d, P is a convex function made of parabolas that meet where a coefficient changes its
+sign; the step goes to its exact minimum there (feature-sign search: Lee, Battle, Raina and Ng 2007), so P never rises.
 """
 
 from __future__ import annotations
@@ -46,53 +47,72 @@ class GramProblem:
 def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int) -> float:
     """Minimise until the duality gap over these columns is at most `target`; returns the last gap computed."""
     square = np.ascontiguousarray(np.diagonal(problem.G)[problem.slots])
-    gap, epochs, newton = np.inf, 0, True
+    gap, epochs, share = np.inf, 0, 1.0
     while epochs < max_epochs:
+        # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
+        # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
+        settle = share == 1.0
         done, gap, settled = _native.gram_lasso_descend(
             problem.G, problem.slots, square, problem.xy, problem.yy, problem.penalty.l1, problem.penalty.l2,
-            problem.penalty.positive, problem.w, problem.q, max_epochs=20 if newton else 200, target=target,
-            max_work=WORK_PER_CALL, until_settled=newton,
+            problem.penalty.positive, problem.w, problem.q, max_epochs=20, target=target,
+            max_work=WORK_PER_CALL, until_settled=settle,
         )  # fmt: skip
         epochs += done
         if gap <= target or done == 0:
             break
-        if newton:
-            newton = _newton_step(problem)
+        share = _newton_step(problem)
     return gap
 
 
-def _newton_step(problem: GramProblem) -> bool:
-    """One step on the support; False where there was nothing to gain by it."""
+def _newton_step(problem: GramProblem) -> float:
+    """One step on the support; returns which share of it was taken, 0 where there was none."""
     w, penalty = problem.w, problem.penalty
     S = np.flatnonzero(w)
     if not 0 < len(S) <= MAX_NEWTON:
-        return False
+        return 0.0
     rows = problem.slots[S]
     A = problem.G[np.ix_(rows, rows)]
     A[np.diag_indices_from(A)] += penalty.l2[S]
     gradient = problem.q[rows] - penalty.l2[S] * w[S] - penalty.l1[S] * np.sign(w[S])
-    step = _solve(A, gradient)
-    if step is None:
-        return False
-    before = problem.value(w, problem.q)
-    full = w[S] + step
-    bound_to_sign = (penalty.l1[S] > 0) | penalty.positive
-    crossing = bound_to_sign & (full * w[S] < 0)
-    candidates = [np.where(crossing, 0.0, full)]
-    if crossing.any():
-        t = -w[S][crossing] / step[crossing]
-        first = w[S] + t.min() * step
-        first[np.flatnonzero(crossing)[t == t.min()]] = 0.0
-        candidates.append(first)
-    for candidate in candidates:
-        trial = w.copy()
-        trial[S] = candidate
-        q = problem.q - (candidate - w[S]) @ problem.G[rows]
-        if problem.value(trial, q) <= before:
-            gained = not np.array_equal(trial, w)
-            w[:], problem.q[:] = trial, q
-            return gained
-    return False
+    d = _solve(A, gradient)
+    if d is None or not (slope := float(gradient @ d)) > 0:
+        return 0.0
+    t, at_zero = _line_search(w[S], d, penalty.l1[S], slope, penalty.positive)
+    trial = w.copy()
+    trial[S] += t * d
+    trial[S[at_zero]] = 0.0
+    q = problem.q - (trial[S] - w[S]) @ problem.G[rows]
+    if problem.value(trial, q) > problem.value(w, problem.q):  # only by rounding
+        return 0.0
+    w[:], problem.q[:] = trial, q
+    return t
+
+
+def _line_search(
+    w: np.ndarray, d: np.ndarray, l1: np.ndarray, slope: float, positive: bool
+) -> tuple[float, np.ndarray]:
+    """The t in (0, 1] that minimises P(w + t d), and the coefficients that are zero there.
+
+    P falls with `slope` at t = 0 and would reach its minimum at t = 1; each change of a sign on the way adds 2 l1_j |d_j|
+    to its derivative (t - 1) slope + .... Non-negative coefficients end the way where the first of them reaches zero.
+    """
+    crossing = np.flatnonzero((w * d < 0) & (np.abs(d) > np.abs(w)) & ((l1 > 0) | positive))
+    none = np.empty(0, dtype=np.int64)
+    if len(crossing) == 0:
+        return 1.0, none
+    at = -w[crossing] / d[crossing]
+    order = np.argsort(at, kind="stable")
+    crossing, at = crossing[order], at[order]
+    if positive:
+        return float(at[0]), crossing[at == at[0]]
+    rise = np.cumsum(2 * l1[crossing] * np.abs(d[crossing]))
+    after = (at - 1) * slope + rise  # the derivative just after each crossing
+    first = int(np.argmax(after >= 0)) if (after >= 0).any() else len(crossing)
+    before = rise[first - 1] if first else 0.0
+    t = 1 - before / slope  # the minimum of the parabola that ends at crossing `first`
+    if first < len(crossing) and t >= at[first]:
+        return float(at[first]), crossing[at == at[first]]
+    return float(t), none
 
 
 def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:

@@ -195,29 +195,21 @@ class ColumnSolver(LassoSolver):
         gram = self._gram_of_set
         if gram is not None and gram.fits(len(working_set)):
             gram.hold(working_set)
-            q = np.empty(gram.size)
-            self._correlate_held(gram, q)
-            problem = GramProblem(
-                gram.G, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q
-            )
+            q = self._correlate_held(gram)
+            problem = GramProblem(gram.G, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
             minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND)
         else:
             self._sweep(working_set, part, w, target)
         self.w[working_set] = w
         self._look_again()
 
-    def _correlate_held(self, gram: WorkingGram, q: np.ndarray) -> None:
-        """Exact correlations of all columns that the Gram matrix holds, without reading X again."""
+    def _correlate_held(self, gram: WorkingGram) -> np.ndarray:
+        """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
         support = np.flatnonzero(self.w)
-        q[:] = self.xy[gram.columns]
-        inside = self._held(gram, support)
-        q -= self.w[support[inside]] @ gram.G[gram.slot[support[inside]]]
-        outside = support[~inside]
-        if len(outside):
-            raise AssertionError("the support is part of every working set")
-
-    def _held(self, gram: WorkingGram, columns: np.ndarray) -> np.ndarray:
-        return gram.slot[columns] >= 0
+        q = self.xy[gram.columns] - self.w[support] @ gram.G[gram.slot[support]]
+        fresh = self._seen[gram.columns] >= self._way
+        q[fresh] = self.c[gram.columns[fresh]]
+        return q
 
     def _sweep(self, working_set: np.ndarray, penalty: Penalty, w: np.ndarray, target: float) -> None:
         """Coordinate descent with residuals instead of a Gram matrix."""

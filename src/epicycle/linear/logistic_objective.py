@@ -21,6 +21,7 @@ from epicycle.linear.logistic_statistics import (
     binary_hessian,
     column_square_statistic,
     gram_statistic,
+    least_weight_statistic,
     leverage_statistic,
     multinomial_gradient,
     multinomial_hessian,
@@ -171,6 +172,16 @@ class LogisticObjective(Objective):
     def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         H = self.second_order(x)[2]
         return lambda v: H @ v
+
+    @property
+    def separation_level(self) -> float:
+        """Below this sum of losses every row of positive weight is on its own side: any other loses at least log 2."""
+        if not hasattr(self, "_least_weight"):
+            self._least_weight = 1.0 if self.class_weight is None else float(self.class_weight.min())
+            if self.data.has_weight:
+                (largest,) = engine.sum(least_weight_statistic, self.data, self.class_weight, n_jobs=self.n_jobs)
+                self._least_weight = -float(largest)
+        return self._least_weight * float(np.log(2))
 
     @property
     def total_weight(self) -> float:

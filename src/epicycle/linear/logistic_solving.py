@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from epicycle import engine
+from epicycle.evidence import History
 from epicycle.exceptions import ParameterError, SeparationError
 from epicycle.linear.logistic_objective import LogisticObjective
 from epicycle.linear.logistic_statistics import margin_statistic
@@ -37,6 +38,8 @@ def minimise(
     random_state: Any,
 ) -> Solution:
     """Minimise by the named solver, or with "auto" by the one that suits the size, from the optimum of a subsample."""
+    if objective.penalty == 0:
+        monitor = SeparationWatch(monitor, objective.separation_level)
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
@@ -55,6 +58,27 @@ def minimise(
     further = solve("newton", objective, solution.x, tol=tol, max_iter=left, monitor=monitor)
     further.n_iter += solution.n_iter
     return further
+
+
+class SeparationWatch(Monitor):
+    """Ends a fit without a penalty once the objective is so low that no row can be on the wrong side."""
+
+    def __init__(self, monitor: Monitor, level: float) -> None:
+        self._monitor, self._level = monitor, level
+
+    def __call__(
+        self,
+        iteration: int,
+        x: np.ndarray,
+        *,
+        objective: float,
+        state: Callable[[], Mapping[str, Any]] | None = None,
+        **columns: float,
+    ) -> bool:
+        return self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+
+    def history(self) -> History:
+        return self._monitor.history()
 
 
 def _choose(objective: LogisticObjective) -> str:
@@ -78,7 +102,7 @@ def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
 
 def refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
     """Without a penalty, a hyperplane with every row on its own side proves that the likelihood has no maximum."""
-    if solution.converged or not np.isfinite(solution.x).all():
+    if (solution.converged and solution.value >= objective.separation_level) or not np.isfinite(solution.x).all():
         return
     params = objective.matrix(solution.x)
     worst = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)

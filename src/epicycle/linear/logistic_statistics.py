@@ -18,6 +18,7 @@ __all__ = [
     "binary_hessian",
     "column_square_statistic",
     "gram_statistic",
+    "least_weight_statistic",
     "leverage_statistic",
     "margin_statistic",
     "multinomial_gradient",
@@ -165,15 +166,21 @@ class Largest(float):
         return Largest(max(self, other))
 
 
+def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tuple[Largest]:
+    """The least positive weight of a row, negated."""
+    weight = _weight(batch, class_weight)
+    return (Largest(-weight[weight > 0].min(initial=np.inf)),)
+
+
 def leverage_statistic(
     batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
     """How far the margins of a row move, at most, when the parameters do.
 
-    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores, of parameters no larger
-    than `scale`. Gives the largest squared difference of two margins for a move of unit length in the norm of H, the
-    largest difference for a move along `null`, and the largest that the terms of the latter can add up to. With one row
-    of parameters the other margin is zero.
+    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores, of parameters no
+    larger than `scale`. Gives the largest squared difference of two margins for a move of unit length in the norm of H,
+    the largest difference for a move along `null`, and the largest that the terms of the latter can add up to. With one
+    row of parameters the other margin is zero.
     """
     K, d, r = basis.shape
     leverage = move = terms = Largest(0.0)
@@ -212,7 +219,7 @@ def column_square_statistic(
 def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest, ...]:
     """Negated margins, the largest over all rows: negative exactly when every row is on its own side.
 
-    For two classes -(2 y - 1) z. For more, max_{k != y} z_k - z_y, and then for each class its hyperplane against the rest.
+    For two classes -(2 y - 1) z. For more, max_{k != y} z_k - z_y, and then each class against the mean of all.
     """
     Z = np.asarray(_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
     if len(params) == 1:

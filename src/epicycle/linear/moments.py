@@ -15,9 +15,19 @@ import scipy.sparse as sp
 
 from epicycle import _native, engine
 from epicycle._memory import require_memory
-from epicycle.data import Batch, Data
+from epicycle.data import ArrayData, Batch, Data
+from epicycle.data.finite import require_finite
+from epicycle.exceptions import DataError
 
-__all__ = ["Moments", "TriangularFactor", "gradient_at", "moments_of", "shift_of", "triangular_factor_of"]
+__all__ = [
+    "Moments",
+    "TriangularFactor",
+    "gradient_at",
+    "moments_of",
+    "refuse_non_finite",
+    "shift_of",
+    "triangular_factor_of",
+]
 
 
 def shift_of(data: Data, *, targets: bool = True) -> np.ndarray:
@@ -85,11 +95,23 @@ class Moments:
         return self.M[:-1, :-1] + np.outer(s, c) + np.outer(c, s) + self.weight * np.outer(c, c)
 
 
+def refuse_non_finite(data: Data) -> None:
+    """Raise if an array has NaN or infinity in it; files and partitions are checked as they are read."""
+    if isinstance(data, ArrayData):
+        if data.sparse:
+            require_finite(data.X.data, "X", estimator_name="epicycle", unit="stored entry")
+        else:
+            require_finite(data.X, "X", columns=data.feature_names, estimator_name="epicycle")
+
+
 def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Moments:
     """The moments of all rows: one pass."""
     d = len(shift) + 1
     require_memory(8.0 * d * d * 5, f"the {d} x {d} second moments", "name an iterative solver such as 'lbfgs' or 'cg'")
     M, n = engine.sum(moment_statistic, data, shift, n_jobs=n_jobs)
+    if not np.isfinite(M).all():  # the sums have seen every element: that is the check of X
+        refuse_non_finite(data)
+        raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
     return Moments(M, shift, n, data.n_features)
 
 

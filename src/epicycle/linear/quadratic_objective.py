@@ -22,6 +22,9 @@ from epicycle.optim.least_squares import solve_normal_equations
 
 __all__ = ["MomentsObjective", "RowsObjective"]
 
+#: Up to how many parameters, those of all targets together, the Hessian is formed.
+MAX_HESSIAN = 5000
+
 
 class MomentsObjective(Objective):
     """F of W alone, from second moments, with the best b for each W. Parameters are W of shape (p, k), flattened."""
@@ -38,7 +41,8 @@ class MomentsObjective(Objective):
         self.shape, self.size = (p, k), p * k
         self.strong_convexity = float(alpha.min())
         rows = {"minibatches"} if can_draw_rows(data) else set()
-        self.capabilities = frozenset({"hessian", "hessian_product", "metric"} | rows)
+        whole = {"hessian"} if self.size <= MAX_HESSIAN else set()
+        self.capabilities = frozenset({"hessian_product", "metric"} | whole | rows)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         W = x.reshape(self.shape)

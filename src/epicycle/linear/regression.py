@@ -13,9 +13,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import Estimator, fitting, seed_of
 from epicycle.data import Data
-from epicycle.exceptions import DataError
+from epicycle.exceptions import DataError, NotFittedError
 from epicycle.linear.direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
-from epicycle.linear.moments import Moments, moments_of
+from epicycle.linear.moments import Moments, moments_of, refuse_non_finite
 from epicycle.linear.prediction import linear_predictor
 from epicycle.linear.quadratic_objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
@@ -78,7 +78,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self
             The fitted estimator.
         """
-        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
+        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
         alpha = self._alphas(data.n_targets)
         solver = self.solver
         too_many = data.n_features > MAX_GRAM and (data.sparse or (data.n_rows or np.inf) > data.n_features)
@@ -115,6 +115,11 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             X, y, sample_weight, target="numeric", multi_output=True, reset=not hasattr(self, "n_features_in_")
         )
         before = self._moments()
+        if before is None and hasattr(self, "coef_"):
+            raise NotFittedError(
+                f"partial_fit: the earlier fit kept no second moments to add to (by QR, or more than {MAX_KEPT} features); "
+                "call partial_fit from the first rows on"
+            )
         if before is None:
             moments = settled_moments(data, self.fit_intercept, self.n_jobs)
         else:
@@ -177,6 +182,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         objective: MomentsObjective | RowsObjective
         moments = None
         if rows:
+            refuse_non_finite(data)
             objective = RowsObjective(data, alpha, intercept, self.n_jobs)
         else:
             moments = settled_moments(data, intercept, self.n_jobs)

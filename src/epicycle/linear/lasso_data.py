@@ -1,0 +1,79 @@
+"""From data to lasso solvers: columns in memory as they are, second moments from everywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle import engine
+from epicycle.data import ArrayData, Data
+from epicycle.data.matrix import as_matrix
+from epicycle.data.target import as_numeric_target, as_weight, require_target
+from epicycle.exceptions import DataError
+from epicycle.linear.direct import settled_moments
+from epicycle.linear.lasso_design import columns_of
+from epicycle.linear.lasso_solver import ColumnSolver, LassoSolver, MomentSolver
+
+__all__ = ["LassoProblem", "csc_data", "lasso_problem"]
+
+#: Columns up to which the Gram matrix is formed where the rows are not in memory.
+MAX_GRAM = 5000
+#: Columns up to which it pays in memory: for one penalty, and for many.
+FEW, FEW_FOR_PATH = 100, 600
+
+
+@dataclass(frozen=True)
+class LassoProblem:
+    """One solver for each target, and the means that give the intercepts."""
+
+    solvers: list[LassoSolver]
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+
+    def intercepts(self, W: np.ndarray) -> np.ndarray:
+        """b = mean(y) - w'mean(x) for W of shape (k, p)."""
+        return self.y_mean - W @ self.x_mean
+
+
+def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_output: bool) -> ArrayData:
+    """A CSC matrix, checked, in the form that it has: coordinate descent walks along columns.
+
+    The result is not for passes over rows.
+    """
+    require_target(y, estimator_name)
+    transposed, _ = as_matrix(X.T, estimator_name=estimator_name)  # the checks of CSR, without a conversion
+    n = int(X.shape[0])
+    targets = as_numeric_target(y, n, multi_output=multi_output, estimator_name=estimator_name)
+    return ArrayData(transposed.T, targets, as_weight(sample_weight, n))
+
+
+def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = False) -> LassoProblem:
+    """The solvers for a data set; `many` where they will be asked for many penalties."""
+    if not isinstance(data, ArrayData) or _gram_pays(data, many):
+        return _from_moments(data, centre, n_jobs)
+    Y = data.y[:, None] if data.y.ndim == 1 else data.y
+    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
+    design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
+    responses = [design.response(np.ascontiguousarray(Y[:, t])) for t in range(Y.shape[1])]
+    solvers: list[LassoSolver] = [ColumnSolver(design, response) for response in responses]
+    return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]))
+
+
+def _gram_pays(data: ArrayData, many: bool) -> bool:
+    p = data.n_features
+    return not data.sparse and p <= (FEW_FOR_PATH if many else FEW) and data.n_rows >= 4 * p
+
+
+def _from_moments(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
+    p, k = data.n_features, data.n_targets
+    if p > MAX_GRAM:
+        raise DataError(
+            f"X has {p} features; the lasso on files or Dask collections needs their Gram matrix and takes up to "
+            f"{MAX_GRAM}. Load the data into memory (sparse, if it is)."
+        )
+    moments = settled_moments(data, centre, n_jobs)
+    mean = moments.mean if centre else np.zeros(p + k)
+    return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])

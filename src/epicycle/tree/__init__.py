@@ -1,0 +1,6 @@
+"""Trees and what is built of them."""
+
+from epicycle.tree.classifier import GradientBoostingClassifier
+from epicycle.tree.regressor import GradientBoostingRegressor
+
+__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

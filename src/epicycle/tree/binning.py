@@ -1,0 +1,175 @@
+"""From a table of numbers to one byte a cell: cuts at quantiles, and the bin of every number between them.
+
+Bin b of column j holds the numbers x with cuts[b - 1] < x <= cuts[b]; bin 255 holds what is missing. Quantiles are those of
+all rows, or of a random sample of them that depends on the seed and the row numbers alone: the same whether the rows are in
+memory or are read from files, and one pass finds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle import _native
+from epicycle.data import ArrayData, Batch, Data
+from epicycle.engine import n_threads
+from epicycle.engine.ordered import in_order
+
+__all__ = ["MISSING", "Bins", "bin_data", "bin_matrix", "column_cuts", "padded", "row_priorities", "take_rows"]
+
+MISSING = 255
+SAMPLE_ROWS = 200_000  # the standard error of a quantile is then below a thousandth, a quarter of a bin
+SAMPLE_CELLS = 1 << 25
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Binned rows with their targets and weights.
+
+    Attributes
+    ----------
+    rows, columns : uint8 ndarray of shape (n, p) and (p, n)
+        The same bins twice: histograms read rows, partitions read columns.
+    y, weight : float64 ndarray of shape (n,); weight may be None
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.n_rows if self.weight is None else self.weight.sum())
+
+
+def row_priorities(start: int, stop: int, seed: int) -> np.ndarray:
+    """One pseudo-random 64-bit number for each row, from the seed and the row number alone (splitmix64)."""
+    step, first, second = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+    z = (np.arange(start, stop, dtype=np.uint64) + np.uint64(seed % 2**64)) * np.uint64(step) + np.uint64(step)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(first)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(second)
+    return z ^ (z >> np.uint64(31))
+
+
+# ------------------------------------------------------------------------------------------------ cuts
+
+
+def column_cuts(
+    data: Data, levels: dict[int, int], *, max_bins: int, seed: int, n_jobs: int | None = None
+) -> list[np.ndarray]:
+    """Ascending cuts of every column; `levels` gives the number of levels of columns that hold codes of categories."""
+    X, weight = _sample(data, max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features)), seed)
+    columns = X.tocsc() if sp.issparse(X) else X
+    cuts: list[np.ndarray] = []
+
+    def work(j: int) -> np.ndarray:
+        if j in levels:  # a bin for each code
+            return np.arange(levels[j] - 1) + 0.5
+        return _cuts(_column(columns, j), weight, max_bins)
+
+    in_order(iter(range(data.n_features)), work, cuts.append, n_threads(X.shape[0] * X.shape[1] * 8.0, n_jobs))
+    return cuts
+
+
+def _cuts(x: np.ndarray, weight: np.ndarray | None, max_bins: int) -> np.ndarray:
+    if weight is None:
+        x = np.sort(x)  # NaN last
+        return _native.quantile_cuts(x[: len(x) - np.count_nonzero(np.isnan(x))].astype(np.float64), None, max_bins)
+    order = np.argsort(x, kind="stable")
+    order = order[: len(x) - np.count_nonzero(np.isnan(x))]
+    return _native.quantile_cuts(x[order].astype(np.float64), weight[order], max_bins)
+
+
+def _column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X[:, j])
+    x = np.zeros(X.shape[0], X.dtype)
+    x[X.indices[X.indptr[j] : X.indptr[j + 1]]] = X.data[X.indptr[j] : X.indptr[j + 1]]
+    return x
+
+
+def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
+    """The rows of positive weight with the smallest priorities, at most `size`, in their order; and their weights."""
+    if isinstance(data, ArrayData):
+        rows = np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
+        if len(rows) > size:
+            rows = np.sort(rows[np.argpartition(row_priorities(0, data.n_rows, seed)[rows], size)[:size]])
+        weight = None if data.weight is None else data.weight[rows]
+        return (data.X if len(rows) == data.n_rows else data.X[rows]), weight
+    best: tuple[np.ndarray, ...] | None = None  # priority, row number, weight, X
+    for batch in data.batches():
+        weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
+        numbers = np.arange(batch.start, batch.start + batch.n_rows)
+        new = (row_priorities(batch.start, batch.start + batch.n_rows, seed), numbers, weight, batch.X)
+        limit = best[0].max() if best is not None and len(best[0]) >= size else np.uint64(2**64 - 1)
+        keep = np.flatnonzero((weight > 0) & (new[0] <= limit))
+        new = tuple(part[keep] for part in new)
+        best = new if best is None else tuple(np.concatenate(pair) for pair in zip(best, new, strict=True))
+        if len(best[0]) > size:
+            first = np.argpartition(best[0], size)[:size]
+            best = tuple(part[first] for part in best)
+    order = np.argsort(best[1])
+    return best[3][order], best[2][order] if data.has_weight else None
+
+
+# ------------------------------------------------------------------------------------------------ bins
+
+
+def padded(cuts: list[np.ndarray]) -> np.ndarray:
+    """Cuts as one array (p, 255), filled up with infinity."""
+    table = np.full((len(cuts), 255), np.inf)
+    for row, c in zip(table, cuts, strict=True):
+        row[: len(c)] = c
+    return table
+
+
+def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) -> np.ndarray:
+    """Bins of rows, (n, p) uint8. A sparse X is never made dense: its zeros share a bin for each column."""
+    rows = np.empty(X.shape, np.uint8)
+    if not sp.issparse(X):
+        _native.bin_rows(X, table, rows, threads)
+        return rows
+    rows[:] = (table < 0).sum(axis=1)  # the bin of zero
+    columns = X.tocsc()
+    for j in range(X.shape[1]):
+        part = slice(columns.indptr[j], columns.indptr[j + 1])
+        stored = columns.data[part]
+        if len(stored):
+            bins = np.empty((len(stored), 1), np.uint8)
+            _native.bin_rows(stored[:, None], table[j : j + 1], bins, 1)
+            rows[columns.indices[part], j] = bins[:, 0]
+    return rows
+
+
+def bin_data(data: Data, cuts: list[np.ndarray], n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(bins, y, weight) of all rows in one pass; weight is ones where there is none."""
+    table = padded(cuts)
+    whole = isinstance(data, ArrayData)
+    batches = [Batch(data.X, data.y, data.weight)] if whole else data.batches()
+    pieces = []
+    for batch in batches:
+        threads = n_threads(8.0 * batch.n_rows * data.n_features, n_jobs)
+        weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
+        pieces.append((bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight))
+    if len(pieces) == 1:
+        return pieces[0]
+    rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return rows, y, weight
+
+
+def take_rows(
+    rows: np.ndarray, y: np.ndarray, weight: np.ndarray, which: np.ndarray | None, threads: int, *, weighted: bool
+) -> Bins:
+    """The rows `which` (a mask; None for all) as :class:`Bins`."""
+    if which is not None:
+        rows, y, weight = rows[which], y[which], weight[which]
+    columns = np.empty(rows.shape[::-1], np.uint8)
+    _native.transpose_bytes(rows, columns, threads)
+    return Bins(rows, columns, np.ascontiguousarray(y), weight if weighted else None)

@@ -1,0 +1,176 @@
+"""Losses for boosting: what is minimised, where it starts, and what a score means.
+
+A loss L(y, s) of a target and a score has value, gradient L' and curvature L'' at every row; :meth:`Loss.evaluate` gives all
+three in one pass. Where L'' is zero (absolute, quantile) trees are grown with curvature one, as in least squares, and their
+leaves then take the best constant for the loss itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epicycle import _native
+from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
+
+__all__ = ["Evaluation", "Loss", "UserLoss", "classification_loss", "regression_loss", "weighted_quantile"]
+
+_KINDS = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie", "logistic", "softmax")
+_LOG_LINK = ("poisson", "gamma", "tweedie")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Total loss, and for each output the sums of |gradient| and of curvature."""
+
+    loss: float
+    abs_gradient: np.ndarray
+    curvature: np.ndarray
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss that the native kernel knows.
+
+    Parameters
+    ----------
+    name : str
+    parameter : float
+        Delta of Huber, tau of quantile, power of Tweedie.
+    n_outputs : int
+        Scores of a row: the number of classes for softmax, else 1.
+    """
+
+    name: str
+    parameter: float = 0.0
+    n_outputs: int = 1
+
+    @property
+    def leaf_quantile(self) -> float | None:
+        """The quantile of residuals that is the best value of a leaf; None where a Newton step gives the value."""
+        return {"absolute": 0.5, "quantile": self.parameter}.get(self.name)
+
+    def check_target(self, y: np.ndarray) -> None:
+        """Raise where the loss is not defined."""
+        if self.name in ("poisson", "tweedie") and (y < 0).any():
+            raise DataError(f"y: loss={self.name!r} expects targets >= 0, got {y.min():g}")
+        if self.name in ("poisson", "tweedie") and not y.any():
+            raise DataError(f"y: loss={self.name!r} expects a positive target among those of positive weight, got zeros")
+        if self.name == "gamma" and (y <= 0).any():
+            raise DataError(f"y: loss='gamma' expects targets > 0, got {y.min():g}")
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The best constant score, for each output."""
+        if self.name == "softmax":
+            p = np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs) / _total(y, weight)
+            return np.log(np.maximum(p, np.finfo(float).tiny))
+        if self.leaf_quantile is not None or self.name == "huber":
+            tau = 0.5 if self.leaf_quantile is None else self.leaf_quantile
+            return np.array([weighted_quantile(y, weight, tau)])
+        mean = float(np.average(y, weights=weight))
+        if self.name == "logistic":
+            return np.array([np.log(mean) - np.log1p(-mean)])
+        return np.array([np.log(mean) if self.name in _LOG_LINK else mean])
+
+    def evaluate(
+        self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray, threads: int
+    ) -> Evaluation:
+        """Loss at `score` (K, n); gradient and curvature, times the weight, go to `gh` (K, n, 2)."""
+        sums = _native.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, threads)
+        return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
+
+    def response(self, score: np.ndarray) -> np.ndarray:
+        """What is predicted for scores: the mean for losses with a logarithmic link, else the score itself."""
+        return np.exp(score) if self.name in _LOG_LINK else score
+
+
+@dataclass(frozen=True)
+class UserLoss:
+    """A user's object with ``value(y, s)``, ``gradient(y, s)`` and ``curvature(y, s)``, each an array like y."""
+
+    of_user: Any
+    n_outputs: int = 1
+    leaf_quantile = None
+
+    def check_target(self, y: np.ndarray) -> None:
+        """A user's loss takes any number."""
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The best constant score, by Newton's method from the mean."""
+        w = np.ones(len(y)) if weight is None else weight
+        s = float(np.average(y, weights=weight))
+        for _ in range(50):
+            at = np.full(len(y), s)
+            g, h = w @ self._terms("gradient", y, at), w @ self._terms("curvature", y, at)
+            step = g / h if h > 0 else 0.0
+            s -= step
+            if abs(step) <= 1e-12 * max(1.0, abs(s)):
+                break
+        return np.array([s])
+
+    def evaluate(
+        self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray, threads: int
+    ) -> Evaluation:
+        """As :meth:`Loss.evaluate`."""
+        s, w = score[0], 1.0 if weight is None else weight
+        gh[0, :, 0] = w * self._terms("gradient", y, s)
+        h = w * self._terms("curvature", y, s)
+        if h.min(initial=0.0) < 0:
+            raise ParameterError(f"loss: curvature(y, s) is {h.min():g} at a row; expected none below 0")
+        gh[0, :, 1] = h
+        loss = float(np.sum(w * self._terms("value", y, s)))
+        sums = np.abs(gh).sum(axis=1, dtype=np.float64)
+        return Evaluation(loss, sums[:, 0], sums[:, 1])
+
+    def response(self, score: np.ndarray) -> np.ndarray:
+        """The score itself."""
+        return score
+
+    def _terms(self, method: str, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        terms = np.asarray(getattr(self.of_user, method)(y, s), dtype=np.float64)
+        if terms.shape != y.shape:
+            raise ParameterError(f"loss: {method}(y, s) has shape {terms.shape}; expected that of y, {y.shape}")
+        return terms
+
+
+def regression_loss(loss: Any, *, delta: float, quantile: float, power: float) -> Loss | UserLoss:
+    """The loss that a regressor was asked for, by name or as an object."""
+    if isinstance(loss, str):
+        parameter = {"huber": delta, "quantile": quantile, "tweedie": power}.get(loss, 0.0)
+        return Loss(loss, float(parameter))
+    missing = [name for name in ("value", "gradient", "curvature") if not callable(getattr(loss, name, None))]
+    if missing:
+        raise ParameterTypeError(
+            f"loss={loss!r:.80}; expected a name or an object with value, gradient and curvature: it has no {missing[0]}"
+        )
+    return UserLoss(loss)
+
+
+def classification_loss(n_classes: int) -> Loss:
+    """Logistic loss for two classes, softmax for more."""
+    return Loss("logistic") if n_classes == 2 else Loss("softmax", n_outputs=n_classes)
+
+
+def weighted_quantile(x: np.ndarray, weight: np.ndarray | None, tau: float) -> float:
+    """The middle of the numbers that minimise the weighted quantile loss of x."""
+    if weight is None:
+        below = int(np.ceil(tau * len(x) - 1e-9)) - 1
+        above = int(np.floor(tau * len(x) + 1e-9))
+        low, high = max(below, 0), min(above, len(x) - 1)
+        part = np.partition(x, (low, high))
+        return float(part[low] + (part[high] - part[low]) / 2)
+    order = np.argsort(x, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    target = tau * cumulative[-1]
+    slack = 1e-9 * cumulative[-1] / len(x)
+    low = int(np.searchsorted(cumulative, target - slack))
+    high = int(np.searchsorted(cumulative, target + slack, side="right"))
+    last = len(x) - 1
+    a, b = x[order[min(low, last)]], x[order[min(high, last)]]
+    return float(a + (b - a) / 2)
+
+
+def _total(y: np.ndarray, weight: np.ndarray | None) -> float:
+    return float(len(y) if weight is None else weight.sum())
