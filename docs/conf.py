@@ -23,11 +23,13 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "reference",
     "tables",
 ]
 exclude_patterns = ["_build", "examples"]
 templates_path = ["_templates"]
 nitpicky = True
+nitpick_ignore_regex = [("py:obj", r"\w+")]  # "See Also" may name what scikit-learn has
 default_role = "literal"
 smartquotes = False
 
@@ -59,6 +61,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "matplotlib_animations": False,
     "min_reported_time": 5,
+    "download_all_examples": False,
     "plot_gallery": True,
     "abort_on_example_error": True,
     "capture_repr": (),

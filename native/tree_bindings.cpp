@@ -68,13 +68,9 @@ void bind_rows(nb::module_ &m) {
             const auto x = view(X);
             require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
             require(values.shape(0) == nodes.shape(0), expected);
-            const Forest forest{reinterpret_cast<const Node *>(nodes.data()),
-                                values.data(),
-                                roots.data(),
-                                roots.shape(0) - 1,
-                                reinterpret_cast<const Sides *>(levels.data()),
-                                nodes.shape(0),
-                                levels.shape(0)};
+            const Forest forest{
+                reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
+                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
             require(first <= last && last <= forest.n_trees && well_formed(forest, x.cols), expected);
             require(out.shape(0) == x.rows && out.shape(1) >= 1, expected);
             threads = team(threads);
@@ -92,12 +88,14 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
                std::size_t max_leaves, std::size_t max_depth, std::size_t min_samples, double min_child_weight,
                double l2, double min_gain, double smoothing, int threads) {
     constexpr const char *expected =
-        "grow_tree: expected rows (n, p), columns (p, n), gh (n, 2), features in [0, p), n_bins in [1, 255], categorical "
+        "grow_tree: expected rows (n, p), columns (p, n), gh (n, 2), features in [0, p), n_bins in [1, 255], "
+        "categorical "
         "and monotone (p,), groups (g, p), order (m,) with m <= n and entries in [0, n), scratch (m,), packed (n,)";
     const std::size_t n = rows.shape(0), p = rows.shape(1), m = order.shape(0);
     require(n >= 1 && n < (std::size_t{1} << 30) && m >= 1 && m <= n && (!all_rows || m == n), expected);
     require(columns.shape(0) == p && columns.shape(1) == n && gh.shape(0) == n && gh.shape(1) == 2, expected);
-    require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n, expected);
+    require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n,
+            expected);
     require(!monotone || monotone->shape(0) == p, expected);
     require(!groups || groups->shape(1) == p, expected);
     for (std::size_t j = 0; j < p; ++j) require(n_bins.data()[j] >= 1 && n_bins.data()[j] <= 255, expected);
@@ -190,9 +188,9 @@ void bind_tree(nb::module_ &m) {
         "loss_rows",
         [](int kind, double parameter, Vector<double> y, Weight weight, Rows2<double> score,
            nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu> gh, int threads) {
-            constexpr const char *expected =
-                "loss_rows: expected a known kind, y (n,) (class numbers for softmax), weight (n,) or None, score (K, n), "
-                "gh (K, n, 2)";
+            constexpr const char *expected = "loss_rows: expected a known kind, y (n,) (class numbers for softmax), "
+                                             "weight (n,) or None, score (K, n), "
+                                             "gh (K, n, 2)";
             const std::size_t n = y.shape(0), K = score.shape(0);
             require(kind >= 0 && kind <= static_cast<int>(Loss::softmax), expected);
             const auto loss = static_cast<Loss>(kind);
@@ -218,16 +216,16 @@ void bind_tree(nb::module_ &m) {
         "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert(),
         "threads"_a);
     m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.noconvert(), "gh"_a.noconvert(), "sum_abs_g"_a,
-          "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(),
-          "monotone"_a.none(), "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(), "scratch"_a.noconvert(),
-          "packed"_a.noconvert(), "max_leaves"_a, "max_depth"_a, "min_samples"_a, "min_child_weight"_a, "l2"_a,
-          "min_gain"_a, "smoothing"_a, "threads"_a);
+          "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "monotone"_a.none(),
+          "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(), "scratch"_a.noconvert(), "packed"_a.noconvert(),
+          "max_leaves"_a, "max_depth"_a, "min_samples"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a, "smoothing"_a,
+          "threads"_a);
     m.def(
         "add_to_leaves",
         [](Vector<std::uint32_t> order, Vector<std::int64_t> begin, Vector<std::int64_t> end, Vector<double> values,
            Writable1<double> score, int threads) {
-            constexpr const char *expected =
-                "add_to_leaves: expected order (m,) with entries in [0, n), ranges of it, values of the same length, score (n,)";
+            constexpr const char *expected = "add_to_leaves: expected order (m,) with entries in [0, n), ranges of it, "
+                                             "values of the same length, score (n,)";
             require(end.shape(0) == begin.shape(0) && values.shape(0) == begin.shape(0), expected);
             for (std::size_t i = 0; i < begin.shape(0); ++i)
                 require(begin.data()[i] >= 0 && begin.data()[i] <= end.data()[i] &&
@@ -255,8 +253,8 @@ void bind_tree(nb::module_ &m) {
         "order"_a.noconvert(), "begin"_a, "end"_a, "values"_a, "score"_a.noconvert(), "threads"_a);
     m.def(
         "predict_bins",
-        [](Rows2<std::uint8_t> rows, Vector<std::int32_t> feature, Vector<std::int32_t> left, Rows2<std::uint64_t> sides,
-           Vector<double> values, Writable1<double> out, int threads) {
+        [](Rows2<std::uint8_t> rows, Vector<std::int32_t> feature, Vector<std::int32_t> left,
+           Rows2<std::uint64_t> sides, Vector<double> values, Writable1<double> out, int threads) {
             constexpr const char *expected =
                 "predict_bins: expected rows (n, p), a well-formed tree of m nodes with sides (m, 4), out (n,)";
             const std::size_t size = left.shape(0);

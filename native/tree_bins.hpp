@@ -96,7 +96,8 @@ void bin_column(const T *x, std::int64_t row_stride, const double *cut, std::siz
     std::int64_t at[BIN_TILE];
     for (std::size_t i0 = 0; i0 < n; i0 += BIN_TILE) {
         const std::size_t m = std::min(BIN_TILE, n - i0);
-        for (std::size_t i = 0; i < m; ++i) v[i] = static_cast<double>(x[static_cast<std::int64_t>(i0 + i) * row_stride]);
+        for (std::size_t i = 0; i < m; ++i)
+            v[i] = static_cast<double>(x[static_cast<std::int64_t>(i0 + i) * row_stride]);
         for (std::size_t i = m; i < BIN_TILE; ++i) v[i] = 0.0;
         search_cuts(v, cut, at);
         for (std::size_t i = 0; i < m; ++i)

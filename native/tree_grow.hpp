@@ -1,8 +1,8 @@
 // One tree, grown leaf by leaf: always the leaf whose best split gains most.
 //
-// The rows of a leaf are a piece of `order`, ascending. A split partitions the piece; the histogram of the smaller child is
-// summed, that of the larger is what remains of its parent's. Leaf sums are taken from the gradients themselves, in the
-// order of rows, so that leaf values carry no rounding.
+// The rows of a leaf are a piece of `order`, ascending. A split partitions the piece; the histogram of the smaller
+// child is summed, that of the larger is what remains of its parent's. Leaf sums are taken from the gradients
+// themselves, in the order of rows, so that leaf values carry no rounding.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct GrownNode {
 constexpr std::size_t SUM_ROWS = 8192;  // rows whose gradients are summed in one go
 
 class Grower {
-  public:
+public:
     Grower(const BinnedTable &table, const GrowRules &rules, const float *gh, const Packed *packed, const Units &units,
            double noise, std::uint32_t *order, std::uint32_t *scratch, std::size_t n_rows, bool identity, int threads)
         : table(table), rules(rules), gh(gh), packed(packed), order(order), scratch(scratch), n_rows(n_rows),
@@ -67,7 +67,7 @@ class Grower {
         return std::move(nodes);
     }
 
-  private:
+private:
     using Histogram = std::unique_ptr<Packed[]>;
     struct Candidate {
         double gain;
@@ -193,7 +193,8 @@ class Grower {
         histogram(table, packed, order, small.begin, small.end, small_hist.get(), spare, threads);
         const std::size_t size = table.n_features * BINS;
         for (std::size_t b = 0; b < size; ++b) large_hist[b] -= small_hist[b];
-        Histogram &left_hist = left_smaller ? small_hist : large_hist, &right_hist = left_smaller ? large_hist : small_hist;
+        Histogram &left_hist = left_smaller ? small_hist : large_hist,
+                  &right_hist = left_smaller ? large_hist : small_hist;
         go_left ? consider(l, std::move(left_hist)) : free_buffers.push_back(std::move(left_hist));
         go_right ? consider(r, std::move(right_hist)) : free_buffers.push_back(std::move(right_hist));
     }

@@ -154,14 +154,30 @@ inline void loss_piece(Loss kind, double parameter, const double *y, const doubl
         return;
     }
     switch (kind) {
-        case Loss::squared: squared_terms(yi, si, m, t); break;
-        case Loss::absolute: quantile_terms(yi, si, 0.5, 2.0, m, t); break;
-        case Loss::huber: huber_terms(yi, si, parameter, m, t); break;
-        case Loss::quantile: quantile_terms(yi, si, parameter, 1.0, m, t); break;
-        case Loss::poisson: poisson_terms(yi, si, m, t); break;
-        case Loss::gamma: gamma_terms(yi, si, m, t); break;
-        case Loss::tweedie: tweedie_terms(yi, si, parameter, m, t); break;
-        default: logistic_terms(yi, si, m, t); break;
+        case Loss::squared:
+            squared_terms(yi, si, m, t);
+            break;
+        case Loss::absolute:
+            quantile_terms(yi, si, 0.5, 2.0, m, t);
+            break;
+        case Loss::huber:
+            huber_terms(yi, si, parameter, m, t);
+            break;
+        case Loss::quantile:
+            quantile_terms(yi, si, parameter, 1.0, m, t);
+            break;
+        case Loss::poisson:
+            poisson_terms(yi, si, m, t);
+            break;
+        case Loss::gamma:
+            gamma_terms(yi, si, m, t);
+            break;
+        case Loss::tweedie:
+            tweedie_terms(yi, si, parameter, m, t);
+            break;
+        default:
+            logistic_terms(yi, si, m, t);
+            break;
     }
     store_terms(t, wi, m, gh + 2 * i0, sums[0]);
 }

@@ -1,9 +1,9 @@
 // The sum of trees for rows of numbers, and one tree for rows of bins.
 //
-// A node is two 64-bit words: the threshold (a double), and  left | feature << 32 | flags << 56.  Its right child follows
-// its left one; numbering starts anew in every tree. A leaf leads to itself (threshold infinity, missing values left), so
-// that several rows can walk down abreast until all have arrived. A node that divides levels holds, for its threshold,
-// the number of its row in the table of levels that go left.
+// A node is two 64-bit words: the threshold (a double), and  left | feature << 32 | flags << 56.  Its right child
+// follows its left one; numbering starts anew in every tree. A leaf leads to itself (threshold infinity, missing values
+// left), so that several rows can walk down abreast until all have arrived. A node that divides levels holds, for its
+// threshold, the number of its row in the table of levels that go left.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,8 @@ void predict_tile(const Forest &f, std::size_t first, std::size_t last, const De
 template <class T>
 void predict(const Forest &f, std::size_t first, std::size_t last, const Dense<T> &X, std::size_t K, double *out,
              int threads) {
-    const std::size_t tile = std::max<std::size_t>(64, std::min<std::size_t>(1024, (128 << 10) / (X.cols * sizeof(T)) / 8 * 8));
+    const std::size_t tile =
+        std::max<std::size_t>(64, std::min<std::size_t>(1024, (128 << 10) / (X.cols * sizeof(T)) / 8 * 8));
     const std::int64_t tiles = static_cast<std::int64_t>((X.rows + tile - 1) / tile);
 #pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
     for (std::int64_t i = 0; i < tiles; ++i) {

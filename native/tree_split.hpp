@@ -1,8 +1,9 @@
 // The best split of a node from its histogram.
 //
 // With G and H the sums of gradients and curvatures of the rows of a node, giving it the value v changes the
-// second-order expansion of the loss by  G v + (H + lambda) v^2 / 2,  at best by -score / 2 with score = G^2 / (H + lambda)
-// at v = -G / (H + lambda). A split gains half of what the scores of its children exceed that of their parent by.
+// second-order expansion of the loss by  G v + (H + lambda) v^2 / 2,  at best by -score / 2 with score = G^2 / (H +
+// lambda) at v = -G / (H + lambda). A split gains half of what the scores of its children exceed that of their parent
+// by.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace epicycle {
 struct SplitRules {
     double l2, min_child_weight, min_gain, smoothing;
     std::size_t min_samples;
-    const std::int32_t *n_bins;      // of numbers, by feature
+    const std::int32_t *n_bins;       // of numbers, by feature
     const std::uint8_t *categorical;  // by feature
     const std::int8_t *monotone;      // by feature; null without constraints
 };
@@ -64,8 +65,8 @@ EPICYCLE_CLONES inline void pair_scores(const Packed *left, std::size_t m, Packe
 }
 
 // The same where values are bounded and must not decrease (sign 1) or increase (sign -1) from left to right.
-inline void bounded_scores(const Packed *left, std::size_t m, Packed total, const Units &units, double l2, double least_h,
-                           const Bounds &bounds, int sign, double *score) {
+inline void bounded_scores(const Packed *left, std::size_t m, Packed total, const Units &units, double l2,
+                           double least_h, const Bounds &bounds, int sign, double *score) {
     const auto score_at = [&](double G, double H, double v) { return -2 * (G * v + (H + l2) * v * v / 2); };
     for (std::size_t b = 0; b < m; ++b) {
         const Packed L = left[b], R = total - L;
@@ -79,7 +80,7 @@ inline void bounded_scores(const Packed *left, std::size_t m, Packed total, cons
 }
 
 class SplitSearch {
-  public:
+public:
     SplitSearch(const BinnedTable &table, const SplitRules &rules, const Units &units, double noise)
         : table(table), rules(rules), units(units), noise(noise) {
         least_h = std::max({1.0, std::ceil(rules.min_child_weight / units.h - 0.5),
@@ -115,7 +116,7 @@ class SplitSearch {
                                           static_cast<double>((total - split.left_sum) & 0xffffffff) >= least);
     }
 
-  private:
+private:
     const BinnedTable &table;
     const SplitRules &rules;
     const Units units;
@@ -190,7 +191,8 @@ class SplitSearch {
             for (std::size_t b = 0; b < nb; ++b) rows_left[b] += c[MISSING_BIN];
         m = nb - 1;
         scores(left, m, total, rules.l2, bounds, sign, score);
-        if (take(score, c ? rows_left : nullptr, m, n_rows, parent, best, at)) record(best, feature, at, left[at], true);
+        if (take(score, c ? rows_left : nullptr, m, n_rows, parent, best, at))
+            record(best, feature, at, left[at], true);
     }
 
     static void record(Split &best, std::int32_t feature, std::size_t bin, Packed left, bool missing_left) {
@@ -238,7 +240,8 @@ class SplitSearch {
         best.categorical = true;
         best.left = Sides{};
         best.left_sum = light_first ? left[at] : total - left[at];
-        for (std::size_t i = light_first ? 0 : at + 1; i < (light_first ? at + 1 : m); ++i) send_left(best.left, level[i]);
+        for (std::size_t i = light_first ? 0 : at + 1; i < (light_first ? at + 1 : m); ++i)
+            send_left(best.left, level[i]);
         best.missing_left = goes_left(best.left, MISSING_BIN);
     }
 };

@@ -1,6 +1,6 @@
 """
-Which learning rate? The ladder, and what divergence looks like
-===============================================================
+The learning-rate ladder, and divergence
+========================================
 
 Gradient descent with a fixed step is the simplest solver and the easiest to get wrong: a step that is too small takes
 for ever, one that is too large diverges. The usual advice is to try 0.001, 0.003, 0.01, ... and to keep the largest

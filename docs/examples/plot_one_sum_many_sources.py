@@ -1,6 +1,6 @@
 """
-The same coefficients from memory, from files and from a stream
-===============================================================
+The same coefficients from memory, files and a stream
+=====================================================
 
 A fit is a sum over rows inside a loop. The sum can run over an array in memory, over files that are larger than memory,
 or over batches as they arrive; the estimator is the same, and so is its answer.

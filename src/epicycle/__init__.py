@@ -14,6 +14,8 @@ _EXPORTS = {
     "Checkpoint": "epicycle.callbacks",
     "EarlyStopping": "epicycle.callbacks",
     "ElasticNet": "epicycle.linear",
+    "GradientBoostingClassifier": "epicycle.tree",
+    "GradientBoostingRegressor": "epicycle.tree",
     "History": "epicycle.evidence",
     "Lasso": "epicycle.linear",
     "LinearRegression": "epicycle.linear",
@@ -27,12 +29,14 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim")
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "tree")
 
 __all__ = [
     "Certificate",
     "Checkpoint",
     "EarlyStopping",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "History",
     "LinearRegression",
     "LogisticRegression",
@@ -52,10 +56,11 @@ __all__ = [
     "optim",
     "save",
     "scan",
+    "tree",
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, optim
+    from epicycle import callbacks, data, engine, exceptions, io, linear, optim, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
     from epicycle.io import load, save
     from epicycle.linear import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
     from epicycle.settings import config, get_config
+    from epicycle.tree import GradientBoostingClassifier, GradientBoostingRegressor
 
 
 def __getattr__(name: str) -> Any:

@@ -40,3 +40,48 @@ def csr_logistic_hessian(
     coef: Array,
     intercept: float,
 ) -> tuple[float, Array, Array]: ...
+def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
+def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
+def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
+def loss_rows(
+    kind: int, parameter: float, y: Array, weight: Array | None, score: Array, gh: Array, threads: int
+) -> Array: ...
+def grow_tree(
+    rows: Array,
+    columns: Array,
+    gh: Array,
+    sum_abs_g: float,
+    sum_h: float,
+    features: Array,
+    n_bins: Array,
+    categorical: Array,
+    monotone: Array | None,
+    groups: Array | None,
+    all_rows: bool,
+    order: Array,
+    scratch: Array,
+    packed: Array,
+    max_leaves: int,
+    max_depth: int,
+    min_samples: int,
+    min_child_weight: float,
+    l2: float,
+    min_gain: float,
+    smoothing: float,
+    threads: int,
+) -> tuple[Array, ...]: ...
+def add_to_leaves(order: Array, begin: Array, end: Array, values: Array, score: Array, threads: int) -> None: ...
+def predict_bins(
+    rows: Array, feature: Array, left: Array, sides: Array, values: Array, out: Array, threads: int
+) -> None: ...
+def predict_trees(
+    X: Array,
+    nodes: Array,
+    values: Array,
+    roots: Array,
+    levels: Array,
+    first: int,
+    last: int,
+    out: Array,
+    threads: int,
+) -> None: ...

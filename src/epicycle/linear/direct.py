@@ -15,6 +15,7 @@ import scipy.linalg
 
 from epicycle.data import Data
 from epicycle.linear.moments import Moments, gradient_at, moments_of, refuse_non_finite, shift_of, triangular_factor_of
+from epicycle.linear.quadratic_objective import excess_of
 from epicycle.optim.least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
 
 __all__ = ["LeastSquaresFit", "fit_direct", "settled_moments", "solve_moments"]
@@ -109,9 +110,12 @@ def fit_direct(
     condition = max(s.condition for s in solved)
     if solver == "auto" and condition > REFINABLE:
         return _by_qr(data, moments, alpha, intercept, inverse, n_jobs)
-    if condition > PLAIN:
+    refined = condition > PLAIN
+    if refined:
         gradient, coef = _refine(data, moments, alpha, intercept, gradient, coef, n_jobs)
-    return conclude(moments, alpha, intercept, coef, gradient, solved, inverse=inverse, method="cholesky")
+    return conclude(
+        moments, alpha, intercept, coef, gradient, solved, inverse=inverse, method="cholesky", refined=refined
+    )
 
 
 def conclude(
@@ -124,15 +128,13 @@ def conclude(
     *,
     inverse: bool,
     method: str,
+    refined: bool = False,
 ) -> LeastSquaresFit:
-    """Put a solution of the normal equations together with its excess 1/2 g'H^-1 g, which is exact for a quadratic."""
+    """Put a solution of the normal equations together with its excess; `refined`: its gradient is from the rows."""
     p = moments.p
     S = moments.about_mean() if intercept else moments.about_zero()
     G, c, yy = S[:p, :p], S[:p, p:], np.maximum(np.diagonal(S)[p:], 0.0)
-    steps = np.column_stack(
-        [solve_normal_equations(_penalised(G, a), g).x for a, g in zip(alpha, gradient.T, strict=True)]
-    )
-    excess = float(np.abs(np.vdot(gradient, steps))) / 2
+    excess = excess_of(G, c, yy, alpha, coef, gradient, None if refined else moments.lengths)
     rss = np.maximum(yy - 2 * np.einsum("ij,ij->j", coef, c) + np.einsum("ij,ij->j", coef, G @ coef), 0.0)
     rank = min(s.rank for s in solved)
     gram_inverse = _inverse(G) if inverse else None

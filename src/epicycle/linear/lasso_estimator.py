@@ -23,7 +23,7 @@ from epicycle.parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, None
 __all__ = ["PenalisedRegressor", "SparseLinearModel"]
 
 
-class SparseLinearModel(MultiOutputMixin, RegressorMixin, Estimator):
+class SparseLinearModel(RegressorMixin, Estimator):
     """A linear predictor with many coefficients at zero."""
 
     fit_intercept: bool
@@ -78,7 +78,7 @@ class SparseLinearModel(MultiOutputMixin, RegressorMixin, Estimator):
         return values[:, 0] if self.coef_.ndim == 1 else values
 
 
-class PenalisedRegressor(SparseLinearModel):
+class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
     """Least squares with the penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2) for one alpha."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

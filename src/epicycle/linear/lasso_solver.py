@@ -16,7 +16,7 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.linear.lasso_design import WORK_PER_CALL, Columns, DenseColumns, Response, SparseColumns
-from epicycle.linear.lasso_duality import Penalty
+from epicycle.linear.lasso_duality import Penalty, smallest_alpha_of_zero
 from epicycle.linear.lasso_gram import GramProblem, WorkingGram, minimise_on_gram
 from epicycle.linear.moments import Moments
 
@@ -26,6 +26,8 @@ EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again.
 EPOCHS_PER_ROUND = 200
 FIRST_WORKING_SET = 100
+#: Gap over the working set that ends a round, relative to that over all columns; less where rounds gain too little.
+INNER_ACCURACY = 0.03
 
 #: (round, w, objective, gap, columns in the last working set, columns not screened) -> whether to stop.
 Report = Callable[[int, np.ndarray, float, float, int, int], bool]
@@ -62,13 +64,24 @@ class LassoSolver(ABC):
         self.w[:] = np.where(self.square > 0, w, 0.0)
         self._look_again()
 
+    def alpha_of_zero(self, l1_ratio: float, factors: np.ndarray, positive: bool) -> float:
+        """The smallest alpha at which every penalised coefficient is zero; leaves w there."""
+        self.start_at(np.zeros(self.p))
+        self.c = self.xy.copy()
+        free = np.flatnonzero((factors == 0) & (self.square > 0))
+        if len(free):
+            self._free(free)
+            self.c = self._correlation(np.arange(self.p))
+        return smallest_alpha_of_zero(np.where(self.square > 0, self.c, 0.0), l1_ratio, factors, positive)
+
     def minimise(self, penalty: Penalty, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise until the gap is at most tol * total."""
         alive = (self.square > 0).astype(np.uint8)
         self.w[(penalty.l1 > 0) & penalty.positive & (self.w < 0)] = 0.0
         free = penalty.unpenalised[alive[penalty.unpenalised] > 0]
         score = np.empty(self.p)
-        lower, gap, objective, size, worked_on, last, stalled = -np.inf, np.inf, np.inf, 0, 0, np.inf, 0
+        lower, gap, objective, last = -np.inf, np.inf, np.inf, np.inf
+        size, worked_on, stalled, accuracy = 0, 0, 0, INNER_ACCURACY
         for done in range(max_rounds + 1):
             if len(free):
                 self._free(free)
@@ -93,20 +106,21 @@ class LassoSolver(ABC):
             )  # fmt: skip
             if reason:
                 break
-            size = self._next_size(size, left, slow=gap > 0.5 * last)
+            slow = gap > 0.5 * last
+            accuracy = max(accuracy * 0.1, 1e-8) if slow else INNER_ACCURACY
+            size = self._next_size(size, left, slow=slow)
             last = min(gap, last)
             working_set = _lowest(score, size, left)
             worked_on = len(working_set)
-            self._minimise_over(working_set, penalty, self._inner_target(gap, tol * self.total))
+            # The gap over a working set leaves unpenalised columns out of account: with them, the next rounds decide.
+            needed = 0.0 if len(free) else 0.3 * tol * self.total
+            self._minimise_over(working_set, penalty, max(accuracy * gap, needed))
         return Outcome(self.w.copy(), objective, gap, done, reason)
 
     def _next_size(self, size: int, left: int, *, slow: bool) -> int:
         support = int(np.count_nonzero(self.w))
         size = max(FIRST_WORKING_SET, 2 * support, 2 * size if slow and size else 0)
         return min(size, left)
-
-    def _inner_target(self, gap: float, needed: float) -> float:
-        return max(0.03 * gap, 0.3 * needed)
 
     def _free(self, free: np.ndarray) -> None:
         """The exact least-squares step in the unpenalised columns: afterwards they are orthogonal to the residual."""

@@ -89,6 +89,11 @@ class Moments:
         s = self.M[-1, :-1]
         return self.M[:-1, :-1] - np.outer(s, s) / self.weight
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """Lengths of the columns of (x, y) about the shift: what the rounding of the moments is relative to."""
+        return np.sqrt(np.diagonal(self.M)[:-1])
+
     def about_zero(self) -> np.ndarray:
         """sum_i w_i z_i z_i', over (x, y)."""
         s, c = self.M[-1, :-1], self.shift

@@ -24,6 +24,8 @@ __all__ = ["MomentsObjective", "RowsObjective"]
 
 #: Up to how many parameters, those of all targets together, the Hessian is formed.
 MAX_HESSIAN = 5000
+#: Rounding of a sum of products, relative to the lengths of both columns.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class MomentsObjective(Objective):
@@ -36,7 +38,8 @@ class MomentsObjective(Objective):
         p, k = moments.p, len(alpha)
         S = moments.about_mean() if intercept else moments.about_zero()
         self.G, self.c = S[:p, :p], S[:p, p:]
-        self.total = float(np.trace(S[p:, p:])) / 2
+        self.yy, self.lengths = np.diagonal(S)[p:], moments.lengths
+        self.total = float(self.yy.sum()) / 2
         self.centre = moments.mean if intercept else np.zeros(p + k)
         self.shape, self.size = (p, k), p * k
         self.strong_convexity = float(alpha.min())
@@ -103,10 +106,46 @@ class MomentsObjective(Objective):
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
     ) -> Certificate:
         g = (self.value_and_gradient(x)[1] if gradient is None else gradient).reshape(self.shape)
-        excess = 0.0
-        for t, a in enumerate(self.alpha):
-            excess += abs(float(g[:, t] @ solve_normal_equations(self.G + a * np.eye(len(self.G)), g[:, t]).x)) / 2
+        excess = excess_of(self.G, self.c, self.yy, self.alpha, x.reshape(self.shape), g, self.lengths)
         return excess_certificate(excess, self.total, tol)
+
+
+def excess_of(
+    G: np.ndarray,
+    c: np.ndarray,
+    yy: np.ndarray,
+    alpha: np.ndarray,
+    W: np.ndarray,
+    gradient: np.ndarray,
+    lengths: np.ndarray | None,
+) -> float:
+    """F(W) - min F = 1/2 g'H^-1 g, summed over targets, and what the rounding of the moments may hide of it.
+
+    With `lengths`, those of the columns of (x, y), g is known up to about eps |x_j| (|y| + sum_k |x_k| |w_k|); None
+    says that g was taken from the rows. Columns that depend on each other leave F flat along the null space of H. If F
+    slopes there by more than rounding, they are only nearly dependent, and nothing is known but min F >= 0.
+    """
+    p, excess = len(G), 0.0
+    for t, a in enumerate(alpha):
+        w, g = W[:, t], gradient[:, t]
+        solved = solve_normal_equations(G + a * np.eye(p), g)
+        x_lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0)) if lengths is None else lengths[:p]
+        y_length = np.sqrt(yy[t]) if lengths is None else lengths[p + t]
+        excess += abs(float(g @ solved.x)) / 2
+        N = solved.null_space
+        if not N.shape[1]:
+            if lengths is not None:
+                excess += p / 2 * float(ROUNDING * (y_length + x_lengths @ np.abs(w)) * solved.condition) ** 2
+            continue
+        if a > 0:
+            rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
+            excess += float(((np.abs(N.T @ g) + rounding) ** 2).sum()) / (2 * float(a))
+            continue
+        w = w - N @ (N.T @ w)  # what w is made of along N says nothing
+        rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
+        if (np.abs(N.T @ (c[:, t] - G @ w)) > rounding).any():
+            excess += float(yy[t]) / 2
+    return excess
 
 
 def excess_certificate(excess: float, total: float, tol: float) -> Certificate:

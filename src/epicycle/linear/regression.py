@@ -117,8 +117,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         before = self._moments()
         if before is None and hasattr(self, "coef_"):
             raise NotFittedError(
-                f"partial_fit: the earlier fit kept no second moments to add to (by QR, or more than {MAX_KEPT} features); "
-                "call partial_fit from the first rows on"
+                "partial_fit: the earlier fit kept no second moments to add to (it was solved by QR, or has more than "
+                f"{MAX_KEPT} features); call partial_fit from the first rows on"
             )
         if before is None:
             moments = settled_moments(data, self.fit_intercept, self.n_jobs)

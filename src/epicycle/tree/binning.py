@@ -1,8 +1,8 @@
 """From a table of numbers to one byte a cell: cuts at quantiles, and the bin of every number between them.
 
-Bin b of column j holds the numbers x with cuts[b - 1] < x <= cuts[b]; bin 255 holds what is missing. Quantiles are those of
-all rows, or of a random sample of them that depends on the seed and the row numbers alone: the same whether the rows are in
-memory or are read from files, and one pass finds it.
+Bin b of column j holds the numbers x with cuts[b - 1] < x <= cuts[b]; bin 255 holds what is missing. Quantiles are
+those of all rows, or of a random sample of them that depends on the seed and the row numbers alone: the same whether
+the rows are in memory or are read from files, and one pass finds it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import _native
-from epicycle.data import ArrayData, Batch, Data
+from epicycle.data import ArrayData, Data
 from epicycle.engine import n_threads
 from epicycle.engine.ordered import in_order
 
@@ -148,11 +148,12 @@ def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) ->
     return rows
 
 
-def bin_data(data: Data, cuts: list[np.ndarray], n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def bin_data(
+    data: Data, cuts: list[np.ndarray], n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(bins, y, weight) of all rows in one pass; weight is ones where there is none."""
     table = padded(cuts)
-    whole = isinstance(data, ArrayData)
-    batches = [Batch(data.X, data.y, data.weight)] if whole else data.batches()
+    batches = [data.rows(0, data.n_rows)] if isinstance(data, ArrayData) else data.batches()
     pieces = []
     for batch in batches:
         threads = n_threads(8.0 * batch.n_rows * data.n_features, n_jobs)

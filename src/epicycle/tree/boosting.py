@@ -1,11 +1,11 @@
-"""Boosting by Newton steps: each round adds, for every output, the tree that lowers the second-order expansion of the loss most.
+"""Boosting by Newton steps: a round adds the tree that lowers the second-order expansion of the loss most.
 
 With g_i = L'(y_i, s_i) and h_i = L''(y_i, s_i) at the current scores, a tree h minimises
 
     sum_i w_i (g_i h(x_i) + h_i h(x_i)^2 / 2) + l2/2 sum_leaves v^2,
 
-which is weighted least squares of the working response -g_i / h_i: iteratively reweighted least squares, with a tree for the
-linear predictor. A leaf has the value v = -G / (H + l2), and learning_rate times it is added to the scores.
+which is weighted least squares of the working response -g_i / h_i: iteratively reweighted least squares, with a tree
+for the linear predictor. A leaf has the value v = -G / (H + l2), and learning_rate times it is added to the scores.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ class Growth:
 
 @dataclass
 class Round:
-    """What one round added: trees with the values of their nodes, the training loss after it, and the step's factor."""
+    """What one round added: a tree for each output and the values of its nodes, the training loss after it, the factor
+    of the step, and whether anything was gained."""
 
     trees: list[tuple[GrownTree, np.ndarray]] = field(default_factory=list)
     loss: float = np.nan
     step: float = 1.0
+    gained: bool = False
 
 
 class Boosting:
@@ -110,41 +112,34 @@ class Boosting:
         return self.subsample < 1 or self.max_features < 1
 
     def round(self, number: int) -> Round:
-        """Grow one tree for each output and add them to the scores; no trees where nothing could be gained."""
-        before = self.now
-        rows = self._draw_rows(number)
-        features = self._draw_features(number)
-        done = Round()
-        moved = []
+        """Grow one tree for each output and add them to the scores."""
+        rows, features = self._draw_rows(number), self._draw_features(number)
+        grown = []
         for k in range(len(self.score)):
             tree, order = self._grow(k, rows, features)
-            value = self._values(tree, order, k)
-            if not tree.is_stump:
-                done.trees.append((tree, value))
-                moved.append((k, tree, order, value))
-            else:
-                done.trees.append((tree, np.zeros(1)))
-        if not moved:
-            return Round(loss=self.mean_loss)
-        for k, tree, order, value in moved:
-            self._add(k, tree, order, value, sampled=rows is not None)
-        self.now = self._evaluate()
-        if not self.samples:
-            for _ in range(HALVINGS):
-                if self.now.loss < before.loss:
-                    break
-                done.step /= 2
-                for k, tree, order, value in moved:
-                    self._add(k, tree, order, -done.step * value, sampled=False)
-                self.now = self._evaluate()
-            if not self.now.loss < before.loss:
-                for k, tree, order, value in moved:
-                    self._add(k, tree, order, -done.step * value, sampled=False)
-                self.now = self._evaluate()
-                return Round(loss=self.mean_loss)
-            done.trees = [(tree, done.step * value) for tree, value in done.trees]
+            grown.append((k, tree, order, self._values(tree, order, k)))
+        done = Round([(tree, value) for _, tree, _, value in grown], self.mean_loss)
+        if all(tree.is_stump for tree, _ in done.trees):
+            return done
+        before = self.now.loss
+        self._move(grown, 1.0, sampled=rows is not None)
+        done.gained = self.samples or self.now.loss < before
+        while not done.gained and done.step > 2.0**-HALVINGS:
+            done.step /= 2
+            self._move(grown, -done.step, sampled=False)  # from twice the step to the step
+            done.gained = self.now.loss < before
+        if not done.gained:
+            self._move(grown, -done.step, sampled=False)
+            return done
+        done.trees = [(tree, done.step * value) for tree, value in done.trees]
         done.loss = self.mean_loss
         return done
+
+    def _move(self, grown: list[Any], factor: float, *, sampled: bool) -> None:
+        for k, tree, order, value in grown:
+            if not tree.is_stump:
+                self._add(k, tree, order, factor * value, sampled=sampled)
+        self.now = self._evaluate()
 
     # ---------------------------------------------------------------------------------------- one tree
 
@@ -165,7 +160,9 @@ class Boosting:
         """A tree for output k, and the rows in the order of its leaves."""
         g = self.growth
         m = self.bins.n_rows if rows is None else len(rows)
-        order = self.order[:m] if len(self.score) == 1 else np.empty(m, np.uint32)  # every output's is needed at the end
+        order = (
+            self.order[:m] if len(self.score) == 1 else np.empty(m, np.uint32)
+        )  # every output's is needed at the end
         if rows is not None:
             order[:] = rows
         arrays = _native.grow_tree(
@@ -177,14 +174,18 @@ class Boosting:
         return GrownTree(*arrays), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int) -> np.ndarray:
-        """Values of the nodes, times the learning rate; where the loss has no curvature the best constants of the leaves."""
+        """Values of the nodes, times the learning rate; the best constants where the loss has no curvature."""
+        if tree.is_stump:
+            return np.zeros(1)
         value = tree.value
-        if self.loss.leaf_quantile is not None and not tree.is_stump:
+        if self.loss.leaf_quantile is not None:
             value = value.copy()
             for leaf in tree.leaves:
                 rows = order[tree.begin[leaf] : tree.end[leaf]]
                 weight = None if self.bins.weight is None else self.bins.weight[rows]
-                value[leaf] = weighted_quantile(self.bins.y[rows] - self.score[k, rows], weight, self.loss.leaf_quantile)
+                value[leaf] = weighted_quantile(
+                    self.bins.y[rows] - self.score[k, rows], weight, self.loss.leaf_quantile
+                )
         return self.learning_rate * value
 
     def _add(self, k: int, tree: GrownTree, order: np.ndarray, value: np.ndarray, *, sampled: bool) -> None:

@@ -1,7 +1,8 @@
 """Columns of categories: their levels are learnt by value, kept with the model, and found by value again.
 
-A level becomes a code 0, 1, ... in the order of the sorted values; missing values, levels beyond the 255 most frequent, and
-levels that the fit did not see become NaN. What a column's own codes or its declared levels are plays no part.
+A level becomes a code 0, 1, ... in the order of the sorted values; missing values, levels beyond the 255 most
+frequent, and levels that the fit did not see become NaN. What a column's own codes or its declared levels are plays no
+part.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ Categories = dict[int, np.ndarray]
 def learn(X: Any, asked: Any, estimator_name: str) -> Categories:
     """The levels of the columns of categories of X.
 
-    `asked` is "from_dtype" (columns of a frame whose type is categorical or an enumeration), None (no column), or a list of
-    names, numbers or truth values.
+    `asked` is "from_dtype" (columns of a frame whose type is categorical or an enumeration), None (no column), or a
+    list of names, numbers or truth values.
     """
     columns = _columns(X, asked)
     if not columns:
         return {}
     if not is_frame(X) and not isinstance(X, np.ndarray):
         raise DataTypeError(
-            f"categorical_features: X is {type(X).__name__}; {estimator_name} takes categories from data frames and arrays"
+            f"categorical_features: X is {type(X).__name__}; {estimator_name} takes categories of frames and arrays"
         )
     categories = {}
     for j in columns:
@@ -54,7 +55,9 @@ def learn(X: Any, asked: Any, estimator_name: str) -> Categories:
             )
         levels = [values[i] for i in present]
         if len({_kind(level) for level in levels}) > 1:
-            raise DataTypeError(f"X: column {_label(X, j)} mixes levels of different types; expected strings or numbers")
+            raise DataTypeError(
+                f"X: column {_label(X, j)} mixes levels of different types; expected strings or numbers"
+            )
         categories[j] = np.array(sorted(levels)) if levels else np.empty(0, dtype="U1")
     return categories
 
@@ -67,12 +70,11 @@ def encode(
         return X
     if from_frame and not is_frame(X):
         raise DataTypeError(
-            f"X: {estimator_name} learnt categories from a data frame ({_listed(categories)}), and X is {type(X).__name__}; "
+            f"X: {estimator_name} learnt categories from a data frame ({_listed(categories)}); X is {type(X).__name__}, "
             "expected a data frame, whose levels are found by value"
         )
-    if not from_frame and not isinstance(X, np.ndarray):
-        if not is_frame(X):
-            raise DataTypeError(f"X: {estimator_name} learnt categories from an array, and X is {type(X).__name__}")
+    if not isinstance(X, np.ndarray) and not is_frame(X):
+        raise DataTypeError(f"X: {estimator_name} learnt categories from an array, and X is {type(X).__name__}")
     frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
     n_columns = len(frame.columns) if frame is not None else X.shape[-1]
     if n_columns <= max(categories):
@@ -100,8 +102,8 @@ def _codes(values: list[Any], index: np.ndarray, levels: np.ndarray, label: str,
     present = np.unique(index[index >= 0])
     if len(present) and len(levels) and {_kind(values[i]) for i in present}.isdisjoint({_kind(v) for v in code_of}):
         raise DataTypeError(
-            f"X: column {label} holds {type(values[present[0]]).__name__} values such as {values[present[0]]!r:.40}; its "
-            f"levels at fit were {type(levels.tolist()[0]).__name__} values such as {levels.tolist()[0]!r:.40}"
+            f"X: column {label} holds {type(values[present[0]]).__name__}s such as {values[present[0]]!r:.40}; its "
+            f"levels at fit were {type(levels.tolist()[0]).__name__}s such as {levels.tolist()[0]!r:.40}"
         )
     unknown = [values[i] for i in present if values[i] not in code_of]
     if unknown and handle_unknown == "error":
@@ -153,7 +155,11 @@ def _dictionary(X: Any, j: int) -> tuple[list[Any], np.ndarray]:
 
     column = nw.from_native(X, eager_only=True).get_column(nw.from_native(X, eager_only=True).columns[j]).to_arrow()
     if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks()
+        column = (
+            column.unify_dictionaries().combine_chunks()
+            if pa.types.is_dictionary(column.type)
+            else column.combine_chunks()
+        )
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = column.dictionary.to_pylist()

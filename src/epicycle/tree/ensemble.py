@@ -1,8 +1,8 @@
 """A sum of trees as plain arrays: how it grows, what it predicts, what it used.
 
-The arrays of an ensemble: `nodes` (m, 2), two words a node as the kernel walks them; `values` (m,) of the leaves, learning
-rate included; `roots` (T + 1,), where each tree begins; `levels` (c, 4), the sets of levels that go left; and for every node
-the `gain` of its split, its `cover` (curvature) and its `count` of rows.
+The arrays of an ensemble: `nodes` (m, 2), two words a node as the kernel walks them; `values` (m,) of the leaves,
+learning rate included; `roots` (T + 1,), where each tree begins; `levels` (c, 4), the sets of levels that go left; and
+for every node the `gain` of its split, its `cover` (curvature) and its `count` of rows.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def n_trees(ensemble: Ensemble) -> int:
 def scores_of_batch(
     batch: Batch, ensemble: Ensemble, start: np.ndarray, first: int, last: int, n_jobs: int | None
 ) -> np.ndarray:
-    """`start` plus the trees first..last-1, shape (n, K), for rows of numbers. Sparse rows pass in small dense pieces."""
+    """`start` plus the trees first..last-1, (n, K), for rows of numbers; sparse rows pass in small dense pieces."""
     X = batch.X
     out = np.empty((X.shape[0], len(start)))
     out[:] = start

@@ -1,8 +1,8 @@
 """Losses for boosting: what is minimised, where it starts, and what a score means.
 
-A loss L(y, s) of a target and a score has value, gradient L' and curvature L'' at every row; :meth:`Loss.evaluate` gives all
-three in one pass. Where L'' is zero (absolute, quantile) trees are grown with curvature one, as in least squares, and their
-leaves then take the best constant for the loss itself.
+A loss L(y, s) of a target and a score has value, gradient L' and curvature L'' at every row; :meth:`Loss.evaluate`
+gives all three in one pass. Where L'' is zero (absolute, quantile) trees are grown with curvature one, as in least
+squares, and their leaves then take the best constant for the loss itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,21 @@ from typing import Any
 import numpy as np
 
 from epicycle import _native
-from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.exceptions import DataError, ParameterError
 
-__all__ = ["Evaluation", "Loss", "UserLoss", "classification_loss", "regression_loss", "weighted_quantile"]
+__all__ = [
+    "LOSS_METHODS",
+    "Evaluation",
+    "Loss",
+    "UserLoss",
+    "classification_loss",
+    "regression_loss",
+    "weighted_quantile",
+]
 
 _KINDS = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie", "logistic", "softmax")
+#: What a user's loss has to have.
+LOSS_METHODS = ("value", "gradient", "curvature")
 _LOG_LINK = ("poisson", "gamma", "tweedie")
 
 
@@ -57,7 +67,9 @@ class Loss:
         if self.name in ("poisson", "tweedie") and (y < 0).any():
             raise DataError(f"y: loss={self.name!r} expects targets >= 0, got {y.min():g}")
         if self.name in ("poisson", "tweedie") and not y.any():
-            raise DataError(f"y: loss={self.name!r} expects a positive target among those of positive weight, got zeros")
+            raise DataError(
+                f"y: loss={self.name!r} expects a positive target among those of positive weight, got zeros"
+            )
         if self.name == "gamma" and (y <= 0).any():
             raise DataError(f"y: loss='gamma' expects targets > 0, got {y.min():g}")
 
@@ -140,11 +152,6 @@ def regression_loss(loss: Any, *, delta: float, quantile: float, power: float) -
     if isinstance(loss, str):
         parameter = {"huber": delta, "quantile": quantile, "tweedie": power}.get(loss, 0.0)
         return Loss(loss, float(parameter))
-    missing = [name for name in ("value", "gradient", "curvature") if not callable(getattr(loss, name, None))]
-    if missing:
-        raise ParameterTypeError(
-            f"loss={loss!r:.80}; expected a name or an object with value, gradient and curvature: it has no {missing[0]}"
-        )
     return UserLoss(loss)
 
 

@@ -1,6 +1,6 @@
 """Optima in extended precision, by plain code that shares nothing with the library.
 
-Everything runs in numpy.longdouble (64-bit mantissa). Least squares by Gram-Schmidt, logistic regression by damped Newton.
+Everything runs in numpy.longdouble (64-bit mantissa): least squares by Gram-Schmidt, logistic regression by Newton steps.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def squares_objective(X, y, weight, alpha, coef, intercept):
 
 
 def least_squares(X, y, weight=None, alpha=0.0, intercept=True):
-    """(coef, intercept, minimum): rows scaled by sqrt(w), below them sqrt(alpha) I, columns orthogonalised one by one."""
+    """(coef, intercept, minimum): rows times sqrt(w), below them sqrt(alpha) I, columns made orthogonal one by one."""
     X, y = np.asarray(X, LD), np.asarray(y, LD)
     n, p = X.shape
     root = np.sqrt(np.ones(n, LD) if weight is None else np.asarray(weight, LD))

@@ -1,0 +1,322 @@
+"""What the boosted classifier and regressor share: data in, rounds, evidence, prediction in stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.base import Estimator, fitting, seed_of
+from epicycle.data import ArrayData, DaskData, Data, as_data
+from epicycle.data.frames import is_frame
+from epicycle.engine import n_threads
+from epicycle.exceptions import DataError, DataTypeError, ParameterError
+from epicycle.optim import Solution
+from epicycle.tree.binning import bin_data, column_cuts, padded, row_priorities, take_rows
+from epicycle.tree.boosting import Boosting, Growth
+from epicycle.tree.categories import Categories, encode, learn
+from epicycle.tree.constraints import feature_groups, monotone_signs
+from epicycle.tree.ensemble import Ensemble, empty_ensemble, extend, importances, n_trees, scores_of_batch, truncate
+from epicycle.tree.losses import Loss, UserLoss
+from epicycle.tree.shared import greedy_certificate, joined
+from epicycle.tree.validation import Validation
+
+__all__ = ["GradientBoosting"]
+
+
+class GradientBoosting(Estimator):
+    """The rounds of boosting; a subclass says what the target is and which loss is minimised."""
+
+    _target: ClassVar[Any]
+
+    trees_: Ensemble
+    categories_: Categories
+    _start_: np.ndarray
+    _from_frame_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _loss(self) -> Loss | UserLoss:
+        raise NotImplementedError
+
+    def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
+        """The data with the target as the loss takes it; factors on the weights of the classes where there are any."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------- data
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
+        name = type(self).__name__
+        self.categories_ = learn(X, self.categorical_features, name)
+        self._from_frame_ = is_frame(X)
+        coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
+        data = self._fit_data(coded, y, sample_weight, target=self._target, check_finite=False)
+        if isinstance(data, DaskData):
+            raise DataTypeError(
+                f"X: {name} is fitted in memory or from files; expected an array, a frame or ep.scan(...), got a Dask "
+                "collection (predict takes one)"
+            )
+        if self._watched():
+            self._run.inputs = {**self._run.inputs, "X": X}
+        return data
+
+    def _predict_data(self, X: Any) -> Data:
+        self._check_fitted()
+        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False)
+        self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
+        return data
+
+    def _coded(self, X: Any) -> Any:
+        return encode(
+            X,
+            self.categories_,
+            from_frame=self._from_frame_,
+            handle_unknown=self.handle_unknown,
+            estimator_name=type(self).__name__,
+        )
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:  # fmt: skip
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
+            NaN counts as missing. Columns of a categorical type are divided by sets of levels.
+        y : array-like of shape (n_samples,)
+            A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+        X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+            Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
+            the fit. They take the place of `validation_fraction`.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        earlier = None
+        if self.warm_start and hasattr(self, "trees_"):
+            earlier = {"trees": self.trees_, "start": self._start_, "history": self.history_}
+            if hasattr(self, "classes_"):
+                earlier["classes"] = self.classes_
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val, earlier)
+
+    @fitting
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any,
+        earlier: Mapping[str, Any] | None,
+    ) -> Any:  # fmt: skip
+        if (X_val is None) != (y_val is None):
+            raise DataError("X_val and y_val: one was given without the other; expected both or none")
+        data, factors = self._encode_target(self._training_data(X, y, sample_weight))
+        if earlier is not None and not np.array_equal(earlier.get("classes", 0), getattr(self, "classes_", 0)):
+            raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
+        state = self._resume_state() or {}
+        seed = int(state.get("seed", seed_of(self.random_state)))
+        loss = self._loss()
+        levels = {j: max(len(values), 1) for j, values in self.categories_.items()}
+        cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
+        rows, target, weight = bin_data(data, cuts, self.n_jobs)
+        if factors is not None:
+            weight = weight * factors[target.astype(np.intp)]
+        held = self._held_out(len(target), seed) if X_val is None and self.n_iter_no_change else None
+        train = weight > 0 if held is None else (weight > 0) & ~held
+        if not train.any():
+            raise DataError("sample_weight: no row of positive weight is left to learn from")
+        loss.check_target(target[weight > 0])
+        weighted = data.has_weight or factors is not None
+        threads = n_threads(float(rows.size), self.n_jobs)
+        bins = take_rows(rows, target, weight, None if train.all() else train, threads, weighted=weighted)
+        validation = None
+        if held is not None:
+            validation = Validation(rows[held], target[held], weight[held] if weighted else None, loss)
+        elif X_val is not None:
+            watched = self._watched_data(X_val, y_val, sample_weight_val)
+            validation = self._validation(watched, cuts, loss, factors)
+
+        # Where an earlier fit goes on, its trees give the scores to start from.
+        known = state.get("trees", earlier["trees"] if earlier else empty_ensemble())
+        first = n_trees(known) // loss.n_outputs
+        if first:
+            self._start_ = np.asarray(state["start"] if state else earlier["start"])
+            scores = self._raw(data, known)
+            score = np.ascontiguousarray(scores[train].T)
+        else:
+            self._start_ = loss.start(bins.y, bins.weight)
+            score = np.repeat(self._start_[:, None], bins.n_rows, axis=1)
+        if validation is not None:
+            of_watched = self._start_ if not first else scores[held] if held is not None else self._raw(watched, known)
+            validation.begin(np.asarray(of_watched).T, first, np.asarray(state.get("validation", [])))
+        boosting = Boosting(
+            bins,
+            loss,
+            score,
+            self._growth(cuts),
+            learning_rate=self.learning_rate,
+            subsample=self.subsample,
+            max_features=self.max_features,
+            seed=seed,
+            n_jobs=self.n_jobs,
+        )
+        solution = self._rounds(boosting, known, padded(cuts), validation)
+        if earlier is not None:
+            solution.history = joined(earlier["history"], solution.history)
+            solution.n_iter = solution.history.n_iter
+        self._conclude(solution)
+        return self
+
+    def _rounds(
+        self, boosting: Boosting, known: Ensemble, table: np.ndarray, validation: Validation | None
+    ) -> Solution:
+        """Rounds until there are enough trees, until nothing is gained any more, or until somebody asks to stop."""
+        K = boosting.loss.n_outputs
+        first = done = n_trees(known) // K
+        grown: list[Any] = []
+
+        def ensemble(rounds: int) -> Ensemble:
+            return extend(known, grown[: (rounds - first) * K], table)
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            kept = {name: value for name, value in vars(self).items() if name in _WITH_TREES}
+            return {**kept, "trees_": ensemble(int(x[0])), "n_estimators_": int(x[0])}
+
+        def state() -> dict[str, Any]:
+            seen = np.array([] if validation is None else validation.losses)
+            return {"trees": ensemble(done), "start": self._start_, "seed": boosting.seed, "validation": seen}
+
+        monitor = self._monitor(self.n_estimators, attributes)
+        loss, largest_rise, reason = boosting.mean_loss, -np.inf, "converged"
+        patience = self.n_iter_no_change
+        while done < self.n_estimators:
+            added = boosting.round(done)
+            if not added.gained and not boosting.samples:
+                break  # no split gains anything, and none ever will
+            done += 1
+            grown += added.trees
+            largest_rise, loss = max(largest_rise, added.loss - loss), added.loss
+            columns = {"step": added.step, "leaves": float(sum(len(tree.leaves) for tree, _ in added.trees))}
+            if validation is not None:
+                columns["validation"] = validation.add(added.trees)
+            if monitor(done, np.array([float(done)]), objective=loss, state=state, **columns):
+                reason = "stopped"
+                break
+            if validation is not None and patience is not None and validation.stale(patience, self.tol):
+                break
+        self.n_estimators_ = done if validation is None or patience is None else validation.best
+        self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
+        certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
+        left = state() if reason == "stopped" else {}
+        return Solution(np.zeros(1), loss, monitor.history(), certificate, done, reason, state=left)
+
+    def _growth(self, cuts: list[np.ndarray]) -> Growth:
+        p = len(cuts)
+        categorical = np.zeros(p, np.uint8)
+        categorical[list(self.categories_)] = 1
+        names = getattr(self, "feature_names_in_", None)
+        return Growth(
+            n_bins=np.array([len(c) + 1 for c in cuts], np.int32),
+            categorical=categorical,
+            max_leaf_nodes=self.max_leaf_nodes or 0,
+            max_depth=self.max_depth or 0,
+            min_samples_leaf=self.min_samples_leaf,
+            min_child_weight=float(self.min_child_weight),
+            l2=float(self.l2_regularization),
+            min_gain=float(self.min_split_gain),
+            smoothing=float(self.categorical_smoothing),
+            monotone=monotone_signs(self.monotonic_cst, p, names, categorical),
+            groups=feature_groups(self.interaction_cst, p, names),
+        )
+
+    def _held_out(self, n: int, seed: int) -> np.ndarray:
+        """A mask of the rows that are kept apart for early stopping."""
+        size = int(np.ceil(self.validation_fraction * n))
+        if size >= n:
+            raise ParameterError(
+                f"validation_fraction={self.validation_fraction:g} leaves none of {n} rows to learn from; "
+                "give X_val and y_val"
+            )
+        held = np.zeros(n, bool)
+        held[np.argsort(row_priorities(0, n, seed + 1), kind="stable")[:size]] = True
+        return held
+
+    def _watched_data(self, X: Any, y: Any, weight: Any) -> Data:
+        name = type(self).__name__
+        data = as_data(self._coded(X), y, weight, target=self._target, estimator_name=name, check_finite=False)
+        self._check_features(data, data, reset=False)
+        return self._encode_again(data)
+
+    def _validation(
+        self, data: Data, cuts: list[np.ndarray], loss: Loss | UserLoss, factors: np.ndarray | None
+    ) -> Validation:
+        rows, target, weight = bin_data(data, cuts, self.n_jobs)
+        loss.check_target(target)
+        if factors is not None:
+            weight = weight * factors[target.astype(np.intp)]
+        return Validation(rows, target, weight if data.has_weight or factors is not None else None, loss)
+
+    def _encode_again(self, data: Data) -> Data:
+        """Other data with its target as the loss takes it, by what the fit learnt of the target."""
+        return data
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def _raw(self, data: Data, trees: Ensemble | None = None) -> Any:
+        """Scores of shape (n, K), for Dask input as a lazy array."""
+        trees = self.trees_ if trees is None else trees
+        if isinstance(data, ArrayData) and not data.sparse:  # one call of the kernel, whose threads share the rows
+            return scores_of_batch(data.rows(0, data.n_rows), trees, self._start_, 0, n_trees(trees), self.n_jobs)
+        return engine.map(scores_of_batch, data, trees, self._start_, 0, n_trees(trees), 1, n_jobs=self.n_jobs)
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        """Scores after each round."""
+        data = self._predict_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: stages are given for data in memory, got {type(X).__name__}")
+        K = len(self._start_)
+        batch, scores = data.rows(0, data.n_rows), np.tile(self._start_, (data.n_rows, 1))
+        for r in range(n_trees(self.trees_) // K):
+            scores = scores + scores_of_batch(batch, self.trees_, np.zeros(K), r * K, (r + 1) * K, self.n_jobs)
+            yield scores
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every feature in the total gain of all splits."""
+        return self.importance("gain")
+
+    def importance(self, kind: str = "gain") -> np.ndarray:
+        """Importance of every feature, as shares that add up to one (zeros where nothing was split).
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}
+            By how much the splits of a feature lowered the expansion of the loss, or how many they are.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        self._check_fitted()
+        if kind not in ("gain", "split"):
+            raise ParameterError(f"kind={kind!r}; expected 'gain' or 'split'")
+        total = importances(self.trees_, self.n_features_in_, kind)
+        return total / total.sum() if total.any() else total
+
+    def _penalty_line(self) -> str:
+        return f"l2/2 sum of squared leaf values, l2={self.l2_regularization:g}" if self.l2_regularization else ""
+
+
+#: Attributes that prediction needs beside the trees.
+_WITH_TREES = ("categories_", "_start_", "_from_frame_", "classes_", "n_features_in_", "feature_names_in_")

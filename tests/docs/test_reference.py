@@ -1,0 +1,40 @@
+"""Every public name is in the reference, and every method has a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import epicycle as ep
+from epicycle import data, engine, exceptions, io, optim
+
+DOCS = Path(__file__).parents[2] / "docs"
+MODULES = {"data": data, "engine": engine, "exceptions": exceptions, "io": io, "optim": optim}
+
+
+def listed(page: str) -> set[str]:
+    """Names in the summaries of a reference page, and those that it describes itself."""
+    text = (DOCS / "api" / page).read_text()
+    blocks = re.findall(r"\.\. autosummary::\n(?:   :.*\n)+\n((?:   .*\n)+)", text)
+    return {name for block in blocks for name in block.split()} | set(re.findall(r"\.\. data:: (\w+)", text))
+
+
+def test_package():
+    # Estimators are listed from the code while the documentation is built.
+    known = listed("index.rst") | {m.name for m in ep.methods()} | {"__version__", "callbacks", "linear", *MODULES}
+    assert set(ep.__all__) - known == set()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module(name):
+    elsewhere = {"load", "save", "scan"}  # listed with the package
+    assert set(MODULES[name].__all__) - elsewhere == listed(f"{name}.rst")
+
+
+@pytest.mark.parametrize("method", ep.methods(), ids=lambda m: m.name)
+def test_method_has_a_page_with_formula_figure_example_and_references(method):
+    pages = [p for p in (DOCS / "methods").glob("*.rst") if f":class:`~epicycle.{method.name}`" in p.read_text()]
+    assert pages != []
+    text = "".join(p.read_text() for p in pages)
+    for part in (".. math::", ".. plot::", ">>>", "Certificate\n---", "When to use it\n---", "References\n---"):
+        assert part in text
