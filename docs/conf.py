@@ -29,7 +29,10 @@ extensions = [
 exclude_patterns = ["_build", "examples"]
 templates_path = ["_templates"]
 nitpicky = True
-nitpick_ignore_regex = [("py:obj", r"\w+")]  # "See Also" may name what scikit-learn has
+nitpick_ignore_regex = [
+    ("py:obj", r"\w+"),  # "See Also" may name what scikit-learn has
+    ("py:mod", r"epicycle\..*"),  # docstrings may point readers of the code to a private module
+]
 default_role = "literal"
 smartquotes = False
 

@@ -232,6 +232,21 @@ void bind_gram(nb::module_ &m) {
         "G"_a.noconvert(), "slots"_a, "square"_a, "xy"_a, "yy"_a, "l1"_a, "l2"_a, "positive"_a, "w"_a.noconvert(),
         "q"_a.noconvert(), "max_epochs"_a, "target"_a, "max_work"_a, "until_settled"_a);
     m.def(
+        "gram_lasso_move",
+        [](nb::ndarray<const double, nb::ndim<2>, nb::device::cpu> G, Columns slots, Vector<double> step,
+           InOut<double> q) {
+            constexpr const char *expected =
+                "gram_lasso_move: expected G (m, m) with contiguous rows, k slots inside it, step (k,), q (m,)";
+            const std::size_t size = G.shape(0), k = slots.shape(0);
+            require(G.shape(1) == size && (G.stride(1) == 1 || size <= 1) && G.stride(0) >= 0, expected);
+            require(q.shape(0) == size && step.shape(0) == k, expected);
+            const std::int64_t *chosen = checked(slots, size, expected);
+            nb::gil_scoped_release nogil;
+            for (std::size_t t = 0; t < k; ++t)
+                subtract_multiple(q.data(), G.data() + chosen[t] * G.stride(0), step.data()[t], size);
+        },
+        "G"_a.noconvert(), "slots"_a, "step"_a, "q"_a.noconvert());
+    m.def(
         "lasso_dual_point",
         [](Vector<double> c, Vector<double> slack, Vector<double> w, Vector<double> l1, Vector<double> l2,
            bool positive, Vector<std::uint8_t> alive, double rr) {

@@ -1,7 +1,8 @@
 """What docstrings of this package may do that reStructuredText would mistake, put right while they are read.
 
-Docstrings are written for readers of the code: norms stand between bars, a record lists its fields as ``name : meaning``
-lines, and a reference names what it means without the module. Runs before numpydoc, and in memory only.
+Docstrings are written for readers of the code: norms stand between bars, a record lists its fields as
+``name : meaning`` lines, and a reference names what it means without the module. Runs before
+numpydoc, and in memory only.
 """
 
 import dataclasses

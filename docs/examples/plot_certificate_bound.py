@@ -17,8 +17,8 @@ X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 
 # %%
-# The objective is written out here with NumPy alone, so that nothing of the library vouches for itself. The intercept is
-# not penalised.
+# The objective is written out here with NumPy alone, so that nothing of the library vouches for itself. The intercept
+# is not penalised.
 
 
 def objective(model):

@@ -3,7 +3,8 @@ One optimum, nine roads to it
 =============================
 
 Every algorithm of the course can be asked for by name. They differ in the number of passes over the data, not in where
-they end: each stops when its certificate holds, that is when the objective is proven to be within ``tol`` of its minimum.
+they end: each stops when its certificate holds, that is when the objective is proven to be within ``tol`` of its
+minimum.
 """
 
 import matplotlib.pyplot as plt

@@ -7,6 +7,7 @@ or over batches as they arrive; the estimator is the same, and so is its answer.
 """
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ names = [f"x{j}" for j in range(p)]
 
 folder = Path(tempfile.mkdtemp())
 cuts = [0, *np.sort(rng.choice(np.arange(1, n), size=6, replace=False)), n]
-for i, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+for i, (a, b) in enumerate(pairwise(cuts)):
     table = pa.table({**dict(zip(names, X[a:b].T, strict=True)), "y": y[a:b]})
     pq.write_table(table, folder / f"part-{i}.parquet")
 
@@ -42,7 +43,7 @@ print(scan)
 memory = ep.LinearRegression().fit(X, y)
 files = ep.LinearRegression().fit(scan)
 stream = ep.LinearRegression()
-for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+for a, b in pairwise(cuts):
     stream.partial_fit(X[a:b], y[a:b])
 one, two, four = (ep.LinearRegression(n_jobs=k).fit(X, y) for k in (1, 2, 4))
 
@@ -50,14 +51,14 @@ one, two, four = (ep.LinearRegression(n_jobs=k).fit(X, y) for k in (1, 2, 4))
 # The number of threads changes nothing at all, not even the last bit: blocks, and the order in which they are added,
 # depend on the data alone.
 
-print("same bits for 1, 2 and 4 threads:", np.array_equal(one.coef_, two.coef_) and np.array_equal(one.coef_, four.coef_))
+print("same bits as 1 thread:", [np.array_equal(one.coef_, other.coef_) for other in (two, four)])
 
 # %%
 # A logistic fit makes one pass for each iteration, from wherever the rows are. The tolerance bounds the objective; an
 # error of the coefficients enters it squared, so that coefficients to 1e-9 need an objective to 1e-18.
 
 labels = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-(y - y.mean()) / y.std())), "high", "low")
-for i, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+for i, (a, b) in enumerate(pairwise(cuts)):
     table = pa.table({**dict(zip(names, X[a:b].T, strict=True)), "level": labels[a:b]})
     pq.write_table(table, folder / f"label-{i}.parquet")
 logistic_memory = ep.LogisticRegression(tol=1e-18).fit(X, labels)

@@ -57,7 +57,15 @@ for i in range(1, len(position)):
     position[i] = max(position[i], position[i - 1] + gap)
 position -= (position - coef[0][order]).mean()
 for j, level in zip(order, position, strict=True):
-    top.annotate(X.columns[j], (alphas[0], coef[0, j]), (alphas[0] / 1.6, level), va="center", ha="right", fontsize=9, bbox={"fc": "white", "ec": "none", "pad": 0.5},
-                 arrowprops={"arrowstyle": "-", "color": "0.7", "lw": 0.6})  # fmt: skip
+    top.annotate(
+        X.columns[j],
+        (alphas[0], coef[0, j]),
+        (alphas[0] / 1.6, level),
+        va="center",
+        ha="right",
+        fontsize=9,
+        arrowprops={"arrowstyle": "-", "color": "0.7", "lw": 0.6},
+        bbox={"fc": "white", "ec": "none", "pad": 0.5},
+    )
 top.set_xlim(alphas[0] / 3, alphas[-1])
 plt.show()

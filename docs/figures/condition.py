@@ -37,8 +37,8 @@ ax.annotate("condition × machine precision", (1e12, 1e12 * eps), (0, 8), textco
 for limit in (1e2, 1e6):
     ax.axvline(limit, color="0.4", lw=0.8, ls="--")
 for middle, label in ((1e1, "plain"), (1e4, "refined"), (1e9, "QR of the rows")):
-    ax.annotate(label, (middle, 1.0), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center",
-                fontsize=9, color="0.3")  # fmt: skip
+    ax.annotate(label, (middle, 1.0), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
+                ha="center", fontsize=9, color="0.3")  # fmt: skip
 ax.set(xlabel="condition number of X", ylabel="relative error of the coefficients", ylim=(1e-17, 10))
 ax.legend(loc="upper left")
 plt.show()

@@ -34,5 +34,5 @@ for ax, threads in zip(panels, (1, 2), strict=True):
     ax.grid(False)
     ax.spines[["left", "bottom", "top", "right"]].set_visible(False)
     ax.tick_params(length=0)
-figure.supxlabel(r"time $\longrightarrow$ the sum is $((s_0 + s_1) + s_2) + \ldots$ in both cases: the same bits", fontsize=10)
+figure.supxlabel(r"time $\longrightarrow$ the sum is $((s_0 + s_1) + s_2) + \ldots$ in both cases", fontsize=10)
 plt.show()

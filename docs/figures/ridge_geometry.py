@@ -39,6 +39,6 @@ left.legend(loc="upper right", frameon=True, framealpha=0.9, edgecolor="none")
 for d, colour, label in zip(np.linalg.svd(X, compute_uv=False), ("C0", "C1"), ("large", "small"), strict=True):
     right.semilogx(alphas, d**2 / (d**2 + alphas), color=colour, label=f"{label} singular value, $d$ = {d:.1f}")
 right.axvline(chosen, ymin=0.17, color="0.4", lw=0.8, ls=":")
-right.set(xlabel="alpha", ylabel="kept part $d^2 / (d^2 + \\alpha)$", title="directions of little variance shrink first")
+right.set(xlabel="alpha", ylabel="kept part $d^2 / (d^2 + \\alpha)$", title="little variance: shrunk first")
 right.legend(loc="lower left")
 plt.show()

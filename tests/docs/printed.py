@@ -1,7 +1,7 @@
 """Whether what a program printed is what the text shows, up to the rounding of another machine.
 
-Words have to be the same, whitespace is free, and ``...`` stands for anything. Whole numbers have to be equal; others agree
-to three digits. A number below 1e-6 stands for "next to nothing": how little exactly depends on the processor.
+Words have to be the same, whitespace is free, and ``...`` stands for anything. Whole numbers have to be equal; others
+agree to three digits. A number below 1e-6 stands for "next to nothing": how little exactly depends on the processor.
 """
 
 import doctest

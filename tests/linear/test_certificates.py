@@ -164,6 +164,7 @@ def least_squares_check(model, X, y, weight, alpha):
             rounding += alpha * float(((8 * np.finfo(coef.dtype).eps * coef[t].astype(float)) ** 2).sum())
         fine = moved / 1024  # of the reference
         rounding += float(w @ moved**2) + float(np.sqrt(2 * value * (w @ fine**2)))
+    rounding += 1e-15 * float(total)
     assert float(excess) <= model.certificate_.value * float(total) * (1 + 1e-6) + rounding
 
 

@@ -24,6 +24,8 @@ __all__ = ["GramProblem", "WorkingGram", "minimise_on_gram"]
 
 #: Largest support that Newton's method factorises.
 MAX_NEWTON = 3000
+import os
+CUT=int(os.environ.get("CUT","20"))
 
 
 @dataclass
@@ -54,7 +56,7 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int) ->
         settle = share == 1.0
         done, gap, settled = _native.gram_lasso_descend(
             problem.G, problem.slots, square, problem.xy, problem.yy, problem.penalty.l1, problem.penalty.l2,
-            problem.penalty.positive, problem.w, problem.q, max_epochs=20, target=target,
+            problem.penalty.positive, problem.w, problem.q, max_epochs=20 if settle else CUT, target=target,
             max_work=WORK_PER_CALL, until_settled=settle,
         )  # fmt: skip
         epochs += done
@@ -81,7 +83,8 @@ def _newton_step(problem: GramProblem) -> float:
     trial = w.copy()
     trial[S] += t * d
     trial[S[at_zero]] = 0.0
-    q = problem.q - (trial[S] - w[S]) @ problem.G[rows]
+    q = problem.q.copy()
+    _native.gram_lasso_move(problem.G, rows, trial[S] - w[S], q)
     if problem.value(trial, q) > problem.value(w, problem.q):  # only by rounding
         return 0.0
     w[:], problem.q[:] = trial, q
@@ -155,7 +158,7 @@ class WorkingGram:
         new = working_set[self.slot[working_set] < 0]
         if len(new) == 0:
             return
-        if self.size + len(new) > 2 * len(working_set) + 64 or not self.fits(self.size + len(new)):
+        if self.size + len(new) > len(working_set) + len(working_set) // 4 + 64 or not self.fits(self.size + len(new)):
             self._keep(working_set[self.slot[working_set] >= 0])
         m, total = self.size, self.size + len(new)
         if total > self._A.shape[1]:

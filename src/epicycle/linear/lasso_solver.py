@@ -25,7 +25,9 @@ __all__ = ["ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again.
 EPOCHS_PER_ROUND = 200
+import os
 FIRST_WORKING_SET = 100
+GROW=int(os.environ.get('GROW','200'))
 #: Gap over the working set that ends a round, relative to that over all columns; less where rounds gain too little.
 INNER_ACCURACY = 0.03
 
@@ -119,7 +121,7 @@ class LassoSolver(ABC):
 
     def _next_size(self, size: int, left: int, *, slow: bool) -> int:
         support = int(np.count_nonzero(self.w))
-        size = max(FIRST_WORKING_SET, 2 * support, 2 * size if slow and size else 0)
+        size = max(support + min(max(support, FIRST_WORKING_SET), GROW), 2 * size if slow and size else 0)
         return min(size, left)
 
     def _free(self, free: np.ndarray) -> None:
@@ -220,7 +222,8 @@ class ColumnSolver(LassoSolver):
     def _correlate_held(self, gram: WorkingGram) -> np.ndarray:
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
         support = np.flatnonzero(self.w)
-        q = self.xy[gram.columns] - self.w[support] @ gram.G[gram.slot[support]]
+        q = self.xy[gram.columns]
+        _native.gram_lasso_move(gram.G, gram.slot[support], self.w[support], q)
         fresh = self._seen[gram.columns] >= self._way
         q[fresh] = self.c[gram.columns[fresh]]
         return q

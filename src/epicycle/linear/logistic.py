@@ -18,8 +18,8 @@ from epicycle.base import Estimator, MethodCard, fitting
 from epicycle.data import Batch
 from epicycle.linear.inference import Summary, wald_summary
 from epicycle.linear.labels import class_weights, encode_labels
-from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift, inverse_factor
-from epicycle.linear.logistic_solving import minimise, refuse_separation
+from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift
+from epicycle.linear.logistic_solving import minimise, polish, refuse_separation
 from epicycle.linear.prediction import linear_predictor, predictor_batch
 from epicycle.optim import SOLVERS, Solution
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
@@ -174,7 +174,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         )
         if np.isinf(self.C):
             refuse_separation(objective, solution, self._names())
-            self._keep_inference(objective, solution)
+            solution = self._keep_inference(objective, solution)
         for name, value in self._attributes(objective, solution.x).items():
             setattr(self, name, value)
         self._conclude(solution)
@@ -182,6 +182,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
 
     def _attributes(self, objective: LogisticObjective, x: np.ndarray) -> dict[str, np.ndarray]:
         params = objective.matrix(x)
+        if not objective.binary:  # a constant added to all classes changes no probability, and only grows the penalty
+            params = params - params.mean(axis=0)
         W, b = params[:, :-1], params[:, -1] - params[:, :-1] @ objective.shift
         dtype = objective.data.dtype
         return {"coef_": W.astype(dtype), "intercept_": b.astype(dtype), "classes_": self.classes_}
@@ -216,20 +218,20 @@ class LogisticRegression(ClassifierMixin, Estimator):
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
-    def _keep_inference(self, objective: LogisticObjective, solution: Solution) -> None:
-        """The inverse Hessian at the optimum: the covariance of an unpenalised two-class fit."""
+    def _keep_inference(self, objective: LogisticObjective, solution: Solution) -> Solution:
+        """The inverse Hessian at the optimum: the covariance of an unpenalised two-class fit. Polishes the solution."""
         if not objective.binary or objective.size > MAX_HESSIAN or not solution.converged:
-            return
-        value, _, H = objective.second_order(solution.x)
-        half, null, _ = inverse_factor(H)
-        if null.shape[1]:
-            return
+            return solution
+        solution, half = polish(objective, solution)
+        if half is None:
+            return solution
         covariance = half @ half.T
         if self.fit_intercept:  # from b at the shift to b at the origin
             back = np.eye(objective.size)
             back[-1, :-1] = -objective.shift
             covariance = back @ covariance @ back.T
-        self._covariance_, self._log_likelihood_ = covariance, -value
+        self._covariance_, self._log_likelihood_ = covariance, -solution.value
+        return solution
 
     def _penalty_line(self) -> str:
         return "no penalty" if np.isinf(self.C) else f"L2 penalty ||W||^2 / (2 C), C={self.C:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import numpy as np
 from epicycle import engine
 from epicycle.evidence import History
 from epicycle.exceptions import ParameterError, SeparationError
-from epicycle.linear.logistic_objective import LogisticObjective
+from epicycle.linear.logistic_objective import LogisticObjective, inverse_factor
 from epicycle.linear.logistic_statistics import margin_statistic
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
 from epicycle.randomness import seed_of
 
-__all__ = ["minimise", "refuse_separation"]
+__all__ = ["minimise", "polish", "refuse_separation"]
 
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_FEATURES = 500
@@ -24,6 +25,8 @@ NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
 #: Iterations after which a quasi-Newton method has shown that it does not like the problem (classes that are nearly
 #: separable are such), and Newton's method goes on from there.
 PATIENCE = 100
+#: Distance from the optimum, in standard errors, at which coefficients are reported.
+SETTLED = 1e-9
 
 
 def minimise(
@@ -91,13 +94,35 @@ def _choose(objective: LogisticObjective) -> str:
 
 
 def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
-    """The optimum of a subsample, large enough to be near and small enough to cost next to nothing; 0 without one."""
+    """The optimum of a tenth of the rows, found from a tenth of those and so on: near, and cheap; 0 without enough."""
     zero = np.zeros(objective.size)
-    part = objective.subsample(max(2000, 20 * objective.size))
+    part = objective.subsample(max(2000, 20 * objective.size, (objective.data.n_rows or 0) // 10))
     if part is None:
         return zero
     rough = solve(solver, part, _start(part, solver), tol=1e-4, max_iter=30)
     return rough.x if np.isfinite(rough.x).all() else zero
+
+
+def polish(objective: LogisticObjective, solution: Solution) -> tuple[Solution, np.ndarray | None]:
+    """Newton steps until the parameters, and not only the objective, have settled; and B with BB' = H^-1 there.
+
+    B is None where H is singular. An objective within 1e-8 of its minimum leaves parameters some thousandths of their
+    standard errors off, for which ||g||_{H^-1} is the measure.
+    """
+    x = solution.x
+    for _ in range(4):
+        value, g, H = objective.second_order(x)
+        half, null, _ = inverse_factor(H)
+        if null.shape[1]:
+            return solution, None
+        step = half.T @ g
+        if np.linalg.norm(step) <= SETTLED:
+            break
+        x = x - half @ step
+    certificate = objective.certify(x, solution.certificate.tolerance) if x is not solution.x else solution.certificate
+    if not certificate.holds:
+        return solution, half
+    return replace(solution, x=x, value=value, certificate=certificate), half
 
 
 def refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:

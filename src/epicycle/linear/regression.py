@@ -13,7 +13,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import Estimator, fitting, seed_of
 from epicycle.data import Data
-from epicycle.exceptions import DataError, NotFittedError
+from epicycle.exceptions import DataError, NotFittedError, ParameterError
 from epicycle.linear.direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
 from epicycle.linear.moments import Moments, moments_of, refuse_non_finite
 from epicycle.linear.prediction import linear_predictor
@@ -81,6 +81,10 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
         alpha = self._alphas(data.n_targets)
         solver = self.solver
+        if self.solver_options and solver not in SOLVERS:
+            raise ParameterError(
+                f"solver_options={self.solver_options!r}: solver={solver!r} has no options; name one that iterates"
+            )
         too_many = data.n_features > MAX_GRAM and (data.sparse or (data.n_rows or np.inf) > data.n_features)
         if solver == "auto" and too_many:
             solver = "cg"

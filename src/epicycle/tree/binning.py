@@ -8,6 +8,7 @@ the rows are in memory or are read from files, and one pass finds it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -103,11 +104,11 @@ def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array
             rows = np.sort(rows[np.argpartition(row_priorities(0, data.n_rows, seed)[rows], size)[:size]])
         weight = None if data.weight is None else data.weight[rows]
         return (data.X if len(rows) == data.n_rows else data.X[rows]), weight
-    best: tuple[np.ndarray, ...] | None = None  # priority, row number, weight, X
+    best: Any = None  # priority, row number, weight, X
     for batch in data.batches():
         weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
         numbers = np.arange(batch.start, batch.start + batch.n_rows)
-        new = (row_priorities(batch.start, batch.start + batch.n_rows, seed), numbers, weight, batch.X)
+        new: Any = (row_priorities(batch.start, batch.start + batch.n_rows, seed), numbers, weight, batch.X)
         limit = best[0].max() if best is not None and len(best[0]) >= size else np.uint64(2**64 - 1)
         keep = np.flatnonzero((weight > 0) & (new[0] <= limit))
         new = tuple(part[keep] for part in new)

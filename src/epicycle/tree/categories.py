@@ -70,7 +70,7 @@ def encode(
         return X
     if from_frame and not is_frame(X):
         raise DataTypeError(
-            f"X: {estimator_name} learnt categories from a data frame ({_listed(categories)}); X is {type(X).__name__}, "
+            f"X: {estimator_name} learnt categories from a frame ({_listed(categories)}); X is {type(X).__name__}, "
             "expected a data frame, whose levels are found by value"
         )
     if not isinstance(X, np.ndarray) and not is_frame(X):

@@ -187,9 +187,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def _loss(self) -> Loss:
         if self.monotonic_cst is not None and len(self.classes_) > 2:
-            raise DataError(
-                f"monotonic_cst: y has {len(self.classes_)} classes; expected two, whose one score can be monotone"
-            )
+            raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one score")
         return classification_loss(len(self.classes_))
 
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
@@ -202,7 +200,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     # ------------------------------------------------------------------------------------------- prediction
 
     def decision_function(self, X: Any) -> Any:
-        """Scores F: (n_samples,) for two classes, positive in favour of ``classes_[1]``, else (n_samples, n_classes)."""
+        """Scores F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
         scores = self._raw(self._predict_data(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 

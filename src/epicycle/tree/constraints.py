@@ -44,7 +44,7 @@ def feature_groups(asked: Any, p: int, names: np.ndarray | None) -> np.ndarray |
 def _number(feature: Any, p: int, names: np.ndarray | None, argument: str) -> int:
     """The number of a feature that is given by name or number."""
     if isinstance(feature, str):
-        found = [] if names is None else np.flatnonzero(names == feature)
+        found = np.flatnonzero(names == feature) if names is not None else np.empty(0)
         if len(found) == 0:
             raise ParameterError(f"{argument} names {feature!r}, which X does not have")
         return int(found[0])
