@@ -56,7 +56,8 @@ void bind_dense(nb::module_ &m) {
             constexpr const char *expected = "lasso_correlations: expected X (n, p), u (n,), mean (p,), columns inside "
                                              "X or None, first <= last <= their number, out (p,), threads >= 1";
             const auto x = view(X);
-            require(u.shape(0) == x.rows && mean.shape(0) == x.cols && out.shape(0) == x.cols && threads >= 1, expected);
+            require(u.shape(0) == x.rows && mean.shape(0) == x.cols && out.shape(0) == x.cols && threads >= 1,
+                    expected);
             const std::int64_t *chosen = checked(columns, x.cols, expected);
             require(first <= last && last <= (columns ? columns->shape(0) : x.cols), expected);
             nb::gil_scoped_release nogil;
@@ -104,8 +105,8 @@ void bind_dense(nb::module_ &m) {
             require(l1.shape(0) == k && l2.shape(0) == k && w.shape(0) == k && u.shape(0) == x.rows, expected);
             DenseProblem<T> problem{x, checked(columns, x.cols, expected), mean.data(), square.data(), v, u.data()};
             nb::gil_scoped_release nogil;
-            return report(descend(problem, {l1.data(), l2.data(), positive}, w.data(), k, max_epochs, target, max_work,
-                                  false));
+            return report(
+                descend(problem, {l1.data(), l2.data(), positive}, w.data(), k, max_epochs, target, max_work, false));
         },
         "X"_a.noconvert(), "weight"_a.none(), "columns"_a, "mean"_a, "square"_a, "l1"_a, "l2"_a, "positive"_a,
         "w"_a.noconvert(), "u"_a.noconvert(), "max_epochs"_a, "target"_a, "max_work"_a);
@@ -146,7 +147,8 @@ void bind_sparse(nb::module_ &m) {
                 "csc_lasso_correlations: expected a CSC matrix (n, p), u (n,), mean (p,), columns inside X or None, "
                 "first <= last <= their number, out (p,), threads >= 1";
             const auto x = csc<T, I>(data, indices, indptr, n_rows, expected);
-            require(u.shape(0) == x.rows && mean.shape(0) == x.cols && out.shape(0) == x.cols && threads >= 1, expected);
+            require(u.shape(0) == x.rows && mean.shape(0) == x.cols && out.shape(0) == x.cols && threads >= 1,
+                    expected);
             const std::int64_t *chosen = checked(columns, x.cols, expected);
             require(first <= last && last <= (columns ? columns->shape(0) : x.cols), expected);
             bool ok;
@@ -199,8 +201,8 @@ void bind_sparse(nb::module_ &m) {
                 ok = gather_columns(x, v, r.data(), chosen, k, problem);
                 problem.mean = mean.data(), problem.norm2 = square.data();
                 if (ok)
-                    done = descend(problem, {l1.data(), l2.data(), positive}, w.data(), k, max_epochs, target,
-                                   max_work, false);
+                    done = descend(problem, {l1.data(), l2.data(), positive}, w.data(), k, max_epochs, target, max_work,
+                                   false);
             }
             require(ok, malformed);
             return report(done);
@@ -223,8 +225,14 @@ void bind_gram(nb::module_ &m) {
             require(G.shape(1) == size && (G.stride(1) == 1 || size <= 1) && G.stride(0) >= 0, expected);
             require(xy.shape(0) == size && q.shape(0) == size && square.shape(0) == k, expected);
             require(l1.shape(0) == k && l2.shape(0) == k && w.shape(0) == k, expected);
-            GramProblem problem{G.data(), static_cast<std::size_t>(G.stride(0)), size,
-                                checked(slots, size, expected), square.data(), q.data(), yy, xy.data()};
+            GramProblem problem{G.data(),
+                                static_cast<std::size_t>(G.stride(0)),
+                                size,
+                                checked(slots, size, expected),
+                                square.data(),
+                                q.data(),
+                                yy,
+                                xy.data()};
             nb::gil_scoped_release nogil;
             return report(descend(problem, {l1.data(), l2.data(), positive}, w.data(), k, max_epochs, target, max_work,
                                   until_settled));

@@ -170,7 +170,11 @@ bool column_statistics(const Csc<T, I> &X, const double *v, const double *u, boo
             product += x * u[X.indices[a]];
         }
         out.mean[j] = mean;
-        out.square[j] = square + mean * mean * std::max(1.0 - stored, 0.0);  // the zeros lie -mean from the mean
+        // The zeros lie -mean from the mean. Their weight is what the stored rows leave of one, unless that is
+        // rounding.
+        const std::size_t count = static_cast<std::size_t>(X.indptr[j + 1] - X.indptr[j]);
+        const double left = v ? 1.0 - stored : static_cast<double>(X.rows - std::min(count, X.rows)) * each;
+        out.square[j] = square + (left > 1e-14 ? mean * mean * left : 0.0);
         out.product[j] = product - mean * total;
     }
     return ok;

@@ -23,12 +23,15 @@ inline double between(double a, double b) {
     return std::isfinite(c) && a <= c && c < b ? c : a;
 }
 
-// Cuts between n sorted numbers that leave at most `max_bins` bins of about equal weight. Fewer distinct numbers than
-// bins are all told apart; otherwise a number that outweighs a bin gets one of its own, and the rest share the others.
+// Cuts between n sorted numbers that leave at most `max_bins` bins. Numbers are all told apart where there are no more
+// of them than bins. Otherwise a number with the weight of two bins gets one of its own (there are fewer than max_bins
+// / 2 of these), and the numbers between such share the other bins by weight.
 inline std::vector<double> quantile_cuts(const double *x, const double *weight, std::size_t n, std::size_t max_bins) {
-    std::vector<double> value, total;
+    std::vector<double> value, total, cuts;
+    double all = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
         const double w = weight ? weight[i] : 1.0;
+        all += w;
         if (value.empty() || x[i] != value.back()) {
             value.push_back(x[i]);
             total.push_back(w);
@@ -36,51 +39,46 @@ inline std::vector<double> quantile_cuts(const double *x, const double *weight, 
             total.back() += w;
         }
     }
-    std::vector<double> cuts;
     const std::size_t d = value.size();
+    const auto cut_after = [&](std::size_t i) {
+        if (i + 1 < d) cuts.push_back(between(value[i], value[i + 1]));
+    };
     if (d <= max_bins) {
-        for (std::size_t i = 1; i < d; ++i) cuts.push_back(between(value[i - 1], value[i]));
+        for (std::size_t i = 0; i < d; ++i) cut_after(i);
         return cuts;
     }
-    double rest = 0.0;
-    for (const double t : total) rest += t;
-    std::size_t free_bins = max_bins;
-    std::vector<bool> heavy(d, false);
-    for (bool changed = true; changed && free_bins > 1;) {  // taking one out makes the others' share smaller
-        changed = false;
-        for (std::size_t i = 0; i < d && free_bins > 1; ++i)
-            if (!heavy[i] && total[i] * static_cast<double>(free_bins) >= rest && total[i] < rest) {
-                heavy[i] = changed = true;
-                rest -= total[i];
-                --free_bins;
-            }
+    const auto heavy = [&](std::size_t i) { return total[i] * static_cast<double>(max_bins) >= 2.0 * all; };
+    std::size_t n_heavy = 0, n_runs = 0;  // runs of numbers that are not heavy
+    double light = 0.0;
+    for (std::size_t i = 0; i < d; ++i) {
+        n_heavy += heavy(i);
+        n_runs += !heavy(i) && (i == 0 || heavy(i - 1));
+        light += heavy(i) ? 0.0 : total[i];
     }
-    // Bins still to be opened, and the weight of light numbers still to be shared out.
-    double in_bin = 0.0;
-    std::size_t bins_left = max_bins, heavy_left = max_bins - free_bins, light_left = free_bins;
-    for (std::size_t i = 0; i + 1 < d && bins_left > 1; ++i) {
-        in_bin += heavy[i] ? 0.0 : total[i];
-        const double share = rest / static_cast<double>(std::max<std::size_t>(light_left, 1));
-        // A light number that is nearer to the share without its successor than with it closes the bin.
-        const bool full = !heavy[i] && in_bin + (heavy[i + 1] ? 0.0 : total[i + 1] / 2) >= share;
-        // A cut beside a heavy number may cost a bin that the light ones need: only where there is one to spare.
-        const bool beside = heavy[i] || (heavy[i + 1] && bins_left > heavy_left);
-        if (!full && !beside) continue;
-        cuts.push_back(between(value[i], value[i + 1]));
-        --bins_left;
-        if (heavy[i]) {
-            --heavy_left;
-        } else {
-            rest -= in_bin;
-            light_left = light_left > 1 ? light_left - 1 : 1;
+    const double spare = static_cast<double>(max_bins - n_heavy - n_runs);
+    for (std::size_t i = 0; i < d;) {
+        if (heavy(i)) {
+            cut_after(i++);
+            continue;
         }
-        in_bin = 0.0;
+        std::size_t stop = i;
+        double left = 0.0, in_bin = 0.0;
+        for (; stop < d && !heavy(stop); ++stop) left += total[stop];
+        auto bins = 1 + static_cast<std::size_t>(spare * left / light + 1e-9);
+        for (; i < stop; ++i) {
+            in_bin += total[i];
+            const double next = i + 1 < stop ? total[i + 1] : 0.0;
+            // Closed where half of the next number would be too much.
+            if (i + 1 < stop && (bins <= 1 || in_bin + next / 2 < left / static_cast<double>(bins))) continue;
+            cut_after(i);
+            left -= in_bin;
+            in_bin = 0.0;
+            --bins;
+        }
     }
     return cuts;
 }
 
-// Bins of rows: out[i, j] = number of cuts of column j below x[i, j], MISSING_BIN for NaN. `cuts` is p x 255, each row
-// padded with infinity, so that the search takes eight steps without a branch.
 constexpr std::size_t BIN_TILE = 64;
 
 EPICYCLE_CLONES inline void search_cuts(const double *v, const double *cut, std::int64_t *at) {

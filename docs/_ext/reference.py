@@ -1,6 +1,5 @@
-"""The reference page of the estimators, written from the code before the build: a new estimator is in it by itself."""
+"""The reference page of the methods, written from the code before the build: a new one is in it by itself."""
 
-from itertools import groupby
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -8,13 +7,13 @@ from sphinx.config import Config
 
 import epicycle
 
-HEAD = """Estimators
-==========
+HEAD = """Methods by family
+=================
 
 .. currentmodule:: epicycle
 
-They are scikit-learn estimators; methods that they inherit from scikit-learn unchanged (``get_params``, ``set_params``,
-``score``, ``set_callbacks``, ...) are described there.
+Estimators are those of scikit-learn's kind; methods that they inherit from it unchanged (``get_params``,
+``set_params``, ``score``, ``set_callbacks``, ...) are described there.
 """
 FAMILY = """
 {title}
@@ -29,18 +28,18 @@ FAMILY = """
 
 
 def page() -> str:
-    """The page, with a section for each family."""
-    families = groupby(sorted(epicycle.methods(), key=lambda m: (m.family, m.name)), key=lambda m: m.family)
-    sections = [
-        FAMILY.format(title=family, line="-" * len(family), names="\n".join(f"   {m.name}" for m in methods))
-        for family, methods in families
-    ]
+    """The page, with a section for each family: its estimators, and what else its module gives to the package."""
+    sections = []
+    for family in sorted({m.family for m in epicycle.methods()}):
+        names = sorted(name for name, module in epicycle._EXPORTS.items() if module == f"epicycle.{family}")
+        listed = "\n".join(f"   {name}" for name in names)
+        sections.append(FAMILY.format(title=family, line="-" * len(family), names=listed))
     return HEAD + "".join(sections)
 
 
 def write(app: Sphinx, config: Config) -> None:
     """Write the page unless it stands there already, so that nothing is built for no reason."""
-    path = Path(app.srcdir) / "api" / "generated" / "estimators.rst"
+    path = Path(app.srcdir) / "api" / "generated" / "families.rst"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != page():
         path.write_text(page())

@@ -34,6 +34,6 @@ for ax, classes in zip(panels, ([1, 2], [0, 1, 2]), strict=True):
         ax.plot(*X[y == c].T, markers[c], ms=4.5, color=colours[c], mec="white", mew=0.5, label=names[c])
     ax.grid(False)
     ax.set(xlabel="petal length, cm", xlim=(2.7 if len(classes) == 2 else 0.7, 7.1), ylim=(-0.1, 2.7))
-    ax.legend(loc="upper left")
+    ax.legend(loc="lower left" if len(classes) == 2 else "upper left")
 panels[0].set_ylabel("petal width, cm")
 plt.show()

@@ -85,3 +85,117 @@ def predict_trees(
     out: Array,
     threads: int,
 ) -> None: ...
+def gram_lasso_descend(
+    G: Array,
+    slots: Array,
+    square: Array,
+    xy: Array,
+    yy: float,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    w: Array,
+    q: Array,
+    max_epochs: int,
+    target: float,
+    max_work: float,
+    until_settled: bool,
+) -> tuple[int, float, bool]: ...
+def gram_lasso_move(G: Array, slots: Array, step: Array, q: Array) -> None: ...
+def lasso_dual_point(
+    c: Array, slack: Array, w: Array, l1: Array, l2: Array, positive: bool, alive: Array, rr: float
+) -> tuple[float, float, float]: ...
+def lasso_screen(
+    c: Array,
+    slack: Array,
+    w: Array,
+    norm: Array,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    scale: float,
+    radius: float,
+    alive: Array,
+    score: Array,
+) -> int: ...
+def lasso_columns(
+    X: Array,
+    weight: Array | None,
+    u: Array,
+    centre: bool,
+    first: int,
+    last: int,
+    mean: Array,
+    square: Array,
+    product: Array,
+    threads: int,
+) -> None: ...
+def lasso_correlations(
+    X: Array, u: Array, mean: Array, columns: Array | None, first: int, last: int, out: Array, threads: int
+) -> None: ...
+def lasso_residual(X: Array, mean: Array, columns: Array, coef: Array, r: Array) -> None: ...
+def lasso_gather(X: Array, weight: Array | None, mean: Array, columns: Array, out: Array) -> None: ...
+def lasso_descend(
+    X: Array,
+    weight: Array | None,
+    columns: Array,
+    mean: Array,
+    square: Array,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    w: Array,
+    u: Array,
+    max_epochs: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, bool]: ...
+def csc_lasso_columns(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    weight: Array | None,
+    u: Array,
+    centre: bool,
+    first: int,
+    last: int,
+    mean: Array,
+    square: Array,
+    product: Array,
+    threads: int,
+) -> None: ...
+def csc_lasso_correlations(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    u: Array,
+    mean: Array,
+    columns: Array | None,
+    first: int,
+    last: int,
+    out: Array,
+    threads: int,
+) -> None: ...
+def csc_lasso_residual(
+    data: Array, indices: Array, indptr: Array, n_rows: int, mean: Array, columns: Array, coef: Array, r: Array
+) -> None: ...
+def csc_lasso_descend(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    weight: Array | None,
+    columns: Array,
+    mean: Array,
+    square: Array,
+    l1: Array,
+    l2: Array,
+    positive: bool,
+    w: Array,
+    r: Array,
+    max_epochs: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, bool]: ...

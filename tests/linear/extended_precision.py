@@ -1,6 +1,6 @@
 """Optima in extended precision, by plain code that shares nothing with the library.
 
-Everything runs in numpy.longdouble (64-bit mantissa): least squares by Gram-Schmidt, logistic regression by Newton steps.
+Everything runs in numpy.longdouble (64-bit mantissa): least squares by Gram-Schmidt, logistic regression by Newton.
 """
 
 import numpy as np

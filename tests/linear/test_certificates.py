@@ -17,7 +17,7 @@ SCALES = st.sampled_from([2.0**-10, 0.25, 1.0, 3.0, 2.0**10])
 
 @st.composite
 def tables(draw, max_rows=24, max_columns=5):
-    """(X, weights or None): small whole numbers times a scale for each column; some columns constant, copied or shifted."""
+    """(X, weights or None): small whole numbers times a scale for each column; some constant, copied or shifted."""
     n, p = draw(st.integers(2, max_rows)), draw(st.integers(1, max_columns))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.integers(-8, 9, size=(n, p)).astype(float) * [draw(SCALES) for _ in range(p)]
@@ -82,14 +82,14 @@ def test_logistic(table, n_classes, C, intercept, solver, dtype, seed):
     minimum, reached = exact.logistic(X64, codes, len(classes), w, penalty, intercept)
     assert reached
     value = exact.logistic_objective(X64, codes, w, penalty, model.coef_, model.intercept_)
-    # z may be off by `stored`; with curvature at most 1/4 (1/2 for softmax) and F' = 0 nearby this costs a quadratic term.
+    # z may be off by `stored`; with curvature at most 1/2 and F' = 0 nearby this costs a quadratic term.
     moved = stored(X64, model.coef_, model.intercept_)
     rounding = float((moved**2).sum()) + 1e-15 * len(X64) + 1e-14 * float(value)
     assert float(value - minimum) <= model.certificate_.value * float(value) * (1 + 1e-6) + rounding
 
 
 def test_a_holding_certificate_is_not_the_rule_by_accident():
-    """On plain problems it must hold, for every strength of the penalty, with and without intercept, for 2 to 4 classes."""
+    """On plain problems it must hold: any penalty, with and without intercept, 2 to 4 classes."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 4))
     for n_classes in (2, 3, 4):
@@ -130,7 +130,7 @@ def test_separable_classes_never_get_a_certificate(solver):
 
 
 def test_nearly_separable_classes():
-    """The minimum is as small as 1e-9 and the curvature all but gone; the bound holds in the precision of the numbers."""
+    """The minimum is as small as 1e-6 and the curvature all but gone; the bound still holds."""
     X = np.arange(-6.0, 6.0)[:, None] * [1.0, 3.0]
     y = (X[:, 0] > -0.5).astype(int)
     for C in (1e2, 1e4, 1e6, 1e8):
@@ -205,7 +205,7 @@ def test_least_squares(table, alpha, intercept, solver, dtype, n_targets, seed):
 @example(30, "newton", False, 1)
 @example(30, "partial_fit", True, 1)
 def test_least_squares_of_nearly_dependent_columns(closeness, solver, intercept, seed):
-    """Columns that differ by 2^-3 .. 2^-40 of their length: second moments lose what tells them apart, and must say so."""
+    """Columns that differ by 2^-3 .. 2^-40 of their length: second moments cannot tell them apart, and must say so."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-8, 9, size=(20, 3)).astype(float)
     X[:, 1] = X[:, 0] + X[:, 2] * 2.0**-closeness

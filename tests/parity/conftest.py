@@ -1,4 +1,4 @@
-"""Data sets that are too large, or not ours, to keep in the repository; tests that need them say so when they are absent."""
+"""Data sets that are not kept in the repository: tests that need them say so when they are absent."""
 
 import os
 from pathlib import Path
@@ -15,9 +15,7 @@ def book_data():
 
     def read(name):
         if not (folder / name).exists():
-            pytest.skip(
-                f"{name} is not in the folder that EPICYCLE_DATA names, nor in shared/data next to the checkout"
-            )
+            pytest.skip(f"{name} is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout")
         return pd.read_csv(folder / name)
 
     return read

@@ -1,8 +1,21 @@
 """Linear models."""
 
 from epicycle.linear.lasso import ElasticNet, Lasso
+from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
+from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.ridge import Ridge
 
-__all__ = ["ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge"]
+__all__ = [
+    "ElasticNet",
+    "ElasticNetCV",
+    "Lasso",
+    "LassoCV",
+    "LinearRegression",
+    "LogisticRegression",
+    "RegularizationPath",
+    "Ridge",
+    "enet_path",
+    "lasso_path",
+]

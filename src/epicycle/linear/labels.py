@@ -36,7 +36,7 @@ def distinct(y: np.ndarray) -> np.ndarray:
     """Sorted distinct labels; without sorting y where it has two, or small whole numbers."""
     if y.dtype.kind == "b":
         return np.unique(y)
-    if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) < 4 * y.size:
+    if y.dtype.kind in "iu" and y.dtype != np.uint64 and y.size and int(y.max()) - int(y.min()) < 4 * y.size:
         low = int(y.min())
         return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
     if y.dtype.kind == "f" and y.size:

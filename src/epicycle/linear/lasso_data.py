@@ -16,6 +16,7 @@ from epicycle.exceptions import DataError
 from epicycle.linear.direct import settled_moments
 from epicycle.linear.lasso_design import columns_of
 from epicycle.linear.lasso_solver import ColumnSolver, LassoSolver, MomentSolver
+from epicycle.linear.moments import refuse_non_finite
 
 __all__ = ["LassoProblem", "csc_data", "lasso_problem"]
 
@@ -44,7 +45,8 @@ def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_o
     The result is not for passes over rows.
     """
     require_target(y, estimator_name)
-    transposed, _ = as_matrix(X.T, estimator_name=estimator_name)  # the checks of CSR, without a conversion
+    # The checks of CSR, without a conversion; NaN and infinity show in the sums over columns.
+    transposed, _ = as_matrix(X.T, estimator_name=estimator_name, check_finite=False)
     n = int(X.shape[0])
     targets = as_numeric_target(y, n, multi_output=multi_output, estimator_name=estimator_name)
     return ArrayData(transposed.T, targets, as_weight(sample_weight, n))
@@ -58,6 +60,10 @@ def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = 
     stored = data.X.nnz if sp.issparse(data.X) else data.X.size
     design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
     responses = [design.response(np.ascontiguousarray(Y[:, t])) for t in range(Y.shape[1])]
+    seen = [design.square, *(response.xy for response in responses), [response.yy for response in responses]]
+    if not all(np.isfinite(values).all() for values in seen):  # the sums have seen every element of X
+        refuse_non_finite(data)
+        raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
     solvers: list[LassoSolver] = [ColumnSolver(design, response) for response in responses]
     return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]))
 

@@ -56,7 +56,7 @@ class Columns(ABC):
             for first, last in self._pieces(self.p):
                 self._statistics(u, first, last, xy)
             # A column whose spread is nothing but the rounding of its mean is constant.
-            flat = self.square <= (8 * EPS * self.mean) ** 2
+            flat = np.isfinite(self.square) & (self.norm <= 8 * EPS * np.abs(self.mean))
             self.square[flat] = 0.0
             self._measured = True
             xy[flat] = 0.0

@@ -19,9 +19,9 @@ D <= P everywhere, and theta = r is optimal when w is. A scaled residual theta =
 P(w) - D(s r) bounds the distance of P(w) from its minimum: the duality gap, and the certificate. Columns with f_j = 0
 ask for <x_j, theta> = 0; they are made orthogonal to r by an exact least-squares step, as the intercept is by centring.
 
-D is strongly concave with constant 1: |theta - theta*|^2 <= 2 (P(w) - D(theta)) =: radius^2 for every feasible theta and
-every w. Hence |<x_j, theta>| + radius |x_j| < l1_j proves w*_j = 0 (gap-safe sphere: Fercoq, Gramfort and Salmon 2015):
-the column leaves the problem, and what is left has the same minimum, so later gaps stay certificates of the whole.
+D is strongly concave with constant 1: |theta - theta*|^2 <= 2 (P(w) - D(theta)) =: radius^2 for every feasible theta
+and every w. Hence |<x_j, theta>| + radius |x_j| < l1_j proves w*_j = 0 (gap-safe sphere: Fercoq, Gramfort and Salmon
+2015): the column leaves the problem, and what is left has the same minimum, so later gaps stay certificates of all.
 
 Correlations need not be kept up to date for that: |<x_j, r>| <= |<x_j, r'>| + |x_j| |r - r'|, so a column whose old
 correlation is far enough below l1_j is neither a threat to feasibility nor worth reading again.

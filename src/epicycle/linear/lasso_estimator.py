@@ -45,14 +45,15 @@ class SparseLinearModel(RegressorMixin, Estimator):
         target: Literal["none", "numeric", "labels"],
         multi_output: bool = False,
         reset: bool = True,
+        check_finite: bool = True,
     ) -> Data:
         """As everywhere, except that CSC stays CSC."""
         checked = X
         if sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
-            checked = csc_data(
-                X, y, sample_weight, estimator_name=type(self).__name__, multi_output=multi_output
-            )
-        data = super()._fit_data(checked, y, sample_weight, target=target, multi_output=multi_output, reset=reset)
+            checked = csc_data(X, y, sample_weight, estimator_name=type(self).__name__, multi_output=multi_output)
+        data = super()._fit_data(
+            checked, y, sample_weight, target=target, multi_output=multi_output, reset=reset, check_finite=check_finite
+        )
         if "X" in self._run.inputs:
             self._run.inputs["X"] = X
         return data
@@ -122,7 +123,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
         self
             The fitted estimator.
         """
-        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
+        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
         p, k = data.n_features, data.n_targets
         factors = penalty_factors(self.penalty_weights, p, self.positive)
         if self.alpha == 0:
@@ -130,9 +131,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
         penalty = penalty_of(self.alpha, self._l1_ratio(), factors, self.positive)
         W = _start(self._resume_state(), coef_init, k, p)
         problem = lasso_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
-        monitor = self._monitor(
-            self.max_iter * k, lambda x: self._attributes(data, problem, x.reshape(k, p))
-        )
+        monitor = self._monitor(self.max_iter * k, lambda x: self._attributes(data, problem, x.reshape(k, p)))
         outcomes = self._minimise(problem, penalty, W, monitor)
         for name, value in self._attributes(data, problem, W).items():
             setattr(self, name, value)
@@ -166,9 +165,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
             rounds += outcome.n_rounds
         return outcomes
 
-    def _solution(
-        self, problem: LassoProblem, outcomes: list[Outcome], W: np.ndarray, monitor: Monitor
-    ) -> Solution:
+    def _solution(self, problem: LassoProblem, outcomes: list[Outcome], W: np.ndarray, monitor: Monitor) -> Solution:
         certificates = [
             gap_certificate(outcome.gap, solver.total, self.tol)
             for outcome, solver in zip(outcomes, problem.solvers, strict=True)

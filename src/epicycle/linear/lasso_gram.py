@@ -24,8 +24,6 @@ __all__ = ["GramProblem", "WorkingGram", "minimise_on_gram"]
 
 #: Largest support that Newton's method factorises.
 MAX_NEWTON = 3000
-import os
-CUT=int(os.environ.get("CUT","20"))
 
 
 @dataclass
@@ -54,9 +52,9 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int) ->
         # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
         # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
         settle = share == 1.0
-        done, gap, settled = _native.gram_lasso_descend(
+        done, gap, _ = _native.gram_lasso_descend(
             problem.G, problem.slots, square, problem.xy, problem.yy, problem.penalty.l1, problem.penalty.l2,
-            problem.penalty.positive, problem.w, problem.q, max_epochs=20 if settle else CUT, target=target,
+            problem.penalty.positive, problem.w, problem.q, max_epochs=20, target=target,
             max_work=WORK_PER_CALL, until_settled=settle,
         )  # fmt: skip
         epochs += done
@@ -96,8 +94,8 @@ def _line_search(
 ) -> tuple[float, np.ndarray]:
     """The t in (0, 1] that minimises P(w + t d), and the coefficients that are zero there.
 
-    P falls with `slope` at t = 0 and would reach its minimum at t = 1; each change of a sign on the way adds 2 l1_j |d_j|
-    to its derivative (t - 1) slope + .... Non-negative coefficients end the way where the first of them reaches zero.
+    P falls with `slope` at t = 0 and would reach its minimum at t = 1; each change of a sign on the way adds
+    2 l1_j |d_j| to its derivative (t - 1) slope. Non-negative coefficients end the way where the first reaches zero.
     """
     crossing = np.flatnonzero((w * d < 0) & (np.abs(d) > np.abs(w)) & ((l1 > 0) | positive))
     none = np.empty(0, dtype=np.int64)
@@ -146,7 +144,7 @@ class WorkingGram:
         return len(self.columns)
 
     @property
-    def G(self) -> np.ndarray:
+    def gram(self) -> np.ndarray:
         return self._G[: self.size, : self.size]
 
     def fits(self, count: int) -> bool:

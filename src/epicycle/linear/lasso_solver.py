@@ -25,11 +25,11 @@ __all__ = ["ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again.
 EPOCHS_PER_ROUND = 200
-import os
-FIRST_WORKING_SET = 100
-GROW=int(os.environ.get('GROW','200'))
+FIRST_WORKING_SET, GROWTH = 100, 200
 #: Gap over the working set that ends a round, relative to that over all columns; less where rounds gain too little.
 INNER_ACCURACY = 0.03
+#: Once a round is to end at a gap of this share of |y|^2 / 2, a support of at most so many columns is finished exactly.
+FINE, MAX_FINISHED = 1e-4, 1000
 
 #: (round, w, objective, gap, columns in the last working set, columns not screened) -> whether to stop.
 Report = Callable[[int, np.ndarray, float, float, int, int], bool]
@@ -121,7 +121,7 @@ class LassoSolver(ABC):
 
     def _next_size(self, size: int, left: int, *, slow: bool) -> int:
         support = int(np.count_nonzero(self.w))
-        size = max(support + min(max(support, FIRST_WORKING_SET), GROW), 2 * size if slow and size else 0)
+        size = max(support + min(max(support, FIRST_WORKING_SET), GROWTH), 2 * size if slow and size else 0)
         return min(size, left)
 
     def _free(self, free: np.ndarray) -> None:
@@ -212,18 +212,22 @@ class ColumnSolver(LassoSolver):
         if gram is not None and gram.fits(len(working_set)):
             gram.hold(working_set)
             q = self._correlate_held(gram)
-            problem = GramProblem(gram.G, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
+            problem = GramProblem(gram.gram, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
             minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND)
+            self.w[working_set] = w
         else:
             self._sweep(working_set, part, w, target)
-        self.w[working_set] = w
+            self.w[working_set] = w
+            if target <= FINE * self.total:
+                self._look_again()
+                self._finish_support(penalty, target)
         self._look_again()
 
     def _correlate_held(self, gram: WorkingGram) -> np.ndarray:
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
         support = np.flatnonzero(self.w)
         q = self.xy[gram.columns]
-        _native.gram_lasso_move(gram.G, gram.slot[support], self.w[support], q)
+        _native.gram_lasso_move(gram.gram, gram.slot[support], self.w[support], q)
         fresh = self._seen[gram.columns] >= self._way
         q[fresh] = self.c[gram.columns[fresh]]
         return q
@@ -248,7 +252,7 @@ class ColumnSolver(LassoSolver):
                 before = w.copy()
             return
         X, columns = design.X, working_set
-        if not design.column_major:
+        if isinstance(design, DenseColumns) and not design.column_major:
             X, columns = np.asfortranarray(design.X[:, working_set]), np.arange(len(working_set))
         u, epochs = design.weighted(r), 0
         while epochs < EPOCHS_PER_ROUND:
@@ -259,6 +263,20 @@ class ColumnSolver(LassoSolver):
             epochs += done
             if gap <= target or done == 0:
                 return
+
+    def _finish_support(self, penalty: Penalty, target: float) -> None:
+        """Newton's method on the support, where it is small enough for a Gram matrix of its own."""
+        S = np.flatnonzero(self.w)
+        if not 0 < len(S) <= MAX_FINISHED:
+            return
+        G = np.ascontiguousarray(self.design.gram(S))
+        part = Penalty(penalty.l1[S], penalty.l2[S], penalty.positive)
+        w = self.w[S]
+        problem = GramProblem(
+            G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self._correlation(S))
+        )
+        minimise_on_gram(problem, 1e-3 * target, max_epochs=20)
+        self.w[S] = w
 
     def _moved(self, columns: np.ndarray, step: np.ndarray) -> None:
         self._look_again()

@@ -121,8 +121,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         before = self._moments()
         if before is None and hasattr(self, "coef_"):
             raise NotFittedError(
-                "partial_fit: the earlier fit kept no second moments to add to (it was solved by QR, or has more than "
-                f"{MAX_KEPT} features); call partial_fit from the first rows on"
+                f"partial_fit: with {data.n_features} features the earlier fit kept no second moments to add to (up to "
+                f"{MAX_KEPT} are kept); call partial_fit from the first rows on"
             )
         if before is None:
             moments = settled_moments(data, self.fit_intercept, self.n_jobs)
@@ -171,8 +171,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.rank_ = fit.rank
         if self._infers():
             self._keep_inference(fit)
-        if fit.moments is not None and data.n_features <= MAX_KEPT:
-            self._keep_moments(fit.moments)
+        if data.n_features <= MAX_KEPT:
+            self._keep_moments(fit.moments or moments_of(data, fit.mean, self.n_jobs))
         monitor = self._monitor(1, lambda x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(fit.excess, fit.total, self.tol)

@@ -87,6 +87,7 @@ class Boosting:
     ) -> None:
         self.bins, self.loss, self.score, self.growth = bins, loss, score, growth
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
+        self.longest_step = loss.longest_step(learning_rate)
         n, p = bins.rows.shape
         self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
@@ -174,7 +175,7 @@ class Boosting:
         return GrownTree(*arrays), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int) -> np.ndarray:
-        """Values of the nodes, times the learning rate; the best constants where the loss has no curvature."""
+        """What is added to the scores: learning rate times value, or times the best constant without curvature."""
         if tree.is_stump:
             return np.zeros(1)
         value = tree.value
@@ -186,7 +187,7 @@ class Boosting:
                 value[leaf] = weighted_quantile(
                     self.bins.y[rows] - self.score[k, rows], weight, self.loss.leaf_quantile
                 )
-        return self.learning_rate * value
+        return np.clip(self.learning_rate * value, -self.longest_step, self.longest_step)
 
     def _add(self, k: int, tree: GrownTree, order: np.ndarray, value: np.ndarray, *, sampled: bool) -> None:
         score = self.score[k]

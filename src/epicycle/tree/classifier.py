@@ -46,7 +46,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     learning_rate : float, default=0.1
-        :math:`\eta`. A step that would not lower the training loss is halved until it does.
+        :math:`\eta`. Steps are cut where they might not lower the training loss, and halved where they do not.
     n_estimators : int, default=100
         Rounds; each grows one tree, or one for each of more than two classes.
     max_leaf_nodes : int or None, default=31

@@ -12,6 +12,7 @@ from epicycle.base import Estimator, fitting, seed_of
 from epicycle.data import ArrayData, DaskData, Data, as_data
 from epicycle.data.frames import is_frame
 from epicycle.engine import n_threads
+from epicycle.evidence import History
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.optim import Solution
 from epicycle.tree.binning import bin_data, column_cuts, padded, row_priorities, take_rows
@@ -218,8 +219,9 @@ class GradientBoosting(Estimator):
         self.n_estimators_ = done if validation is None or patience is None else validation.best
         self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
         certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
+        history = monitor.history() if done > first else History(objective=[])
         left = state() if reason == "stopped" else {}
-        return Solution(np.zeros(1), loss, monitor.history(), certificate, done, reason, state=left)
+        return Solution(np.zeros(1), loss, history, certificate, done, reason, state=left)
 
     def _growth(self, cuts: list[np.ndarray]) -> Growth:
         p = len(cuts)

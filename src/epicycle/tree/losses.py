@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from epicycle import _native
 from epicycle.exceptions import DataError, ParameterError
@@ -29,6 +30,7 @@ _KINDS = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweed
 #: What a user's loss has to have.
 LOSS_METHODS = ("value", "gradient", "curvature")
 _LOG_LINK = ("poisson", "gamma", "tweedie")
+_SELF_CONCORDANT = (*_LOG_LINK, "logistic", "softmax")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ class Loss:
     def leaf_quantile(self) -> float | None:
         """The quantile of residuals that is the best value of a leaf; None where a Newton step gives the value."""
         return {"absolute": 0.5, "quantile": self.parameter}.get(self.name)
+
+    def longest_step(self, learning_rate: float) -> float:
+        r"""The longest change of a score that surely lowers the loss of a leaf.
+
+        The losses with exponentials have :math:`|L^{(3)}| \le L''`, so adding x to the scores of a leaf changes its
+        loss by no more than :math:`G x + H (e^{|x|} - 1 - |x|)`. At :math:`x = -\eta G / H` that is negative as long as
+        :math:`(e^{|x|} - 1 - |x|) / x^2 < 1 / \eta`. Where L'' is one (or bounded by it) any rate below two will do.
+        """
+        if self.name not in _SELF_CONCORDANT or learning_rate >= 2:
+            return np.inf
+        return float(brentq(lambda x: (np.expm1(x) - x) / x**2 - 1 / learning_rate, 1e-3, 100.0))
 
     def check_target(self, y: np.ndarray) -> None:
         """Raise where the loss is not defined."""
@@ -105,6 +118,10 @@ class UserLoss:
     of_user: Any
     n_outputs: int = 1
     leaf_quantile = None
+
+    def longest_step(self, learning_rate: float) -> float:
+        """Not known."""
+        return np.inf
 
     def check_target(self, y: np.ndarray) -> None:
         """A user's loss takes any number."""

@@ -65,7 +65,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     power : float, default=1.5
         Power of the variance of the Tweedie loss, between 1 and 2.
     learning_rate : float, default=0.1
-        :math:`\eta`. A step that would not lower the training loss is halved until it does.
+        :math:`\eta`. Steps are cut where they might not lower the training loss, and halved where they do not.
     n_estimators : int, default=100
         Rounds, each of one tree.
     max_leaf_nodes : int or None, default=31

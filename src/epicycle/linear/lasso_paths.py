@@ -158,9 +158,7 @@ def follow(
     max_iter: int,
 ) -> list[Outcome]:
     """The solutions for decreasing alphas, each from the one before."""
-    return [
-        solver.minimise(penalty_of(float(alpha), l1_ratio, factors, positive), tol, max_iter) for alpha in alphas
-    ]
+    return [solver.minimise(penalty_of(float(alpha), l1_ratio, factors, positive), tol, max_iter) for alpha in alphas]
 
 
 def lasso_path(
@@ -220,7 +218,7 @@ def lasso_path(
     >>> coefs.shape
     (10, 100)
     >>> [int((w != 0).sum()) for w in coefs.T[::25]]
-    [0, 4, 5, 8]
+    [0, 4, 7, 10]
     """
     return enet_path(
         X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas, alphas=alphas, sample_weight=sample_weight,
@@ -299,7 +297,9 @@ def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:
     """The data, checked; CSC stays CSC."""
     if sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
         return csc_data(X, y, sample_weight, estimator_name=name, multi_output=True)
-    return as_data(X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name)
+    return as_data(
+        X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name, check_finite=False
+    )
 
 
 def _as_path(
