@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle._memory import bytes_in_words
+
 if TYPE_CHECKING:
     from epicycle.base import Estimator
     from epicycle.optim.objective import Solution
 
-__all__ = ["bytes_in_words", "evidence", "html", "nbytes", "text", "why_not_converged"]
+__all__ = ["evidence", "html", "nbytes", "text", "why_not_converged"]
 
 _LINE = """\
 <div class="epicycle-evidence" style="font-family: monospace; font-size: 0.9em; padding: 0.3em 0;">
@@ -52,15 +54,6 @@ def _is_ours(value: object) -> bool:
     return type(value).__module__.split(".")[0] == "epicycle" and hasattr(value, "__dict__")
 
 
-def bytes_in_words(n: float) -> str:
-    """1536 -> "1.5 KiB"."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if n < 1024:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1024
-    return f"{n:.1f} TiB"
-
-
 def evidence(estimator: Estimator) -> list[tuple[str, str, str]]:
     """What a fit shows for itself, as (name, value, explanation); empty before the fit."""
     fitted = vars(estimator)
@@ -88,7 +81,7 @@ def text(estimator: Estimator) -> str:
     shape = [] if features is None else [("features", str(features), "")]
     lines = [f"  {name:<12} {value}" for name, value, _ in shape + facts]
     meaning = getattr(vars(estimator).get("certificate_"), "meaning", "")
-    if meaning and estimator.certificate_.holds:
+    if meaning and estimator.certificate_.holds and estimator.certificate_.kind != "none":
         lines.insert(next(i for i, line in enumerate(lines) if "certificate" in line) + 1, f"  {'':<12} {meaning}")
     return "\n".join([repr(estimator), *lines])
 

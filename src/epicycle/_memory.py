@@ -8,7 +8,7 @@ from pathlib import Path
 from epicycle.exceptions import MemoryBudgetError
 from epicycle.settings import get_config
 
-__all__ = ["available", "require_memory"]
+__all__ = ["available", "bytes_in_words", "require_memory"]
 
 
 def available() -> int | None:
@@ -42,9 +42,15 @@ def require_memory(nbytes: float, what: str, instead: str) -> None:
     budget = available() if limit is None else limit
     if budget is not None and nbytes > budget:
         source = "are available" if limit is None else "are allowed by config(memory_limit=...)"
-        raise MemoryBudgetError(f"{what} would need {_size(nbytes)}, but only {_size(budget)} {source}; {instead}")
+        raise MemoryBudgetError(
+            f"{what} would need {bytes_in_words(nbytes)}, but only {bytes_in_words(budget)} {source}; {instead}"
+        )
 
 
-def _size(nbytes: float) -> str:
-    unit = min(int(max(nbytes, 1)).bit_length() // 10, 4)
-    return f"{nbytes / 1024**unit:.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
+def bytes_in_words(n: float) -> str:
+    """1536 -> "1.5 KiB"."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} TiB"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epicycle._optional import optional_import
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -119,8 +121,7 @@ class History(Mapping[str, np.ndarray]):
 
     def to_frame(self) -> pd.DataFrame:
         """The history as a pandas DataFrame indexed by iteration."""
-        import pandas as pd
-
+        pd = optional_import("pandas", "History.to_frame")
         return pd.DataFrame(self._columns).rename_axis("iteration")
 
     def plot(self, column: str = "objective", *, ax: Axes | None = None, **line: Any) -> Axes:

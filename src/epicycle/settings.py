@@ -81,11 +81,15 @@ def _check(settings: dict[str, Any]) -> None:
             raise ParameterError(f"config() has no setting {name!r}; it has {names}")
         if name == "on_nonconvergence" and value not in ("warn", "raise", "ignore"):
             raise ParameterError(f"on_nonconvergence={value!r}: expected 'warn', 'raise' or 'ignore'")
-        if name in ("n_jobs", "memory_limit") and value is not None and (
-            isinstance(value, bool)
-            or not isinstance(value, int)
-            or value == 0
-            or (name == "memory_limit" and value < 0)
+        if (
+            name in ("n_jobs", "memory_limit")
+            and value is not None
+            and (
+                isinstance(value, bool)
+                or not isinstance(value, int)
+                or value == 0
+                or (name == "memory_limit" and value < 0)
+            )
         ):
             expected = "a non-zero integer" if name == "n_jobs" else "a positive number of bytes"
             raise ParameterError(f"{name}={value!r}: expected None or {expected}")

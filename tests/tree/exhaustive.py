@@ -1,4 +1,4 @@
-"""Boosted trees as the textbook writes them: every split of every leaf is tried, on the bins themselves, in plain NumPy."""
+"""Boosted trees by the book: every split of every leaf is tried, on the bins themselves, in plain NumPy."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ def score(G, H, l2):
 
 
 def candidates(column, categorical):
-    """All ways to send bins left: (mask of rows,) of every threshold and side of the missing, or every set of levels."""
+    """Masks of the rows that go left: every threshold with either side for the missing, or every set of levels."""
     missing = column == MISSING
     if categorical:
         levels = np.unique(column)

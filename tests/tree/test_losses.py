@@ -1,4 +1,4 @@
-"""Losses: derivatives against differences, starts and leaves against a search, a user's loss against the built-in one."""
+"""Losses: derivatives against differences, starts and leaves against a search, a user's against the built-in."""
 
 import numpy as np
 import pytest

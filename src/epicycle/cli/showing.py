@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from epicycle._display import bytes_in_words
+from epicycle._memory import bytes_in_words
 from epicycle.io import ModelDescription, describe
 
 __all__ = ["print_model"]

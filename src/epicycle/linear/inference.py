@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
+from epicycle._optional import optional_import
 from epicycle.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ class Summary:
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas DataFrame."""
-        import pandas as pd
-
+        pd = optional_import("pandas", "Summary.to_frame")
         return pd.DataFrame(dict(self.columns), index=list(self.rows))
 
     def __str__(self) -> str:

@@ -44,10 +44,10 @@ class GramProblem:
         return fit + float(self.penalty.l1 @ np.abs(w)) + 0.5 * float(self.penalty.l2 @ (w * w))
 
 
-def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int) -> float:
-    """Minimise until the duality gap over these columns is at most `target`; returns the last gap computed."""
+def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int, finish: bool = False) -> None:
+    """Minimise until the duality gap over these columns is at most `target`; with `finish` to the last digit."""
     square = np.ascontiguousarray(np.diagonal(problem.G)[problem.slots])
-    gap, epochs, share = np.inf, 0, 1.0
+    epochs, share = 0, 1.0
     while epochs < max_epochs:
         # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
         # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
@@ -59,9 +59,10 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int) ->
         )  # fmt: skip
         epochs += done
         if gap <= target or done == 0:
-            break
+            if finish:
+                _newton_step(problem)  # the signs are right: this is the minimum but for rounding
+            return
         share = _newton_step(problem)
-    return gap
 
 
 def _newton_step(problem: GramProblem) -> float:

@@ -213,7 +213,7 @@ class ColumnSolver(LassoSolver):
             gram.hold(working_set)
             q = self._correlate_held(gram)
             problem = GramProblem(gram.gram, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
-            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND)
+            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=target <= FINE * self.total)
             self.w[working_set] = w
         else:
             self._sweep(working_set, part, w, target)
@@ -275,7 +275,7 @@ class ColumnSolver(LassoSolver):
         problem = GramProblem(
             G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self._correlation(S))
         )
-        minimise_on_gram(problem, 1e-3 * target, max_epochs=20)
+        minimise_on_gram(problem, target, max_epochs=20, finish=True)
         self.w[S] = w
 
     def _moved(self, columns: np.ndarray, step: np.ndarray) -> None:
@@ -322,7 +322,7 @@ class MomentSolver(LassoSolver):
         w, q = self.w[working_set], self.c.copy()
         part = Penalty(penalty.l1[working_set], penalty.l2[working_set], penalty.positive)
         problem = GramProblem(self.G, working_set, self.xy, self.yy, part, w, q)
-        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND)
+        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=target <= FINE * self.total)
         self.w[working_set] = w
         self._look_again()
 

@@ -219,7 +219,9 @@ class GradientBoosting(Estimator):
         self.n_estimators_ = done if validation is None or patience is None else validation.best
         self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
         certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
-        history = monitor.history() if done > first else History(objective=[])
+        history = monitor.history()
+        if not history.columns:
+            history = History(objective=[])
         left = state() if reason == "stopped" else {}
         return Solution(np.zeros(1), loss, history, certificate, done, reason, state=left)
 
