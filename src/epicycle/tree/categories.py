@@ -163,7 +163,7 @@ def _dictionary(X: Any, j: int) -> tuple[list[Any], np.ndarray]:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = column.dictionary.to_pylist()
-    index = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    index = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).copy()
     missing = [i for i, value in enumerate(values) if value is None or value != value]
     if missing:
         index[np.isin(index, missing)] = -1
