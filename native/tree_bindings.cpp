@@ -108,10 +108,10 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
     require(std::isfinite(sum_abs_g) && std::isfinite(sum_h) && sum_abs_g >= 0 && sum_h >= 0, expected);
     threads = team(threads);
 
-    const BinnedTable table{rows.data(), columns.data(), n, p, features.data(), features.shape(0)};
+    const BinnedTable table{rows.data(), columns.data(), n, p, features.data(), features.shape(0), n_bins.data()};
     const GrowRules rules{max_leaves,
                           max_depth,
-                          {l2, min_child_weight, min_gain, smoothing, min_samples, n_bins.data(), categorical.data(),
+                          {l2, min_child_weight, min_gain, smoothing, min_samples, categorical.data(),
                            monotone ? monotone->data() : nullptr},
                           groups ? groups->data() : nullptr,
                           groups ? groups->shape(0) : 0};

@@ -52,7 +52,8 @@ public:
         if (most > 1 && divisible(nodes[0])) {
             auto hist = buffer();
             histogram(table, packed, identity ? nullptr : order, 0, n_rows, hist.get(), spare, threads);
-            for (std::size_t b = 0; b < BINS; ++b) nodes[0].sum += hist[b];
+            for (std::size_t b = 0; b < table.bins_of(0); ++b) nodes[0].sum += hist[b];
+            nodes[0].sum += hist[MISSING_BIN];
             consider(0, std::move(hist));
         }
         while (leaves < most && !open.empty()) {
@@ -93,9 +94,8 @@ private:
     std::vector<Candidate> open;
     std::vector<Histogram> free_buffers;
     std::vector<std::vector<Packed>> spare;
-    std::vector<std::uint32_t> count;
+    std::vector<Split> found;
     std::vector<std::vector<std::uint8_t>> allowed;  // by node, where there are interaction constraints
-    std::vector<std::int32_t> path;
 
     Histogram buffer() {
         if (free_buffers.empty()) return Histogram(new Packed[table.n_features * BINS]);
@@ -115,13 +115,8 @@ private:
         GrownNode &node = nodes[i];
         const std::uint8_t *may = rules.groups ? features_of(i) : nullptr;
         const std::size_t n = node.end - node.begin;
-        Split split = search.best(hist.get(), nullptr, node.sum, n, node.bounds, may, threads);
-        if (split.found() && !search.surely_enough(split, node.sum) && !enough(node, split)) {
-            count.resize(table.n_features * BINS);
-            list_root(node);
-            count_histogram(table, order, node.begin, node.end, count.data());
-            split = search.best(hist.get(), count.data(), node.sum, n, node.bounds, may, threads);
-        }
+        search.each(hist.get(), node.sum, n, node.bounds, may, found, threads);
+        const Split split = first_with_enough(node, hist.get());
         if (!split.found()) {
             free_buffers.push_back(std::move(hist));
             return;
@@ -150,14 +145,21 @@ private:
         identity = false;
     }
 
-    bool enough(const GrownNode &node, const Split &split) {
-        list_root(node);
-        const std::uint8_t *column = table.columns + static_cast<std::size_t>(split.feature) * table.n;
-        std::uint8_t left[BINS];
-        for (std::size_t b = 0; b < BINS; ++b) left[b] = goes_left(split.left, b);
-        std::size_t n_left = 0;
-        for (std::size_t i = node.begin; i < node.end; ++i) n_left += left[column[order[i]]];
-        return n_left >= rules.split.min_samples && node.end - node.begin - n_left >= rules.split.min_samples;
+    // The best of the splits found that leaves min_samples rows on both sides. Histograms hold no counts of rows: they
+    // are taken where curvature cannot vouch for them, and only of features whose split would be chosen.
+    Split first_with_enough(const GrownNode &node, const Packed *hist) {
+        while (true) {
+            std::size_t at = 0;  // the first of equals
+            for (std::size_t k = 1; k < found.size(); ++k)
+                if (found[k].found() && (!found[at].found() || found[k].gain > found[at].gain)) at = k;
+            if (!found[at].found() || found[at].counted || search.surely_enough(found[at], node.sum)) return found[at];
+            list_root(node);
+            std::uint32_t count[BINS] = {};
+            const std::uint8_t *column = table.columns + static_cast<std::size_t>(table.features[at]) * table.n;
+            for (std::size_t i = node.begin; i < node.end; ++i) ++count[column[order[i]]];
+            found[at] = search.counted(at, hist, count, node.sum, node.end - node.begin, node.bounds);
+            found[at].counted = true;
+        }
     }
 
     // Divide a node by its split; `more` says whether its children may be divided in turn.
@@ -191,8 +193,7 @@ private:
         const GrownNode &small = left_smaller ? left : right;
         Histogram small_hist = buffer(), large_hist = std::move(chosen.hist);
         histogram(table, packed, order, small.begin, small.end, small_hist.get(), spare, threads);
-        const std::size_t size = table.n_features * BINS;
-        for (std::size_t b = 0; b < size; ++b) large_hist[b] -= small_hist[b];
+        combine<-1>(table, large_hist.get(), small_hist.get());
         Histogram &left_hist = left_smaller ? small_hist : large_hist,
                   &right_hist = left_smaller ? large_hist : small_hist;
         go_left ? consider(l, std::move(left_hist)) : free_buffers.push_back(std::move(left_hist));

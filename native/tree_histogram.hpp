@@ -56,8 +56,30 @@ struct BinnedTable {
     std::size_t n, p;
     const std::int32_t *features;  // ascending
     std::size_t n_features;
+    const std::int32_t *n_bins;  // of numbers, by feature of the table
     bool all() const { return n_features == p; }
+    std::size_t bins_of(std::size_t k) const { return static_cast<std::size_t>(n_bins[features[k]]); }
 };
+
+// Of the 256 bins of a feature only those of its numbers and the one for missing values are ever touched.
+inline void clear(const BinnedTable &table, Packed *hist) {
+    for (std::size_t k = 0; k < table.n_features; ++k) {
+        std::memset(hist + k * BINS, 0, table.bins_of(k) * sizeof *hist);
+        hist[k * BINS + MISSING_BIN] = 0;
+    }
+}
+
+// hist += sign * other
+template <int sign>
+void combine(const BinnedTable &table, Packed *hist, const Packed *other) {
+    for (std::size_t k = 0; k < table.n_features; ++k) {
+        Packed *h = hist + k * BINS;
+        const Packed *o = other + k * BINS;
+        const std::size_t nb = table.bins_of(k);
+        for (std::size_t b = 0; b < nb; ++b) h[b] += sign * o[b];
+        h[MISSING_BIN] += sign * o[MISSING_BIN];
+    }
+}
 
 constexpr std::size_t FEATURES_AT_ONCE = 32;  // whose histograms stay near the core
 constexpr std::size_t PREFETCH = 12;          // rows ahead
@@ -123,7 +145,7 @@ inline int worth(double additions, int threads) {
 inline void histogram(const BinnedTable &table, const Packed *packed, const std::uint32_t *rows, std::size_t begin,
                       std::size_t end, Packed *hist, std::vector<std::vector<Packed>> &spare, int threads) {
     const std::size_t k = table.n_features, size = k * BINS;
-    std::memset(hist, 0, size * sizeof(Packed));
+    clear(table, hist);
     threads = worth(static_cast<double>(end - begin) * static_cast<double>(k), threads);
     const std::size_t groups = (k + FEATURES_AT_ONCE - 1) / FEATURES_AT_ONCE;
     const auto group_end = [&](std::size_t g) { return std::min(k, (g + 1) * FEATURES_AT_ONCE); };
@@ -139,25 +161,15 @@ inline void histogram(const BinnedTable &table, const Packed *packed, const std:
     for (int t = 0; t < threads; ++t) {
         Packed *own = hist;
         if (t > 0) {
-            spare[t - 1].assign(size, 0);
+            spare[t - 1].resize(size);
             own = spare[t - 1].data();
+            clear(table, own);
         }
         const std::size_t from = begin + m * t / threads, to = begin + m * (t + 1) / threads;
         for (std::size_t g = 0; g < groups; ++g)
             accumulate_rows(table, g * FEATURES_AT_ONCE, group_end(g), packed, rows, from, to, own);
     }
-    for (int t = 1; t < threads; ++t)
-        for (std::size_t i = 0; i < size; ++i) hist[i] += spare[t - 1][i];
-}
-
-// Numbers of rows by bin: asked for only where a split might leave too few of them.
-inline void count_histogram(const BinnedTable &table, const std::uint32_t *rows, std::size_t begin, std::size_t end,
-                            std::uint32_t *count) {
-    std::memset(count, 0, table.n_features * BINS * sizeof *count);
-    for (std::size_t i = begin; i < end; ++i) {
-        const std::uint8_t *b = table.rows + static_cast<std::size_t>(rows[i]) * table.p;
-        for (std::size_t k = 0; k < table.n_features; ++k) ++count[k * BINS + b[table.features[k]]];
-    }
+    for (int t = 1; t < threads; ++t) combine<1>(table, hist, spare[t - 1].data());
 }
 
 }  // namespace epicycle

@@ -23,7 +23,6 @@ namespace epicycle {
 struct SplitRules {
     double l2, min_child_weight, min_gain, smoothing;
     std::size_t min_samples;
-    const std::int32_t *n_bins;       // of numbers, by feature
     const std::uint8_t *categorical;  // by feature
     const std::int8_t *monotone;      // by feature; null without constraints
 };
@@ -41,7 +40,7 @@ struct Split {
     double gain = 0.0;  // half the difference of scores
     std::int32_t feature = -1;
     std::int32_t bin = 0;  // numbers up to this bin go left
-    bool missing_left = false, categorical = false;
+    bool missing_left = false, categorical = false, counted = false;
     Sides left{};
     Packed left_sum = 0;
     bool found() const { return feature >= 0; }
@@ -83,30 +82,31 @@ class SplitSearch {
 public:
     SplitSearch(const BinnedTable &table, const SplitRules &rules, const Units &units, double noise)
         : table(table), rules(rules), units(units), noise(noise) {
-        least_h = std::max({1.0, std::ceil(rules.min_child_weight / units.h - 0.5),
+        // A row's curvature is rounded by half a unit at most: what meets the limit must not miss it by that.
+        const double rounding = std::min(1e-3, 0.5 / std::max(1.0, static_cast<double>(units.smallest_h)));
+        least_h = std::max({1.0, std::ceil(rules.min_child_weight / units.h * (1.0 - rounding) - 0.5),
                             static_cast<double>(rules.min_samples) * static_cast<double>(units.smallest_h)});
     }
 
-    // The best split of a node with the given histogram and sums; `count` (may be null) keeps min_samples exactly.
-    // `allowed` (may be null) says which features of the list may be used.
-    Split best(const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows, const Bounds &bounds,
-               const std::uint8_t *allowed, int threads) const {
+    // The best split of every feature of the list into `found`, from a histogram and the sums of a node. `allowed` (may
+    // be null) says which features may be used.
+    void each(const Packed *hist, Packed total, std::size_t n_rows, const Bounds &bounds, const std::uint8_t *allowed,
+              std::vector<Split> &found, int threads) const {
         const std::size_t K = table.n_features;
+        found.assign(K, Split{});
         threads = worth(static_cast<double>(K) * 1000.0, threads);
-        if (threads == 1) {
-            Split best;
-            for (std::size_t k = 0; k < K; ++k)
-                if (!allowed || allowed[k]) of_feature(k, hist, count, total, n_rows, bounds, best);
-            return best;
-        }
-        std::vector<Split> found(K);
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
         for (std::int64_t k = 0; k < static_cast<std::int64_t>(K); ++k)
-            if (!allowed || allowed[k]) of_feature(k, hist, count, total, n_rows, bounds, found[k]);
-        Split best;
-        for (const Split &s : found)  // in the order of the features: the first of equals, for any number of threads
-            if (s.found() && (!best.found() || s.gain > best.gain)) best = s;
-        return best;
+            if (!allowed || allowed[k]) of_feature(k, hist, nullptr, total, n_rows, bounds, found[k]);
+    }
+
+    // The best split of feature k of the list that leaves enough rows on both sides; `count` (256) says how many are
+    // where.
+    Split counted(std::size_t k, const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows,
+                  const Bounds &bounds) const {
+        Split split;
+        of_feature(k, hist, count, total, n_rows, bounds, split);
+        return split;
     }
 
     // Whether both children of a split surely have min_samples rows, from their curvatures alone.
@@ -157,16 +157,15 @@ private:
                     const Bounds &bounds, Split &best) const {
         const std::int32_t feature = table.features[k];
         const Packed *h = hist + k * BINS;
-        const std::uint32_t *c = count ? count + k * BINS : nullptr;
         if (rules.categorical[feature])
-            of_levels(feature, h, c, total, n_rows, bounds, best);
+            of_levels(feature, h, count, total, n_rows, bounds, best);
         else
-            of_numbers(feature, h, c, total, n_rows, bounds, best);
+            of_numbers(feature, h, count, total, n_rows, bounds, best);
     }
 
     void of_numbers(std::int32_t feature, const Packed *h, const std::uint32_t *c, Packed total, std::size_t n_rows,
                     const Bounds &bounds, Split &best) const {
-        const std::size_t nb = static_cast<std::size_t>(rules.n_bins[feature]);
+        const std::size_t nb = static_cast<std::size_t>(table.n_bins[feature]);
         const int sign = rules.monotone ? rules.monotone[feature] : 0;
         const double parent = parent_score(total, rules.l2, bounds);
         alignas(64) Packed left[BINS];
@@ -214,7 +213,8 @@ private:
         std::array<std::uint8_t, BINS> level;
         std::array<double, BINS> mean;
         std::size_t m = 0;
-        for (std::size_t b = 0; b < BINS; ++b) {
+        const auto nb = static_cast<std::size_t>(table.n_bins[feature]);
+        for (std::size_t b = 0; b < BINS; b = b + 1 == nb ? MISSING_BIN : b + 1) {
             if (h[b] == 0 && !(c && c[b] > 0)) continue;
             const double H = units.curvature(h[b]) + l2;
             mean[b] = H > 0 ? units.gradient(h[b]) / H : 0.0;

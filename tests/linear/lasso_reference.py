@@ -1,4 +1,4 @@
-"""Reference for the lasso and the elastic net: accelerated proximal gradient in plain NumPy on centred, weighted rows."""
+"""Reference for the lasso and the elastic net: accelerated proximal gradient in NumPy on centred, weighted rows."""
 
 import numpy as np
 

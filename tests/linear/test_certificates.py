@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import epicycle as ep
 from epicycle import LinearRegression, LogisticRegression, Ridge
+from epicycle.data import as_data
 from epicycle.exceptions import SeparationError
+from epicycle.linear.logistic_objective import LogisticObjective
 
 LD = np.longdouble
 EPS = float(np.finfo(float).eps)
@@ -235,3 +237,19 @@ def test_least_squares_certificates_hold_where_they_should():
         model = LinearRegression().fit(X, np.full(60, constant))
         assert model.certificate_.holds
         np.testing.assert_allclose(model.predict(X), constant, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("length", [1.0, 1e2, 1e3, 5e3, 1e4, 1e5])
+def test_no_point_of_a_separable_problem_is_optimal(n_classes, length):
+    """However far out, the objective can be brought below any fraction of what it is, until it is zero itself."""
+    X = np.linspace(-1, 1, 24)[:, None]
+    codes = np.digitize(X[:, 0], [0.0] if n_classes == 2 else [-0.4, 0.4])
+    data = as_data(X, codes.astype(float) if n_classes == 2 else codes, target="numeric")
+    if n_classes > 2:
+        data = data.encode_target(lambda y: y.astype(np.intp))
+    objective = LogisticObjective(data, n_classes, 0.0, intercept=True, shift=np.zeros(1))
+    along = np.array([1.0, 0.0]) if n_classes == 2 else np.array([-3.0, -0.4, 0.0, 0.8, 3.0, -0.4])
+    value, _ = objective.value_and_gradient(length * along)
+    assert not objective.certify(length * along, 1e-8).holds or value == 0.0
+    assert objective.value(2 * length * along) < value or value == 0.0

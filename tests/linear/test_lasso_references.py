@@ -1,4 +1,4 @@
-"""Lasso and elastic net against a proximal gradient method, scikit-learn, and the published path of the diabetes data."""
+"""Lasso and elastic net against proximal gradient, scikit-learn, and the published path of the diabetes data."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lasso_reference import alpha_max, centred, objective, proximal_gradient
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model as sk
 from sklearn.datasets import load_diabetes
 
 from epicycle import ElasticNet, Lasso, LinearRegression, Ridge, lasso_path
+from epicycle.linear.lasso_design import DenseColumns
+from epicycle.linear.lasso_gram import WorkingGram
 
 FORMS = {
     "C": np.ascontiguousarray,
@@ -70,7 +72,9 @@ def test_the_diabetes_path_of_efron_et_al():
     """Order of entry in Efron et al. (2004), figure 1, and the breakpoints that the R package lars prints for it."""
     X, y = load_diabetes(return_X_y=True)  # columns of length one, as in the paper
     n = len(y)
-    lam = np.array([949.435260, 889.315991, 452.900969, 316.074053, 130.130851, 88.782430, 68.965221, 19.981255, 5.477473])
+    lam = np.array(
+        [949.435260, 889.315991, 452.900969, 316.074053, 130.130851, 88.782430, 68.965221, 19.981255, 5.477473]
+    )
     lam = np.append(lam, [5.089179, 2.182250, 1.310435])
     events = [3, 9, 4, 7, 2, 10, 5, 8, 6, 1, -7, 7]  # entries of variables 1..10, and one that leaves
     expected = set()
@@ -112,8 +116,9 @@ def test_unpenalised_features_are_orthogonal_to_the_residuals(form, shape):
     model = Lasso(alpha, penalty_weights=factors, tol=1e-12).fit(FORMS[form](X), y, weight)
     r = b - A @ model.coef_
     assert np.abs(A[:, [0, 3]].T @ r).max() < 1e-8 * alpha
-    w = proximal_gradient(A, b, alpha * factors, np.zeros(X.shape[1]))
-    assert_allclose(objective(A, b, model.coef_, alpha * factors, 0 * factors), objective(A, b, w, alpha * factors, 0 * factors), rtol=1e-9)  # fmt: skip
+    l1, l2 = alpha * factors, np.zeros(X.shape[1])
+    w = proximal_gradient(A, b, l1, l2)
+    assert_allclose(objective(A, b, model.coef_, l1, l2), objective(A, b, w, l1, l2), rtol=1e-9)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -180,3 +185,35 @@ def test_data_far_from_the_origin():
     for order in ("C", "F"):
         far = Lasso(alpha, tol=1e-12).fit(np.array(X + 1e7, order=order), y + 1e7)
         assert_allclose(far.coef_, near.coef_, rtol=0, atol=1e-5 * np.abs(near.coef_).max())
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_working_set_too_large_for_a_gram_matrix(order, l1_ratio, weighted, monkeypatch):
+    """Then coordinate descent keeps the residuals instead; the minimum is the same."""
+    monkeypatch.setattr(WorkingGram, "fits", lambda self, count: False)
+    X, y, weight = problem(50, 120, seed=8)
+    weight = weight if weighted else None
+    A, b, *_ = centred(X, y, weight)
+    alpha = 0.05 * alpha_max(A, b)
+    model = ElasticNet(alpha, l1_ratio=l1_ratio, tol=1e-13).fit(np.array(X, order=order), y, weight)
+    w = proximal_gradient(A, b, np.full(120, alpha * l1_ratio), np.full(120, alpha * (1 - l1_ratio)))
+    assert_allclose(model.coef_, w, rtol=0, atol=1e-6 * np.abs(w).max())
+
+
+def test_a_gram_matrix_that_forgets_and_grows():
+    """Working sets that come and go: what is held is always the Gram matrix of its columns."""
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((30, 500))
+    design = DenseColumns(X, None, centre=True, threads=1)
+    design.response(rng.standard_normal(30))
+    held = WorkingGram(design, max_bytes=8.0 * 200 * 230)
+    Z = (X - X.mean(axis=0)) / np.sqrt(30)
+    for size in (10, 60, 150, 20, 190, 40):
+        working_set = np.sort(rng.choice(500, size, replace=False))
+        held.hold(working_set)
+        assert (held.slot[working_set] >= 0).all()
+        assert_array_equal(held.columns[held.slot[working_set]], working_set)
+        assert_allclose(held.gram, Z[:, held.columns].T @ Z[:, held.columns], atol=1e-12)
+        assert held.fits(held.size)

@@ -15,7 +15,7 @@ from epicycle.data.target import as_numeric_target, as_weight, require_target
 from epicycle.exceptions import DataError
 from epicycle.linear.direct import settled_moments
 from epicycle.linear.lasso_design import columns_of
-from epicycle.linear.lasso_solver import ColumnSolver, LassoSolver, MomentSolver
+from epicycle.linear.lasso_solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, MomentSolver
 from epicycle.linear.moments import refuse_non_finite
 
 __all__ = ["LassoProblem", "csc_data", "lasso_problem"]
@@ -54,13 +54,21 @@ def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_o
 
 def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = False) -> LassoProblem:
     """The solvers for a data set; `many` where they will be asked for many penalties."""
+    problem = _problem(data, centre, n_jobs, many)
+    if many:
+        for solver in problem.solvers:
+            solver.finish_up_to = MAX_FINISHED_ON_PATH
+    return problem
+
+
+def _problem(data: Data, centre: bool, n_jobs: int | None, many: bool) -> LassoProblem:
     if not isinstance(data, ArrayData) or _gram_pays(data, many):
         return _from_moments(data, centre, n_jobs)
     Y = data.y[:, None] if data.y.ndim == 1 else data.y
     stored = data.X.nnz if sp.issparse(data.X) else data.X.size
     design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
     responses = [design.response(np.ascontiguousarray(Y[:, t])) for t in range(Y.shape[1])]
-    seen = [design.square, *(response.xy for response in responses), [response.yy for response in responses]]
+    seen = [design.square, *(response.xy for response in responses), np.array([r.yy for r in responses])]
     if not all(np.isfinite(values).all() for values in seen):  # the sums have seen every element of X
         refuse_non_finite(data)
         raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")

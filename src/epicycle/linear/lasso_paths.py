@@ -297,9 +297,7 @@ def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:
     """The data, checked; CSC stays CSC."""
     if sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
         return csc_data(X, y, sample_weight, estimator_name=name, multi_output=True)
-    return as_data(
-        X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name, check_finite=False
-    )
+    return as_data(X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name, check_finite=False)
 
 
 def _as_path(

@@ -20,7 +20,7 @@ from epicycle.linear.lasso_duality import Penalty, smallest_alpha_of_zero
 from epicycle.linear.lasso_gram import GramProblem, WorkingGram, minimise_on_gram
 from epicycle.linear.moments import Moments
 
-__all__ = ["ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
+__all__ = ["MAX_FINISHED_ON_PATH", "ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
 
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again.
@@ -29,7 +29,7 @@ FIRST_WORKING_SET, GROWTH = 100, 200
 #: Gap over the working set that ends a round, relative to that over all columns; less where rounds gain too little.
 INNER_ACCURACY = 0.03
 #: Once a round is to end at a gap of this share of |y|^2 / 2, a support of at most so many columns is finished exactly.
-FINE, MAX_FINISHED = 1e-4, 1000
+FINE, MAX_FINISHED, MAX_FINISHED_ON_PATH = 1e-4, 1000, 200
 
 #: (round, w, objective, gap, columns in the last working set, columns not screened) -> whether to stop.
 Report = Callable[[int, np.ndarray, float, float, int, int], bool]
@@ -54,6 +54,7 @@ class LassoSolver(ABC):
         self.square, self.norm = square, np.sqrt(square)
         self.w, self.c, self.slack = np.zeros(p), xy.copy(), np.zeros(p)
         self.rr = self.yy
+        self.finish_up_to = MAX_FINISHED
         self._inverse: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
@@ -123,6 +124,9 @@ class LassoSolver(ABC):
         support = int(np.count_nonzero(self.w))
         size = max(support + min(max(support, FIRST_WORKING_SET), GROWTH), 2 * size if slow and size else 0)
         return min(size, left)
+
+    def _finishes(self, target: float) -> bool:
+        return target <= FINE * self.total and int(np.count_nonzero(self.w)) <= self.finish_up_to
 
     def _free(self, free: np.ndarray) -> None:
         """The exact least-squares step in the unpenalised columns: afterwards they are orthogonal to the residual."""
@@ -213,12 +217,12 @@ class ColumnSolver(LassoSolver):
             gram.hold(working_set)
             q = self._correlate_held(gram)
             problem = GramProblem(gram.gram, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
-            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=target <= FINE * self.total)
+            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self._finishes(target))
             self.w[working_set] = w
         else:
             self._sweep(working_set, part, w, target)
             self.w[working_set] = w
-            if target <= FINE * self.total:
+            if self._finishes(target):
                 self._look_again()
                 self._finish_support(penalty, target)
         self._look_again()
@@ -267,7 +271,7 @@ class ColumnSolver(LassoSolver):
     def _finish_support(self, penalty: Penalty, target: float) -> None:
         """Newton's method on the support, where it is small enough for a Gram matrix of its own."""
         S = np.flatnonzero(self.w)
-        if not 0 < len(S) <= MAX_FINISHED:
+        if not 0 < len(S) <= self.finish_up_to:
             return
         G = np.ascontiguousarray(self.design.gram(S))
         part = Penalty(penalty.l1[S], penalty.l2[S], penalty.positive)
@@ -322,7 +326,7 @@ class MomentSolver(LassoSolver):
         w, q = self.w[working_set], self.c.copy()
         part = Penalty(penalty.l1[working_set], penalty.l2[working_set], penalty.positive)
         problem = GramProblem(self.G, working_set, self.xy, self.yy, part, w, q)
-        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=target <= FINE * self.total)
+        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self._finishes(target))
         self.w[working_set] = w
         self._look_again()
 

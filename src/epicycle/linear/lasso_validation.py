@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 
 from epicycle.base import fitting
 from epicycle.data import ArrayData, Data
-from epicycle.exceptions import DataError, ParameterError
+from epicycle.exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.linear.lasso_data import LassoProblem, lasso_problem
 from epicycle.linear.lasso_duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso_estimator import PenalisedRegressor, SparseLinearModel
@@ -18,6 +18,7 @@ from epicycle.linear.lasso_folds import Fold, Grid, PathSettings, choose, errors
 from epicycle.linear.lasso_paths import PATH_PARAMETERS, checked_alphas, grid_of_alphas
 from epicycle.optim import Solution
 from epicycle.parameters import Choice, Domain, InstanceOf, NoneOr
+from epicycle.settings import get_config
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,12 +85,21 @@ class CrossValidatedRegressor(SparseLinearModel):
         self._keep_errors(grids, errors)
         best = self._choose(grids)
         self._fit_last(data, problem, best, factors)
-        if failed and not self._run.warning:
-            self._run.warning = (
-                f"{type(self).__name__}: {failed} solutions of the cross-validation did not reach tol={self.tol:g} in "
-                f"max_iter={self.max_iter} rounds; raise max_iter, or loosen tol."
-            )
+        if failed:
+            self._warn_of_folds(failed)
         return self
+
+    def _warn_of_folds(self, failed: int) -> None:
+        """The last fit speaks for itself; solutions of the folds that fell short are named too."""
+        message = (
+            f"{type(self).__name__}: {failed} solutions of the cross-validation did not reach tol={self.tol:g} in "
+            f"max_iter={self.max_iter} rounds; raise max_iter, or loosen tol."
+        )
+        mode = get_config().on_nonconvergence
+        if mode == "raise":
+            raise ConvergenceError(message)
+        if mode == "warn":
+            self._run.warning = f"{self._run.warning} {message}".strip()
 
     def _folds(self, data: ArrayData) -> list[Fold]:
         try:
@@ -160,7 +170,10 @@ class CrossValidatedRegressor(SparseLinearModel):
                 alphas[i], mean[i] - se[i], mean[i] + se[i], alpha=0.2, color=line.get_color(), lw=0,
                 label="mean ± standard error" if len(alphas) == 1 else None,
             )  # fmt: skip
-        ax.axvline(self.alpha_, color="0.3", ls="--", lw=1, label=f"chosen: alpha {self.alpha_:.3g}")
+        chosen = f"chosen: alpha {self.alpha_:.3g}"
+        if len(alphas) > 1:
+            chosen += f", l1_ratio {vars(self)['l1_ratio_']:g}"
+        ax.axvline(self.alpha_, color="0.3", ls="--", lw=1, label=chosen)
         ax.set_xscale("log")
         ax.invert_xaxis()
         ax.set_xlabel(r"$\alpha$ (decreasing)")

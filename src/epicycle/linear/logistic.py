@@ -95,7 +95,7 @@ class LogisticRegression(ClassifierMixin, Estimator):
         "tol": Real(minimum=0, inclusive=False),
         "max_iter": Integer(minimum=1),
         "random_state": RandomState(),
-        "n_jobs": NoneOr(Integer()),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(

@@ -13,6 +13,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import Estimator, fitting, seed_of
 from epicycle.data import Data
+from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataError, NotFittedError, ParameterError
 from epicycle.linear.direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
 from epicycle.linear.moments import Moments, moments_of, refuse_non_finite
@@ -37,7 +38,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         "tol": Real(minimum=0, inclusive=False),
         "max_iter": Integer(minimum=1),
         "random_state": RandomState(),
-        "n_jobs": NoneOr(Integer()),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
 
@@ -78,7 +79,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self
             The fitted estimator.
         """
-        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
+        # In memory the sums show NaN and infinity, and only then they are looked for; partitions check themselves.
+        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
         alpha = self._alphas(data.n_targets)
         solver = self.solver
         if self.solver_options and solver not in SOLVERS:

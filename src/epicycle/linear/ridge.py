@@ -110,7 +110,10 @@ class Ridge(LeastSquaresRegressor):
         self.verbose = verbose
 
     def _alphas(self, n_targets: int) -> np.ndarray:
-        alpha = np.asarray(self.alpha, dtype=np.float64)
+        try:
+            alpha = np.asarray(self.alpha, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(f"alpha={self.alpha!r}; expected a number or one for each target") from None
         if alpha.ndim > 1 or alpha.size not in (1, n_targets):
             raise ParameterError(
                 f"alpha has shape {alpha.shape}; expected a number or one for each of {n_targets} target(s)"

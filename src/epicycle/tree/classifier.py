@@ -243,7 +243,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if not (classes[position] == y).all():
-        strange = y[classes[position] != y][0]
+        strange = y[classes[position] != y].tolist()[0]
         raise DataError(f"y_val: the class {strange!r} is not among those of y, {classes.tolist()!r:.80}")
     return position.astype(np.float64)
 

@@ -1,0 +1,219 @@
+"""The kernels of trees against plain NumPy, and under bad calls."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from epicycle import _native
+
+
+def problem(n=300, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 20, size=(n, p)).astype(np.uint8)
+    rows[rng.random((n, p)) < 0.1] = 255
+    gh = np.column_stack([rng.normal(size=n), rng.uniform(0.1, 1, n)]).astype(np.float32)
+    return rows, gh
+
+
+def arguments(rows, gh, **changed):
+    n, p = rows.shape
+    return {
+        "rows": rows,
+        "columns": np.ascontiguousarray(rows.T),
+        "gh": gh,
+        "sum_abs_g": float(np.abs(gh[:, 0].astype(float)).sum()),
+        "sum_h": float(gh[:, 1].astype(float).sum()),
+        "features": np.arange(p, dtype=np.int32),
+        "n_bins": np.full(p, 20, np.int32),
+        "categorical": np.zeros(p, np.uint8),
+        "monotone": None,
+        "groups": None,
+        "all_rows": True,
+        "order": np.empty(n, np.uint32),
+        "scratch": np.empty(n, np.uint32),
+        "packed": np.empty(n, np.int64),
+        "max_leaves": 8,
+        "max_depth": 0,
+        "min_samples": 5,
+        "min_child_weight": 0.0,
+        "l2": 0.0,
+        "min_gain": 0.0,
+        "smoothing": 0.0,
+        "threads": 1,
+        **changed,
+    }
+
+
+NAMES = ("feature", "bin", "left", "kind", "sides", "gain", "G", "H", "value", "begin", "end")
+
+
+def grow(**arguments):
+    return dict(zip(NAMES, _native.grow_tree(**arguments), strict=True))
+
+
+@pytest.mark.parametrize("subset", [None, "rows", "features"])
+@pytest.mark.parametrize("seed", range(5))
+def test_leaves_are_a_stable_partition_with_exact_sums(seed, subset):
+    rows, gh = problem(seed=seed)
+    asked = arguments(rows, gh)
+    here = np.arange(300, dtype=np.uint32)
+    if subset == "rows":
+        here = np.flatnonzero(np.random.default_rng(seed).random(300) < 0.6).astype(np.uint32)
+        asked |= {"all_rows": False, "order": here.copy(), "scratch": np.empty(len(here), np.uint32)}
+    if subset == "features":
+        asked |= {"features": np.array([1, 3], np.int32)}
+    tree = grow(**asked)
+    order, leaves = asked["order"], np.flatnonzero(tree["left"] == 0)
+    assert_array_equal(np.sort(order), here)
+    assert 2 <= len(leaves) <= 8
+    sides = np.unpackbits(tree["sides"].reshape(-1, 4).view(np.uint8), axis=1, bitorder="little").astype(bool)
+    for i in range(len(tree["left"])):
+        mine = order[tree["begin"][i] : tree["end"][i]]
+        if tree["left"][i]:
+            assert subset != "features" or tree["feature"][i] in (1, 3)
+            goes = sides[i, rows[np.sort(mine), tree["feature"][i]]]
+            left, right = tree["left"][i], tree["left"][i] + 1
+            assert_array_equal(np.sort(order[tree["begin"][left] : tree["end"][left]]), np.sort(mine)[goes])
+            assert tree["end"][left] - tree["begin"][left] == goes.sum()
+            assert tree["end"][right] - tree["begin"][right] == (~goes).sum()
+        else:
+            assert_array_equal(mine, np.sort(mine))
+            assert len(mine) >= 5
+        assert_allclose(tree["G"][i], gh[mine, 0].sum(dtype=float), rtol=1e-12, atol=1e-12)
+        assert_allclose(tree["H"][i], gh[mine, 1].sum(dtype=float), rtol=1e-12)
+        assert tree["value"][i] == pytest.approx(-tree["G"][i] / tree["H"][i])
+    score = np.zeros(300)
+    _native.add_to_leaves(order, tree["begin"][leaves], tree["end"][leaves], tree["value"][leaves], score, 2)
+    out = np.zeros(300)
+    _native.predict_bins(rows, tree["feature"], tree["left"], tree["sides"].reshape(-1, 4), tree["value"], out, 2)
+    assert_array_equal(out[here], score[here])
+
+
+def test_threads_do_not_change_a_bit():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 250, size=(200_000, 6)).astype(np.uint8)
+    gh = np.column_stack([rng.normal(size=200_000) + rows[:, 0] / 100, np.ones(200_000)]).astype(np.float32)
+    trees = []
+    for threads in (1, 2, 5):
+        asked = arguments(rows, gh, threads=threads, n_bins=np.full(6, 250, np.int32), max_leaves=40)
+        trees.append((grow(**asked), asked["order"]))
+    for tree, order in trees[1:]:
+        assert_array_equal(order, trees[0][1])
+        for name in NAMES:
+            assert_array_equal(tree[name], trees[0][0][name])
+
+
+BAD = {
+    "columns": np.zeros((300, 4), np.uint8),
+    "gh": np.zeros((299, 2), np.float32),
+    "features": np.array([0, 9], np.int32),
+    "features twice": np.array([1, 1], np.int32),
+    "n_bins": np.array([20, 20, 256, 20], np.int32),
+    "categorical": np.zeros(3, np.uint8),
+    "monotone": np.zeros(3, np.int8),
+    "groups": np.zeros((1, 3), np.uint8),
+    "order": np.empty(301, np.uint32),
+    "scratch": np.empty(10, np.uint32),
+    "packed": np.empty(10, np.int64),
+    "sum_h": float("nan"),
+    "sum_abs_g": -1.0,
+    "threads": 0,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_calls_of_the_grower(name):
+    rows, gh = problem()
+    with pytest.raises(ValueError, match=r"grow_tree|threads"):
+        _native.grow_tree(**(arguments(rows, gh) | {name.split()[0]: BAD[name]}))
+
+
+def test_rows_outside_the_table():
+    rows, gh = problem()
+    order = np.array([0, 300], np.uint32)
+    asked = arguments(rows, gh, all_rows=False, order=order, scratch=np.empty(2, np.uint32))
+    with pytest.raises(ValueError, match="grow_tree"):
+        _native.grow_tree(**asked)
+    with pytest.raises(ValueError, match="add_to_leaves"):
+        _native.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 2), np.ones(1), np.zeros(300), 1)
+    with pytest.raises(ValueError, match="add_to_leaves"):
+        _native.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 3), np.ones(1), np.zeros(301), 1)
+
+
+def test_bad_calls_of_the_others():
+    rows, _ = problem()
+    X = np.zeros((300, 4))
+    with pytest.raises(ValueError, match="quantile_cuts"):
+        _native.quantile_cuts(np.array([2.0, 1.0]), None, 10)
+    with pytest.raises(ValueError, match="quantile_cuts"):
+        _native.quantile_cuts(np.array([1.0, np.nan]), None, 10)
+    with pytest.raises(ValueError, match="quantile_cuts"):
+        _native.quantile_cuts(np.zeros(3), None, 256)
+    with pytest.raises(ValueError, match="bin_rows"):
+        _native.bin_rows(X, np.zeros((4, 254)), rows, 1)
+    with pytest.raises(ValueError, match="bin_rows"):
+        _native.bin_rows(X[:10], np.zeros((4, 255)), rows, 1)
+    with pytest.raises(ValueError, match="transpose_bytes"):
+        _native.transpose_bytes(rows, rows, 1)
+    y, gh = np.zeros(300), np.zeros((1, 300, 2), np.float32)
+    for kind, target, K in ((9, y, 1), (-1, y, 1), (8, y, 1), (0, y, 2), (8, y + 2, 2), (8, y - 1, 2), (0, y[:9], 1)):
+        with pytest.raises(ValueError, match="loss_rows"):
+            _native.loss_rows(kind, 0.0, target, None, np.zeros((K, 300)), np.repeat(gh, K, axis=0), 1)
+    feature, left, sides = np.zeros(3, np.int32), np.array([1, 0, 0], np.int32), np.zeros((3, 4), np.uint64)
+    for change in ({"feature": feature + 4}, {"left": left + 2}, {"sides": sides[:2]}, {"values": np.zeros(2)}):
+        asked = {"feature": feature, "left": left, "sides": sides, "values": np.zeros(3)} | change
+        with pytest.raises(ValueError, match="predict_bins"):
+            _native.predict_bins(rows, **asked, out=np.zeros(300), threads=1)
+
+
+LEAF = np.uint64((2 | 1) << 56)
+
+
+def stump(threshold, feature=0, missing_left=0):
+    nodes = np.empty((3, 2), np.uint64)
+    nodes[:, 0] = np.array([threshold, np.inf, np.inf]).view(np.uint64)
+    nodes[:, 1] = [1 | feature << 32 | missing_left << 56, LEAF | np.uint64(1), LEAF | np.uint64(2)]
+    return nodes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["C", "F", "reversed"])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 3000])
+def test_a_stump_in_every_layout(dtype, layout, n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3)).astype(dtype)
+    X[rng.random((n, 3)) < 0.2] = np.nan
+    laid = {"C": X, "F": np.asfortranarray(X), "reversed": X[::-1].copy()[::-1]}[layout]
+    none = np.empty((0, 4), np.uint64)
+    for missing_left in (0, 1):
+        out = np.full((n, 1), 10.0)
+        values, roots = np.array([0.0, 1.0, 2.0]), np.array([0, 3])
+        _native.predict_trees(laid, stump(0.1, 2, missing_left), values, roots, none, 0, 1, out, 2)
+        left = np.where(np.isnan(X[:, 2]), bool(missing_left), X[:, 2] <= 0.1)
+        assert_array_equal(out[:, 0], 10 + np.where(left, 1.0, 2.0))
+
+
+def test_trees_that_lead_astray_are_refused():
+    X, none = np.zeros((4, 3)), np.empty((0, 4), np.uint64)
+    values, roots, out = np.zeros(3), np.array([0, 3]), np.zeros((4, 1))
+    good = stump(0.0)
+    _native.predict_trees(X, good, values, roots, none, 0, 1, out, 1)
+
+    def refused(nodes=good, values=values, roots=roots, first=0, last=1, out=out):
+        with pytest.raises(ValueError, match="predict_trees"):
+            _native.predict_trees(X, nodes, values, roots, none, first, last, out, 1)
+
+    for word in (0, 2, 2**32 - 1, 1 | 3 << 32, 1 | 4 << 56):  # itself, outside, far outside, no such feature, no levels
+        nodes = good.copy()
+        nodes[0, 1] = word
+        refused(nodes)
+    circle = good.copy()
+    circle[1, 1] = LEAF  # a leaf that leads to the root
+    refused(circle)
+    refused(values=np.zeros(2))
+    refused(roots=np.array([0, 2]))
+    refused(roots=np.array([0, 3, 3]))
+    refused(roots=np.array([1, 3]))
+    refused(last=2)
+    refused(first=1, last=0)
+    refused(out=np.zeros((3, 1)))
