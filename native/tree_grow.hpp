@@ -218,7 +218,7 @@ private:
         std::uint8_t left[BINS];
         for (std::size_t b = 0; b < BINS; ++b) left[b] = goes_left(node.split.left, b);
         const std::size_t begin = node.begin, m = node.end - begin;
-        const int parts = worth(static_cast<double>(m) * 8, threads);
+        const int parts = worth(static_cast<double>(m) * 2, threads);
         std::vector<std::size_t> n_left(parts + 1, 0);
         const bool numbered = identity && begin == 0 && node.end == n_rows;
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)

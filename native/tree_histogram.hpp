@@ -136,9 +136,10 @@ inline void accumulate_rows(const BinnedTable &table, std::size_t k0, std::size_
                     : accumulate<false, false>(table, k0, k1, packed, rows, begin, end, hist);
 }
 
-// Threads that pay for a loop of so many additions.
+// Threads that pay for a loop of so many additions: a team costs microseconds to gather, and far more on a busy
+// machine.
 inline int worth(double additions, int threads) {
-    return std::max(1, std::min(threads, static_cast<int>(additions / 50e3)));
+    return std::max(1, std::min(threads, static_cast<int>(additions / 150e3)));
 }
 
 // The histogram of the rows[begin:end]: threads share the features where there are many, otherwise the rows.

@@ -69,7 +69,7 @@ def test_agrees_with_scikit_learn(p, fit_intercept, share):
 
 
 def test_the_diabetes_path_of_efron_et_al():
-    """Order of entry in Efron et al. (2004), figure 1, and the breakpoints that the R package lars prints for it."""
+    """Order of entry in Efron et al. (2004), figure 1, at the breakpoints of least angle regression."""
     X, y = load_diabetes(return_X_y=True)  # columns of length one, as in the paper
     n = len(y)
     lam = np.array(

@@ -104,7 +104,7 @@ def refuse_non_finite(data: Data) -> None:
     """Raise if an array has NaN or infinity in it; files and partitions are checked as they are read."""
     if isinstance(data, ArrayData):
         if data.sparse:
-            require_finite(data.X.data, "X", estimator_name="epicycle", unit="stored entry")
+            require_finite(np.asarray(data.X.data), "X", estimator_name="epicycle", unit="stored entry")
         else:
             require_finite(data.X, "X", columns=data.feature_names, estimator_name="epicycle")
 

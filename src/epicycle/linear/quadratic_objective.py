@@ -39,6 +39,7 @@ class MomentsObjective(Objective):
         S = moments.about_mean() if intercept else moments.about_zero()
         self.G, self.c = S[:p, :p], S[:p, p:]
         self.yy, self.lengths = np.diagonal(S)[p:], moments.lengths
+        self.y_mean, self.weight = moments.mean[p:], moments.weight
         self.total = float(self.yy.sum()) / 2
         self.centre = moments.mean if intercept else np.zeros(p + k)
         self.shape, self.size = (p, k), p * k
@@ -107,7 +108,7 @@ class MomentsObjective(Objective):
     ) -> Certificate:
         g = (self.value_and_gradient(x)[1] if gradient is None else gradient).reshape(self.shape)
         excess = excess_of(self.G, self.c, self.yy, self.alpha, x.reshape(self.shape), g, self.lengths)
-        return excess_certificate(excess, self.total, tol)
+        return excess_certificate(excess, self.total, tol, mean=self.y_mean, weight=self.weight)
 
 
 def excess_of(
@@ -148,8 +149,12 @@ def excess_of(
     return excess
 
 
-def excess_certificate(excess: float, total: float, tol: float) -> Certificate:
-    """The exact excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y."""
+def excess_certificate(excess: float, total: float, tol: float, *, mean: np.ndarray, weight: float) -> Certificate:
+    """The exact excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y.
+
+    A y that is constant but for rounding, of the given mean and total weight, counts as one that varies by that much.
+    """
+    total = max(total, weight / 2 * float(((np.finfo(np.float64).eps * mean) ** 2).sum()))
     relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
     meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y"
     return Certificate("newton decrement", relative, tol, meaning)

@@ -177,7 +177,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             self._keep_moments(fit.moments or moments_of(data, fit.mean, self.n_jobs))
         monitor = self._monitor(1, lambda x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
-        certificate = excess_certificate(fit.excess, fit.total, self.tol)
+        certificate = excess_certificate(
+            fit.excess, fit.total, self.tol, mean=fit.mean[data.n_features :], weight=fit.weight
+        )
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(
             Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, f"by {fit.method}")
