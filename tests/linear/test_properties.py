@@ -158,7 +158,7 @@ def test_shapes(problem):
     assert model.fit_intercept or not np.any(fitted.intercept_)
 
 
-@some
+@settings(max_examples=20)
 @given(problems(), st.integers(1, 6))
 def test_batches_add_up(problem, n_batches):
     _, X, _, rng = problem

@@ -22,19 +22,16 @@ from epicycle import LinearRegression, LogisticRegression, Ridge
 from epicycle.exceptions import ConvergenceWarning
 
 CONFIGURED = [
-    LinearRegression(fit_intercept=False),
+    LinearRegression(fit_intercept=False, solver="cholesky"),
     LinearRegression(solver="qr"),
-    LinearRegression(solver="newton"),
-    LinearRegression(n_jobs=2),
+    LinearRegression(solver="newton", n_jobs=2),
     Ridge(fit_intercept=False),
     Ridge(solver="qr"),
-    Ridge(solver="cholesky"),
     Ridge(solver="bfgs"),
     Ridge(alpha=0.0),
     LogisticRegression(fit_intercept=False),
-    LogisticRegression(C=1e3),
     LogisticRegression(solver="bfgs"),
-    LogisticRegression(solver="newton"),
+    LogisticRegression(C=1e3, solver="newton"),
     LogisticRegression(class_weight="balanced"),
 ]
 

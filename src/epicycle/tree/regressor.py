@@ -108,8 +108,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     warm_start : bool, default=False
         Whether another `fit` adds rounds to the earlier ones, up to `n_estimators`.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the samples of rows and features, of the rows kept apart, and of the rows that bins are made of where there
-        are more than 200,000.
+        Seed of the samples of rows and features, of the rows kept apart, and of the rows that bins are made of where
+        there are more than 200,000.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
     verbose : int, default=0
