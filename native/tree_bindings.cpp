@@ -71,11 +71,19 @@ void bind_rows(nb::module_ &m) {
             const Forest forest{
                 reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
                 reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
-            require(first <= last && last <= forest.n_trees && well_formed(forest, x.cols), expected);
+            require(first <= last && last <= forest.n_trees && well_formed_roots(forest), expected);
             require(out.shape(0) == x.rows && out.shape(1) >= 1, expected);
             threads = team(threads);
-            nb::gil_scoped_release nogil;
-            predict(forest, first, last, x, out.shape(1), out.data(), threads);
+            bool fine = true;
+            {
+                nb::gil_scoped_release nogil;
+                if (x.rows <= 8) {
+                    fine = predict_few(forest, first, last, x, out.shape(1), out.data());
+                } else if ((fine = well_formed(forest, x.cols))) {
+                    predict(forest, first, last, x, out.shape(1), out.data(), threads);
+                }
+            }
+            require(fine, expected);
         },
         "X"_a.noconvert(), "nodes"_a, "values"_a, "roots"_a, "levels"_a, "first"_a, "last"_a, "out"_a.noconvert(),
         "threads"_a);

@@ -41,21 +41,29 @@ struct Forest {
     std::size_t n_nodes, n_levels;
 };
 
-// Every index inside its array and every path downwards: checked before a walk follows them.
-inline bool well_formed(const Forest &f, std::size_t p) {
+// Whether node i of a tree of `size` nodes is a leaf that leads to itself, or has both children after it in the tree, a
+// feature of the table and, where it divides levels, a row of theirs.
+EPICYCLE_INLINE bool well_formed(const Node &node, std::int64_t i, std::int64_t size, std::size_t p,
+                                 std::size_t n_levels) {
+    const std::int64_t left = node.left();
+    if (node.leaf())
+        return left == i && node.missing_left() && node.threshold > 1e308 && !node.categorical() && node.feature() < p;
+    return left > i && left + 1 < size && node.feature() < p && (!node.categorical() || node.levels() < n_levels);
+}
+
+inline bool well_formed_roots(const Forest &f) {
     if (f.roots[0] != 0 || static_cast<std::size_t>(f.roots[f.n_trees]) != f.n_nodes) return false;
+    for (std::size_t t = 0; t < f.n_trees; ++t)
+        if (f.roots[t] >= f.roots[t + 1]) return false;
+    return true;
+}
+
+// All nodes, before a walk by many rows follows them.
+inline bool well_formed(const Forest &f, std::size_t p) {
     for (std::size_t t = 0; t < f.n_trees; ++t) {
-        if (f.roots[t] >= f.roots[t + 1] || f.roots[t + 1] > static_cast<std::int64_t>(f.n_nodes)) return false;
-        const Node *node = f.nodes + f.roots[t];
         const std::int64_t size = f.roots[t + 1] - f.roots[t];
-        for (std::int64_t i = 0; i < size; ++i) {
-            const std::int64_t left = node[i].left();
-            const bool inner = left > i && left + 1 < size && node[i].feature() < p &&
-                               (!node[i].categorical() || node[i].levels() < f.n_levels);
-            const bool leaf = left == i && node[i].missing_left() && node[i].threshold > 1e308 &&
-                              !node[i].categorical() && node[i].feature() < p;
-            if (!(node[i].leaf() ? leaf : inner)) return false;
-        }
+        for (std::int64_t i = 0; i < size; ++i)
+            if (!well_formed(f.nodes[f.roots[t] + i], i, size, p, f.n_levels)) return false;
     }
     return true;
 }
@@ -112,6 +120,27 @@ void predict(const Forest &f, std::size_t first, std::size_t last, const Dense<T
         f.n_levels ? predict_tile<T, true>(f, first, last, X, i0, i1, K, out)
                    : predict_tile<T, false>(f, first, last, X, i0, i1, K, out);
     }
+}
+
+// The same for few rows: nodes are checked on the way, which costs less than all of them; false where one is
+// ill-formed.
+template <class T>
+bool predict_few(const Forest &f, std::size_t first, std::size_t last, const Dense<T> &X, std::size_t K, double *out) {
+    for (std::size_t t = first; t < last; ++t) {
+        const Node *nodes = f.nodes + f.roots[t];
+        const std::int64_t size = f.roots[t + 1] - f.roots[t];
+        for (std::size_t i = 0; i < X.rows; ++i)
+            for (std::uint32_t at = 0;;) {
+                const Node &node = nodes[at];
+                if (!well_formed(node, at, size, X.cols, f.n_levels)) return false;
+                if (node.leaf()) {
+                    out[i * K + t % K] += f.values[f.roots[t] + at];
+                    break;
+                }
+                at = step<true>(node, static_cast<double>(X(i, node.feature())), f.levels);
+            }
+    }
+    return true;
 }
 
 // out (n) += one tree for rows of bins (n x p): the children of node i are left[i] and left[i] + 1; left 0 is a leaf.

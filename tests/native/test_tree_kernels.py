@@ -193,9 +193,10 @@ def test_a_stump_in_every_layout(dtype, layout, n):
         assert_array_equal(out[:, 0], 10 + np.where(left, 1.0, 2.0))
 
 
-def test_trees_that_lead_astray_are_refused():
-    X, none = np.zeros((4, 3)), np.empty((0, 4), np.uint64)
-    values, roots, out = np.zeros(3), np.array([0, 3]), np.zeros((4, 1))
+@pytest.mark.parametrize("n", [4, 40])  # few rows check the nodes on their way
+def test_trees_that_lead_astray_are_refused(n):
+    X, none = np.zeros((n, 3)), np.empty((0, 4), np.uint64)
+    values, roots, out = np.zeros(3), np.array([0, 3]), np.zeros((n, 1))
     good = stump(0.0)
     _native.predict_trees(X, good, values, roots, none, 0, 1, out, 1)
 

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
 
 import epicycle as ep
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
@@ -37,17 +38,23 @@ def classes(regression):
 # ------------------------------------------------------------------------------------------- parity
 
 
+def fitted(peer, X, y):
+    """A model of scikit-learn, on one thread: its teams wait for each other on a busy machine."""
+    with threadpool_limits(1, user_api="openmp"):
+        return peer.fit(X, y)
+
+
 def test_equals_scikit_learn_where_bins_leave_no_choice():
     """Few distinct numbers: both cut between all of them, and then the trees are the same."""
     rng = np.random.default_rng(1)
     X = rng.integers(0, 40, size=(3000, 5)).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nansum(X, axis=1) + 10 * np.sin(np.nan_to_num(X[:, 0])) + rng.normal(size=3000)
-    theirs = HistGradientBoostingRegressor(max_iter=30, early_stopping=False, l2_regularization=2.0).fit(X, y)
+    theirs = fitted(HistGradientBoostingRegressor(max_iter=30, early_stopping=False, l2_regularization=2.0), X, y)
     mine = GradientBoostingRegressor(n_estimators=30, l2_regularization=2.0).fit(X, y)
     assert_allclose(mine.predict(X), theirs.predict(X), rtol=1e-5)
     label = y > np.median(y)
-    theirs = HistGradientBoostingClassifier(max_iter=10, early_stopping=False).fit(X, label)
+    theirs = fitted(HistGradientBoostingClassifier(max_iter=10, early_stopping=False), X, label)
     mine = GradientBoostingClassifier(n_estimators=10).fit(X, label)
     assert_allclose(mine.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
@@ -66,7 +73,7 @@ def test_held_out_quality_of_classes():
             # The curvature of more than two classes is K / (K - 1) times theirs: steps are so much shorter.
             rate = 0.1 * 2 / 3 if target.max() == 2 else 0.1
             peer = HistGradientBoostingClassifier(max_iter=40, learning_rate=rate, early_stopping=False)
-            peer.fit(data[~held], target[~held])
+            fitted(peer, data[~held], target[~held])
             mine += log_loss(target[held], model.predict_proba(data[held]))
             theirs += log_loss(target[held], peer.predict_proba(data[held]))
         assert mine <= limit * theirs
@@ -78,7 +85,7 @@ def test_held_out_quality_of_numbers():
     for fold in range(5):
         held = np.arange(len(y)) % 5 == fold
         model = GradientBoostingRegressor(n_estimators=40).fit(X[~held], y[~held])
-        peer = HistGradientBoostingRegressor(max_iter=40, early_stopping=False).fit(X[~held], y[~held])
+        peer = fitted(HistGradientBoostingRegressor(max_iter=40, early_stopping=False), X[~held], y[~held])
         mine += np.sum((model.predict(X[held]) - y[held]) ** 2)
         theirs += np.sum((peer.predict(X[held]) - y[held]) ** 2)
     assert mine <= 1.02 * theirs
