@@ -50,8 +50,8 @@ def methods(family: str | None = None) -> list[MethodInfo]:
     Examples
     --------
     >>> import epicycle as ep
-    >>> [m.name for m in ep.methods(family="linear")][:2]
-    ['LinearRegression', 'LogisticRegression']
+    >>> "LinearRegression" in [m.name for m in ep.methods(family="linear")]
+    True
     """
     from epicycle import _EXPORTS
     from epicycle.base import Estimator

@@ -213,7 +213,7 @@ def _is_array(x: Any) -> bool:
 def _parts(x: Any) -> list[Any]:
     """The partitions as Delayed objects, which keep what a cluster holds of them alive."""
     if not _is_array(x):
-        return list(x.to_delayed())
+        return list(x.to_delayed(optimize_graph=False))  # optimising may merge partitions, of X and y differently
     # Optimising the graph of a persisted array drops the futures in it, and with them the data.
     persisted = any(type(task).__module__.startswith("distributed") for task in dict(x.__dask_graph__()).values())
     return list(x.to_delayed(optimize_graph=not persisted).ravel())

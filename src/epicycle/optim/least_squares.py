@@ -132,6 +132,9 @@ def _minimum_norm_from_gram(S: Array, c: Array, scale: Array, tol: float) -> Lea
     kept = eigenvalues > tol * max(float(eigenvalues.max(initial=0.0)), 0.0)
     V_kept = V[:, kept]
     particular = V_kept @ _scaled(V_kept.T @ _scaled(c, scale), 1 / eigenvalues[kept])
+    if kept.all():
+        condition = float(np.sqrt(eigenvalues[-1] / eigenvalues[0])) if len(c) else 1.0
+        return LeastSquares(_scaled(particular, scale), len(c), condition, np.zeros((len(c), 0)))
     return _minimum_norm(_scaled(particular, scale), V[:, ~kept], scale, int(kept.sum()))
 
 
@@ -140,12 +143,11 @@ def _minimum_norm(x: Array, null_scaled: Array, scale: Array, rank: int) -> Leas
 
     A column of zeros has scale 0 and a null direction of its own.
     """
-    d = len(scale)
     null = np.where((scale > 0)[:, None], null_scaled * scale[:, None], null_scaled)
     lengths = np.linalg.norm(null, axis=0)
     basis = qr(null / np.where(lengths > 0, lengths, 1.0), mode="economic", check_finite=False)[0]
     x = x - basis @ (basis.T @ x)
-    return LeastSquares(x, rank, np.inf if rank < d else 1.0, basis)
+    return LeastSquares(x, rank, np.inf, basis)
 
 
 def _unit_scale(lengths: Array) -> Array:

@@ -70,6 +70,9 @@ def conjugate_descent(run: Run) -> None:
         slope = float(g @ d)
         if slope >= 0:
             d, slope = -g, -float(g @ g)
+        if slope == 0:  # a gradient of zero, or one whose square underflows
+            run.stall()
+            return
         trial = wolfe(run.objective, x, value, slope, d, first=t, c2=0.01)
         if trial is None:
             if np.array_equal(d, -g):
