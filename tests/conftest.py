@@ -1,6 +1,8 @@
 """What all tests share: the hypothesis profile, and the machine to itself for tests that measure it."""
 
 import fcntl
+import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +10,10 @@ from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("ci")
+
+# Where a shell starts the suite in the background Ctrl-C is ignored, and so it would be in every child that a test starts.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
