@@ -11,7 +11,7 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("ci")
 
-# Where a shell starts the suite in the background Ctrl-C is ignored, and so it would be in every child that a test starts.
+# Where a shell starts the suite in the background Ctrl-C is ignored, here and in every child that a test starts.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
