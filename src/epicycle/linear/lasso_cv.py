@@ -124,7 +124,7 @@ class ElasticNetCV(CrossValidatedRegressor):
     ----------
     l1_ratio : float or array-like, default=0.5
         Share, or shares to choose from, of the L1 term; above 0 unless `alphas` are given.
-    eps, n_alphas, alphas, cv, rule, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs, verbose
+    eps, n_alphas, alphas, cv, rule, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs, verbose : optional
         As for :class:`LassoCV`.
 
     Attributes

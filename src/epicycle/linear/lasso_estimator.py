@@ -131,7 +131,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
         penalty = penalty_of(self.alpha, self._l1_ratio(), factors, self.positive)
         W = _start(self._resume_state(), coef_init, k, p)
         problem = lasso_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
-        monitor = self._monitor(self.max_iter * k, lambda x: self._attributes(data, problem, x.reshape(k, p)))
+        monitor = self._monitor((self.max_iter + 1) * k, lambda x: self._attributes(data, problem, x.reshape(k, p)))
         outcomes = self._minimise(problem, penalty, W, monitor)
         for name, value in self._attributes(data, problem, W).items():
             setattr(self, name, value)
@@ -156,13 +156,13 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
                 if len(problem.solvers) > 1:
                     columns["target"] = t
                 return monitor(
-                    before + done, W.ravel(), objective=objective, state=lambda: {"coef": W.copy()}, **columns
+                    before + done + 1, W.ravel(), objective=objective, state=lambda: {"coef": W.copy()}, **columns
                 )
 
             outcome = solver.minimise(penalty, self.tol, self.max_iter, report)
             W[t] = outcome.w
             outcomes.append(outcome)
-            rounds += outcome.n_rounds
+            rounds += outcome.n_rounds + 1
         return outcomes
 
     def _solution(self, problem: LassoProblem, outcomes: list[Outcome], W: np.ndarray, monitor: Monitor) -> Solution:
@@ -171,10 +171,10 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
             for outcome, solver in zip(outcomes, problem.solvers, strict=True)
         ]
         worst = int(np.argmax([certificate.value for certificate in certificates]))
-        n_iter = max(1, *(outcome.n_rounds for outcome in outcomes), 1)
+        history = monitor.history()
         value = float(sum(outcome.objective for outcome in outcomes))
         return Solution(
-            W.ravel(), value, monitor.history(), certificates[worst], n_iter, outcomes[worst].reason,
+            W.ravel(), value, history, certificates[worst], max(1, history.n_iter), outcomes[worst].reason,
             state={"coef": W.copy()},
         )  # fmt: skip
 

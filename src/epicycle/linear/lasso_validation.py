@@ -128,20 +128,19 @@ class CrossValidatedRegressor(SparseLinearModel):
     def _fit_last(self, data: Data, problem: LassoProblem, best: tuple[float, float], factors: np.ndarray) -> None:
         solver = problem.solvers[0]
         solver.start_at(np.zeros(data.n_features))
-        monitor = self._monitor(self.max_iter, lambda x: self._attributes(data, problem, x[None]))
+        monitor = self._monitor(self.max_iter + 1, lambda x: self._attributes(data, problem, x[None]))
 
         def report(done: int, w: np.ndarray, objective: float, gap: float, working_set: int, left: int) -> bool:
-            return monitor(done, w, objective=objective, gap=gap, working_set=working_set, not_screened=left)
+            return monitor(done + 1, w, objective=objective, gap=gap, working_set=working_set, not_screened=left)
 
         outcome = solver.minimise(penalty_of(*best, factors, self.positive), self.tol, self.max_iter, report)
         for name, value in self._attributes(data, problem, outcome.w[None]).items():
             setattr(self, name, value)
         self.dual_gap_ = outcome.gap
         certificate = gap_certificate(outcome.gap, solver.total, self.tol)
+        history = monitor.history()
         self._conclude(
-            Solution(
-                outcome.w, outcome.objective, monitor.history(), certificate, max(1, outcome.n_rounds), outcome.reason
-            )
+            Solution(outcome.w, outcome.objective, history, certificate, max(1, history.n_iter), outcome.reason)
         )
 
     def _penalty_line(self) -> str:
