@@ -1,5 +1,6 @@
 """Tables that are read from the code when the documentation is built: solvers, methods and errors cannot go stale."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from docutils import nodes
@@ -20,13 +21,14 @@ def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str
     return [*lines, ""]
 
 
-class Generated(SphinxDirective):
+class Generated(SphinxDirective, ABC):
     """A directive whose content is made by :meth:`lines`."""
 
     has_content = False
 
+    @abstractmethod
     def lines(self) -> list[str]:
-        raise NotImplementedError
+        """The content, a line each."""
 
     def run(self) -> list[nodes.Node]:
         node = nodes.container()

@@ -122,6 +122,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._check_features(X, data, reset=False)
         return data
 
+    def _names(self) -> list[str]:
+        """The features by name, or as x0, x1, ... where the data had no names."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
     def _check_fitted(self) -> None:
         try:
             check_is_fitted(self)

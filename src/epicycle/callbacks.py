@@ -10,6 +10,7 @@ import copy
 import math
 import os
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -23,7 +24,7 @@ __all__ = ["Checkpoint", "EarlyStopping", "TimeLimit"]
 S = TypeVar("S")
 
 
-class _FitCallback(Generic[S]):
+class _FitCallback(ABC, Generic[S]):
     """What the callbacks share: checked arguments, and one state `S` per running fit."""
 
     _parameters: ClassVar[dict[str, Domain]]
@@ -34,9 +35,9 @@ class _FitCallback(Generic[S]):
         # By the identity of the estimator: a search fits many at once, and all of them share its callbacks.
         self._running: dict[int, tuple[Any, S]] = {}
 
+    @abstractmethod
     def _start(self, estimator: Any) -> S:
         """The state at the beginning of a fit."""
-        raise NotImplementedError
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Begin to watch a fit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -79,7 +80,7 @@ class SparseLinearModel(RegressorMixin, Estimator):
         return values[:, 0] if self.coef_.ndim == 1 else values
 
 
-class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
+class PenalisedRegressor(MultiOutputMixin, SparseLinearModel, ABC):
     """Least squares with the penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2) for one alpha."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -99,8 +100,9 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel):
     tol: float
     max_iter: int
 
+    @abstractmethod
     def _l1_ratio(self) -> float:
-        raise NotImplementedError
+        """The share of the L1 term."""
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossValidatedRegressor"]
 
 
-class CrossValidatedRegressor(SparseLinearModel):
+class CrossValidatedRegressor(SparseLinearModel, ABC):
     """Base of the two: a path on every fold, a choice, and a last fit to all rows."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -46,8 +47,9 @@ class CrossValidatedRegressor(SparseLinearModel):
     tol: float
     max_iter: int
 
+    @abstractmethod
     def _l1_ratios(self) -> np.ndarray:
-        raise NotImplementedError
+        """The shares of the L1 term to choose from."""
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

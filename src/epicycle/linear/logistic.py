@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
+from epicycle._labels import class_weights, encode_labels
 from epicycle.base import Estimator, MethodCard, fitting
 from epicycle.data import Batch
 from epicycle.linear.inference import Summary, wald_summary
-from epicycle.linear.labels import class_weights, encode_labels
 from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift
 from epicycle.linear.logistic_solving import minimise, polish, refuse_separation
 from epicycle.linear.prediction import linear_predictor, predictor_batch
@@ -213,10 +213,6 @@ class LogisticRegression(ClassifierMixin, Estimator):
         return engine.map(function, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
 
     # ------------------------------------------------------------------------------------------- statistics
-
-    def _names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
     def _keep_inference(self, objective: LogisticObjective, solution: Solution) -> Solution:
         """The inverse Hessian at the optimum: the covariance of an unpenalised two-class fit. Polishes the solution."""

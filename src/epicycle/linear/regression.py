@@ -5,6 +5,7 @@ The normal equations (X'WX + alpha I) w = X'Wy about the mean decide everything;
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -28,7 +29,7 @@ __all__ = ["LeastSquaresRegressor"]
 MAX_GRAM, MAX_KEPT = 5000, 2000
 
 
-class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
+class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     """Base of the regressors that minimise a sum of squares with an L2 penalty."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -50,9 +51,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     random_state: Any
     n_jobs: int | None
 
+    @abstractmethod
     def _alphas(self, n_targets: int) -> np.ndarray:
         """The penalty of every target."""
-        raise NotImplementedError
 
     def _infers(self) -> bool:
         """Whether the fit keeps what standard errors need."""
@@ -224,11 +225,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self._conclude(solution)
 
     def _keep_inference(self, fit: LeastSquaresFit) -> None:
-        raise NotImplementedError
-
-    def _names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+        """Keep what standard errors need; a penalised fit has none to give and keeps nothing."""
 
     # ------------------------------------------------------------------------------------------- prediction
 

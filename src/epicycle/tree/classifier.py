@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
+from epicycle._labels import class_weights, encode_labels
 from epicycle.base import MethodCard
 from epicycle.data import Data
 from epicycle.exceptions import DataError
-from epicycle.linear.labels import class_weights, encode_labels
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.gradient_boosting import GradientBoosting
 from epicycle.tree.losses import Loss, classification_loss

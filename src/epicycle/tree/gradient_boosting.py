@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from epicycle.tree.validation import Validation
 __all__ = ["GradientBoosting"]
 
 
-class GradientBoosting(Estimator):
+class GradientBoosting(Estimator, ABC):
     """The rounds of boosting; a subclass says what the target is and which loss is minimised."""
 
     _target: ClassVar[Any]
@@ -44,12 +45,13 @@ class GradientBoosting(Estimator):
         tags.input_tags.categorical = True
         return tags
 
+    @abstractmethod
     def _loss(self) -> Loss | UserLoss:
-        raise NotImplementedError
+        """The loss that the trees lower."""
 
+    @abstractmethod
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
         """The data with the target as the loss takes it; factors on the weights of the classes where there are any."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------- data
 

@@ -47,20 +47,21 @@ def distinct(y: np.ndarray) -> np.ndarray:
 
 
 def label_statistic(batch: Batch) -> tuple[LabelSet]:
-    labels = distinct(batch.y)
-    weights = np.bincount(codes(batch.y, labels=labels), weights=batch.weight, minlength=len(labels))
+    y = np.asarray(batch.y)
+    labels = distinct(y)
+    weights = np.bincount(codes(y, labels=labels), weights=batch.weight, minlength=len(labels))
     return (LabelSet(labels, weights.astype(np.float64)),)
 
 
 def codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The position of every label of y among the sorted `labels`; of one that is not among them, any position."""
     if y.dtype.kind in "biuf" and len(labels) == 2:
-        return (y == labels[1]).astype(np.intp)
+        return np.asarray(y == labels[1], dtype=np.intp)
     return np.minimum(np.searchsorted(labels, y), len(labels) - 1).astype(np.intp)
 
 
 def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return (y == labels[1]).astype(np.float64)
+    return np.asarray(y == labels[1], dtype=np.float64)
 
 
 def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
@@ -85,7 +86,7 @@ def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, t
     if spec is None:
         return None
     if isinstance(spec, str):
-        return totals.sum() / (len(totals) * totals)
+        return np.asarray(totals.sum() / (len(totals) * totals))
     weights = np.ones(len(classes))
     known = {label: i for i, label in enumerate(classes.tolist())}
     for label, weight in spec.items():
