@@ -20,6 +20,7 @@ from epicycle._threads import single_threaded_blas
 from epicycle.data import ArrayData, Batch, DaskData
 from epicycle.data.partitions import encode_partition
 from epicycle.engine.fold import Fold, State
+from epicycle.engine.interrupts import remembered_interrupts
 from epicycle.exceptions import DataError, EngineError
 
 __all__ = ["map_partitions", "sum_partitions"]
@@ -31,8 +32,13 @@ _INLINE_BYTES = 1 << 16  # parameters above this travel once to each worker, bel
 def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
     """The sum over all partitions; the same bits for any number of workers."""
     client = _client()
-    if client is None:
-        return _sum_locally(statistic, data, parameters)
+    with remembered_interrupts():
+        if client is None:
+            return _sum_locally(statistic, data, parameters)
+        return _sum_on(client, statistic, data, parameters)
+
+
+def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
     parts = _resident(data, client)
     job = _job(client, statistic, parameters)
     futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
