@@ -8,6 +8,7 @@
 #include "tree_grow.hpp"
 #include "tree_losses.hpp"
 #include "tree_predict.hpp"
+#include "tree_shap.hpp"
 
 namespace epicycle {
 namespace {
@@ -89,6 +90,31 @@ void bind_rows(nb::module_ &m) {
         "threads"_a);
 }
 
+template <class T>
+void bind_shap(nb::module_ &m) {
+    m.def(
+        "shap_values",
+        [](Matrix<T> X, Rows2<std::uint64_t> nodes, Vector<double> values, Vector<std::int64_t> roots,
+           Rows2<std::uint64_t> levels, Vector<double> count,
+           nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out, int threads) {
+            constexpr const char *expected = "shap_values: expected X (n, p), well-formed trees, a positive count (m,) "
+                                             "for every node, out (n, p, K)";
+            const auto x = view(X);
+            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
+            require(values.shape(0) == nodes.shape(0) && count.shape(0) == nodes.shape(0), expected);
+            require(out.shape(0) == x.rows && out.shape(1) == x.cols && out.shape(2) >= 1, expected);
+            const Forest forest{
+                reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
+                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
+            require(well_formed_roots(forest) && well_formed(forest, x.cols), expected);
+            for (std::size_t i = 0; i < count.shape(0); ++i) require(count.data()[i] > 0, expected);
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            shap_values(forest, count.data(), x, out.shape(2), out.data(), threads, Interrupts{});
+        },
+        "X"_a.noconvert(), "nodes"_a, "values"_a, "roots"_a, "levels"_a, "count"_a, "out"_a.noconvert(), "threads"_a);
+}
+
 auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<float> gh, double sum_abs_g, double sum_h,
                Vector<std::int32_t> features, Vector<std::int32_t> n_bins, Vector<std::uint8_t> categorical,
                std::optional<Vector<std::int8_t>> monotone, std::optional<Rows2<std::uint8_t>> groups, bool all_rows,
@@ -164,6 +190,8 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
 void bind_tree(nb::module_ &m) {
     bind_rows<double>(m);
     bind_rows<float>(m);
+    bind_shap<double>(m);
+    bind_shap<float>(m);
     m.def(
         "quantile_cuts",
         [](Vector<double> x, Weight weight, std::size_t max_bins) {

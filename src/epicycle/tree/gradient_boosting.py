@@ -22,6 +22,7 @@ from epicycle.tree.categories import Categories, encode, learn
 from epicycle.tree.constraints import feature_groups, monotone_signs
 from epicycle.tree.ensemble import Ensemble, empty_ensemble, extend, importances, n_trees, scores_of_batch, truncate
 from epicycle.tree.losses import Loss, UserLoss
+from epicycle.tree.shapley import average_score, shap_of_batch
 from epicycle.tree.shared import greedy_certificate, joined
 from epicycle.tree.validation import Validation
 
@@ -319,6 +320,32 @@ class GradientBoosting(Estimator, ABC):
             raise ParameterError(f"kind={kind!r}; expected 'gain' or 'split'")
         total = importances(self.trees_, self.n_features_in_, kind)
         return total / total.sum() if total.any() else total
+
+    def shap_values(self, X: Any) -> Any:
+        """Exact Shapley values: by how much every feature moved the score of a row away from the average score.
+
+        A condition on a feature that counts as unknown is passed in the shares of the training rows that passed it.
+        The values of a row add up to its score less :attr:`average_score_`.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (n_samples, n_features, n_classes) for more than two classes
+            For Dask input a lazy array.
+        """
+        data = self._predict_data(X)
+        K = len(self._start_)
+        values = engine.map(shap_of_batch, data, self.trees_, K, n_jobs=self.n_jobs)
+        return values[:, :, 0] if K == 1 else values
+
+    @property
+    def average_score_(self) -> np.ndarray | float:
+        """The average score of the training rows, tree by tree: what :meth:`shap_values` start from."""
+        scores = average_score(self.trees_, self._start_)
+        return float(scores[0]) if len(scores) == 1 else scores
 
     def _penalty_line(self) -> str:
         return f"l2/2 sum of squared leaf values, l2={self.l2_regularization:g}" if self.l2_regularization else ""
