@@ -74,6 +74,9 @@ def add_to_leaves(order: Array, begin: Array, end: Array, values: Array, score: 
 def predict_bins(
     rows: Array, feature: Array, left: Array, sides: Array, values: Array, out: Array, threads: int
 ) -> None: ...
+def shap_values(
+    X: Array, nodes: Array, values: Array, roots: Array, levels: Array, count: Array, out: Array, threads: int
+) -> None: ...
 def predict_trees(
     X: Array,
     nodes: Array,

@@ -6,6 +6,9 @@ With g_i = L'(y_i, s_i) and h_i = L''(y_i, s_i) at the current scores, a tree h 
 
 which is weighted least squares of the working response -g_i / h_i: iteratively reweighted least squares, with a tree
 for the linear predictor. A leaf has the value v = -G / (H + l2), and learning_rate times it is added to the scores.
+
+Of first order, a tree is fitted to the negative gradient -g_i by least squares, and its leaves then take the best
+constant for the loss itself.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from epicycle.engine import n_threads
 from epicycle.randomness import stream
 from epicycle.tree.binning import Bins
 from epicycle.tree.ensemble import GrownTree
-from epicycle.tree.losses import Loss, UserLoss, weighted_quantile
+from epicycle.tree.leaf_values import optimal_values, quantile_values
+from epicycle.tree.losses import Loss, UserLoss
 
 __all__ = ["Boosting", "Growth", "Round"]
 
@@ -67,6 +71,8 @@ class Boosting:
         Scores to start from; owned and changed.
     growth : Growth
     learning_rate, subsample, max_features : float
+    order : {1, 2}
+        Derivatives of the loss that trees are grown from.
     seed : int
         Rows and features of round r are drawn from the streams (seed, "rows", r) and (seed, "features", r).
     n_jobs : int, optional
@@ -82,12 +88,15 @@ class Boosting:
         learning_rate: float,
         subsample: float,
         max_features: float,
+        order: int,
         seed: int,
         n_jobs: int | None,
     ) -> None:
         self.bins, self.loss, self.score, self.growth = bins, loss, score, growth
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
-        self.longest_step = loss.longest_step(learning_rate)
+        # Squared error has curvature one: the orders are the same.
+        self.first_order = order == 1 and getattr(loss, "name", None) != "squared" and loss.leaf_quantile is None
+        self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
         n, p = bins.rows.shape
         self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
@@ -166,8 +175,13 @@ class Boosting:
         )  # every output's is needed at the end
         if rows is not None:
             order[:] = rows
+        gh, curvature = self.gh[k], self.now.curvature[k]
+        if self.first_order:
+            weight = self.bins.weight
+            gh, curvature = gh.copy(), self.bins.total_weight
+            gh[:, 1] = 1.0 if weight is None else weight
         arrays = _native.grow_tree(
-            self.bins.rows, self.bins.columns, self.gh[k], self.now.abs_gradient[k], self.now.curvature[k],
+            self.bins.rows, self.bins.columns, gh, self.now.abs_gradient[k], curvature,
             features, g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
             self.threads,
@@ -178,15 +192,15 @@ class Boosting:
         """What is added to the scores: learning rate times value, or times the best constant without curvature."""
         if tree.is_stump:
             return np.zeros(1)
-        value = tree.value
-        if self.loss.leaf_quantile is not None:
-            value = value.copy()
-            for leaf in tree.leaves:
-                rows = order[tree.begin[leaf] : tree.end[leaf]]
-                weight = None if self.bins.weight is None else self.bins.weight[rows]
-                value[leaf] = weighted_quantile(
-                    self.bins.y[rows] - self.score[k, rows], weight, self.loss.leaf_quantile
-                )
+        value, tau = tree.value, self.loss.leaf_quantile
+        if tau is not None:
+            value = quantile_values(tree, order, self.bins.y - self.score[k], self.bins.weight, tau)
+        elif self.first_order:
+            value = optimal_values(
+                tree, order, self.loss, self.bins.y, self.bins.weight, self.score, k, self.growth.l2, self.row_threads
+            )
+            # The scores of all classes move at once, each as if it were alone (Friedman, 2001).
+            value *= 1.0 if len(self.score) == 1 else (len(self.score) - 1) / len(self.score)
         return np.clip(self.learning_rate * value, -self.longest_step, self.longest_step)
 
     def _add(self, k: int, tree: GrownTree, order: np.ndarray, value: np.ndarray, *, sampled: bool) -> None:

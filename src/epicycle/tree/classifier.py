@@ -66,6 +66,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         200,000.
     subsample : float, default=1.0
         Probability that a row is used by a tree.
+    order : {1, 2}, default=2
+        Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
+        negative gradient by least squares, and its leaves take the best constant for the loss itself.
     max_features : float, default=1.0
         Share of the features that a tree may use, drawn anew for every round.
     categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
@@ -148,6 +151,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         max_bins: int = 255,
         subsample: float = 1.0,
         max_features: float = 1.0,
+        order: int = 2,
         categorical_features: Any = "from_dtype",
         categorical_smoothing: float = 10.0,
         handle_unknown: str = "missing",
@@ -173,6 +177,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.max_bins = max_bins
         self.subsample = subsample
         self.max_features = max_features
+        self.order = order
         self.categorical_features = categorical_features
         self.categorical_smoothing = categorical_smoothing
         self.handle_unknown = handle_unknown

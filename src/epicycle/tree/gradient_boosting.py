@@ -125,6 +125,10 @@ class GradientBoosting(Estimator, ABC):
     ) -> Any:  # fmt: skip
         if (X_val is None) != (y_val is None):
             raise DataError("X_val and y_val: one was given without the other; expected both or none")
+        if self.order == 1 and self.monotonic_cst is not None:
+            raise ParameterError(
+                "monotonic_cst cannot be kept with order=1: leaves take the best constant; use order=2"
+            )
         data, factors = self._encode_target(self._training_data(X, y, sample_weight))
         if earlier is not None and not np.array_equal(earlier.get("classes", 0), getattr(self, "classes_", 0)):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
@@ -172,6 +176,7 @@ class GradientBoosting(Estimator, ABC):
             learning_rate=self.learning_rate,
             subsample=self.subsample,
             max_features=self.max_features,
+            order=self.order,
             seed=seed,
             n_jobs=self.n_jobs,
         )

@@ -64,6 +64,11 @@ class Loss:
         """The quantile of residuals that is the best value of a leaf; None where a Newton step gives the value."""
         return {"absolute": 0.5, "quantile": self.parameter}.get(self.name)
 
+    @property
+    def bounded_steps(self) -> bool:
+        """Whether the scores are logarithms, so that steps beyond a bound are too long for any leaf."""
+        return self.name in _SELF_CONCORDANT
+
     def longest_step(self, learning_rate: float) -> float:
         r"""The longest change of a score that surely lowers the loss of a leaf.
 
@@ -118,6 +123,7 @@ class UserLoss:
     of_user: Any
     n_outputs: int = 1
     leaf_quantile = None
+    bounded_steps = False
 
     def longest_step(self, learning_rate: float) -> float:
         """Not known."""

@@ -35,6 +35,7 @@ def shared_parameters() -> dict[str, Domain]:
         "max_bins": Integer(2, 255),
         "subsample": Real(0, 1, inclusive=(False, True)),
         "max_features": Real(0, 1, inclusive=(False, True)),
+        "order": Integer(1, 2),
         "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),
         "categorical_smoothing": Real(0),
         "handle_unknown": Choice("missing", "error"),
