@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 #: Every public name and the module that defines it.
 _EXPORTS = {
+    "AdaBoostClassifier": "epicycle.tree",
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
     "EarlyStopping": "epicycle.callbacks",
@@ -37,6 +38,7 @@ _EXPORTS = {
 _SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "tree")
 
 __all__ = [
+    "AdaBoostClassifier",
     "Certificate",
     "Checkpoint",
     "EarlyStopping",
@@ -91,7 +93,7 @@ if TYPE_CHECKING:
         lasso_path,
     )
     from epicycle.settings import config, get_config
-    from epicycle.tree import GradientBoostingClassifier, GradientBoostingRegressor
+    from epicycle.tree import AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from epicycle import engine
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.exceptions import DataError, ParameterError
 
-__all__ = ["class_weights", "encode_labels"]
+__all__ = ["class_weights", "codes", "encode_labels"]
 
 
 class LabelSet:

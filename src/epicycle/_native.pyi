@@ -77,6 +77,29 @@ def predict_bins(
 def shap_values(
     X: Array, nodes: Array, values: Array, roots: Array, levels: Array, count: Array, out: Array, threads: int
 ) -> None: ...
+def best_stump(
+    entries: Array,
+    begin: Array,
+    zeros: Array,
+    missing: Array,
+    weight: Array,
+    code: Array | None,
+    n_classes: int,
+    confidence: bool,
+    threads: int,
+) -> tuple[int, int, bool, bool]: ...
+def best_binned_stump(
+    entries: Array,
+    begin: Array,
+    missing: Array,
+    rows: Array,
+    bin_end: Array,
+    n_bins: Array,
+    weight: Array,
+    confidence: bool,
+    packed: Array,
+    threads: int,
+) -> tuple[int, int, bool, bool]: ...
 def predict_trees(
     X: Array,
     nodes: Array,

@@ -30,7 +30,7 @@ __all__ = [
 #: The arrays described above.
 Ensemble = dict[str, np.ndarray]
 
-_LEAF, _MISSING_LEFT, _CATEGORICAL = 2, 1, 4
+LEAF, MISSING_LEFT, CATEGORICAL = 2, 1, 4
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ def extend(ensemble: Ensemble, trees: list[tuple[GrownTree, np.ndarray]], table:
 def _pack(tree: GrownTree, table: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the nodes, and the sets of levels that they refer to, numbered from `n_levels`."""
     leaf = tree.left == 0
-    categorical = (tree.kind & _CATEGORICAL) > 0
+    categorical = (tree.kind & CATEGORICAL) > 0
     words = np.empty((len(leaf), 2), np.uint64)
     # Behind the last cut the table is infinite: all that is not missing goes left.
     threshold = np.where(leaf, np.inf, table[tree.feature, tree.bin])
     words[:, 0] = threshold.view(np.uint64)
     words[categorical, 0] = n_levels + np.arange(np.count_nonzero(categorical), dtype=np.uint64)
     left = np.where(leaf, np.arange(len(leaf)), tree.left).astype(np.uint64)
-    flags = np.where(leaf, _LEAF | _MISSING_LEFT, tree.kind).astype(np.uint64)
+    flags = np.where(leaf, LEAF | MISSING_LEFT, tree.kind).astype(np.uint64)
     words[:, 1] = left | (tree.feature.astype(np.uint64) << np.uint64(32)) | (flags << np.uint64(56))
     return words, tree.sides.reshape(-1, 4)[categorical]
 

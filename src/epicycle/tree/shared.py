@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from epicycle.evidence import Certificate, History
@@ -18,7 +21,7 @@ from epicycle.parameters import (
     Real,
 )
 
-__all__ = ["greedy_certificate", "joined", "shared_parameters"]
+__all__ = ["greedy_certificate", "joined", "per_row", "shared_parameters"]
 
 
 def shared_parameters() -> dict[str, Domain]:
@@ -80,3 +83,12 @@ def joined(first: History, second: History) -> History:
             for name in names
         }
     )
+
+
+def per_row(scores: Any, function: Callable[..., np.ndarray], *parameters: Any) -> Any:
+    """A function of scores (n, K), also where they are a lazy Dask array."""
+    if isinstance(scores, np.ndarray):
+        return function(scores, *parameters)
+    example = function(np.zeros((1, scores.shape[1])), *parameters)
+    changed = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (scores.chunks[0], (example.shape[1],))}
+    return scores.map_blocks(function, *parameters, dtype=example.dtype, **changed)
