@@ -218,3 +218,120 @@ def test_trees_that_lead_astray_are_refused(n):
     refused(last=2)
     refused(first=1, last=0)
     refused(out=np.zeros((3, 1)))
+
+
+# ------------------------------------------------------------------------------------------- Shapley values
+
+
+def one_split(value=(1.0, -1.0)):
+    """A tree that asks whether x0 <= 0.5."""
+    threshold = np.array([0.5, np.inf, np.inf]).view(np.uint64)
+    meta = np.array([1, 1 | 3 << 56, 2 | 3 << 56], np.uint64)
+    return {
+        "nodes": np.column_stack([threshold, meta]),
+        "values": np.array([0.0, *value]),
+        "roots": np.array([0, 3]),
+        "levels": np.empty((0, 4), np.uint64),
+        "count": np.array([4.0, 3.0, 1.0]),
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shapley_values_of_one_split(dtype):
+    X = np.array([[0.0, 9.0], [1.0, 9.0], [np.nan, 9.0]], dtype)
+    out = np.zeros((3, 2, 1))
+    _native.shap_values(X, **one_split(), out=out, threads=1)
+    assert_allclose(out[:, :, 0], [[0.5, 0.0], [-1.5, 0.0], [-1.5, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"count": np.array([4.0, 3.0])},
+        {"count": np.array([4.0, 0.0, 4.0])},
+        {"values": np.zeros(2)},
+        {"roots": np.array([0, 4])},
+        {"roots": np.array([1, 3])},
+        {"nodes": np.zeros((3, 2), np.uint64)},
+        {"out": np.zeros((2, 1, 1))},
+        {"threads": 0},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_shapley_values_refuse_what_does_not_fit(changed):
+    asked = {"X": np.zeros((2, 2)), **one_split(), "out": np.zeros((2, 2, 1)), "threads": 1}
+    with pytest.raises(ValueError, match="expected"):
+        _native.shap_values(**{**asked, **changed})
+
+
+# ------------------------------------------------------------------------------------------- stumps
+
+
+def columns(n=50, p=2, seed=0):
+    from epicycle.tree.stumps import SortedColumns
+
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, p)), 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return SortedColumns(X, 1), rng.normal(size=n)
+
+
+def test_both_searches_find_stumps_of_equal_merit():
+    for seed in range(20):
+        found, v = columns(seed=seed)
+        for confidence in (False, True):
+            plain = _native.best_stump(
+                found.entries, found.begin, found.zeros, found.missing, v, None, 2, confidence, 1
+            )
+            binned = _native.best_binned_stump(
+                found.entries, found.begin, found.missing, found.rows, found.bin_end, found.n_bins, v, confidence,
+                np.empty(50, np.int64), 1,
+            )  # fmt: skip
+            assert plain == binned
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"entries": np.full(100, 77, np.uint32)},
+        {"begin": np.array([0, 50, 99])},
+        {"begin": np.array([0, 101, 100])},
+        {"zeros": np.array([51, -1])},
+        {"missing": np.array([0, -1])},
+        {"missing": np.array([51, 0])},
+        {"weight": np.empty(0)},
+        {"code": np.full(50, 3, np.int32)},
+        {"code": np.zeros(49, np.int32)},
+        {"threads": 0},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_search_for_stumps_refuses_what_does_not_fit(changed):
+    found, v = columns()
+    asked = {"entries": found.entries, "begin": found.begin, "zeros": found.zeros, "missing": found.missing,
+             "weight": v, "code": None, "n_classes": 2, "confidence": False, "threads": 1}  # fmt: skip
+    with pytest.raises(ValueError, match="best_stump: expected"):
+        _native.best_stump(**{**asked, **changed})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"begin": np.array([0, 49, 100])},
+        {"missing": np.array([0, 0])},
+        {"rows": np.zeros((49, 2), np.uint8)},
+        {"bin_end": np.zeros((2, 256), np.int64)},
+        {"n_bins": np.array([256, 1], np.int32)},
+        {"weight": np.empty(49)},
+        {"packed": np.empty(49, np.int64)},
+        {"threads": 0},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_search_by_bins_refuses_what_does_not_fit(changed):
+    found, v = columns()
+    asked = {"entries": found.entries, "begin": found.begin, "missing": found.missing, "rows": found.rows,
+             "bin_end": found.bin_end, "n_bins": found.n_bins, "weight": v, "confidence": False,
+             "packed": np.empty(50, np.int64), "threads": 1}  # fmt: skip
+    with pytest.raises(ValueError, match="best_binned_stump: expected"):
+        _native.best_binned_stump(**{**asked, **changed})

@@ -97,7 +97,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = AdaBoostClassifier(n_estimators=100).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.96
+    0.95
     >>> bool(model.history_["training_error"][-1] <= model.history_["bound"][-1])
     True
     """
