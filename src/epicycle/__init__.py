@@ -35,7 +35,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "tree")
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "theory", "tree")
 
 __all__ = [
     "AdaBoostClassifier",
@@ -70,11 +70,12 @@ __all__ = [
     "optim",
     "save",
     "scan",
+    "theory",
     "tree",
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, optim, tree
+    from epicycle import callbacks, data, engine, exceptions, io, linear, optim, theory, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
