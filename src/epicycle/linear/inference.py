@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -49,10 +50,9 @@ class Summary:
         for i, row in enumerate(self.rows):
             lines.append(f"{row:<{width}}" + "".join(f"{column[i]:>12.4g}" for column in self.columns.values()))
         lines.append("=" * len(head))
-        if self.facts:
-            lines.append("   ".join(f"{name} {value:.6g}" for name, value in self.facts.items()))
+        lines += _wrapped([f"{name} {value:.6g}" for name, value in self.facts.items()], len(head))
         if self.note:
-            lines.append(f"Note: {self.note}.")
+            lines += textwrap.wrap(f"Note: {self.note}.", max(len(head), 72))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -82,12 +82,24 @@ class Summary:
         outputs: Sequence[str],
         title: str,
         note: str,
+        facts: Mapping[str, float] | None = None,
     ) -> Summary:
         """A table of coefficients alone, one column for each output."""
         values = coef if intercept is None else np.column_stack([intercept, coef])
         rows = tuple(names) if intercept is None else ("intercept", *names)
         columns = {f"coef[{output}]": row for output, row in zip(outputs, values, strict=True)}
-        return cls(title, rows, columns, note=note)
+        return cls(title, rows, columns, facts or {}, note=note)
+
+
+def _wrapped(facts: Sequence[str], width: int) -> list[str]:
+    """Facts on as few lines as they fit on, three spaces apart."""
+    lines: list[str] = []
+    for fact in facts:
+        if lines and len(lines[-1]) + 3 + len(fact) <= max(width, 72):
+            lines[-1] += f"   {fact}"
+        else:
+            lines.append(fact)
+    return lines
 
 
 def wald_summary(
@@ -100,6 +112,7 @@ def wald_summary(
     title: str,
     facts: Mapping[str, float],
     degrees_of_freedom: float | None = None,
+    note: str = "",
 ) -> Summary:
     """Standard errors, test statistics, p-values and intervals from the covariance of (coef, intercept).
 
@@ -126,4 +139,4 @@ def wald_summary(
     if intercept is not None:  # the intercept comes first in the table
         columns = {name: np.concatenate([column[-1:], column[:-1]]) for name, column in columns.items()}
         rows = ("intercept", *rows)
-    return Summary(title, rows, columns, facts)
+    return Summary(title, rows, columns, facts, note)
