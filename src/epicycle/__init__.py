@@ -24,6 +24,7 @@ _EXPORTS = {
     "LogisticRegression": "epicycle.linear",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
+    "RidgeCV": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
@@ -51,6 +52,7 @@ __all__ = [
     "LogisticRegression",
     "RegularizationPath",
     "Ridge",
+    "RidgeCV",
     "TimeLimit",
     "__version__",
     "callbacks",
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
         LogisticRegression,
         RegularizationPath,
         Ridge,
+        RidgeCV,
         enet_path,
         lasso_path,
     )
