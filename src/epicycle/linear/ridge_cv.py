@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
@@ -364,13 +365,14 @@ class RidgeCV(ShrunkenModel):
         top.set_xlabel("effective degrees of freedom")
 
 
-class _Same:
+class _Same(RegressorMixin, BaseEstimator):
     """What a scorer takes for an estimator: its predictions are its input."""
-
-    _estimator_type = "regressor"
 
     def fit(self, X: Any, y: Any = None) -> _Same:
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         return X

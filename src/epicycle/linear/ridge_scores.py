@@ -40,11 +40,13 @@ class LeaveOneOut:
     spans: bool
     c: np.ndarray
     s: np.ndarray
+    unpenalised: np.ndarray
 
     @classmethod
     def of(cls, spectrum: Spectrum, alphas: np.ndarray) -> LeaveOneOut:
         basis = spectrum.basis if isinstance(spectrum, RowSpectrum) else None
-        return cls(basis, spectrum.mean, spectrum.share, spectrum.spans, spectrum.c, spectrum.shrinkage(alphas))
+        s = spectrum.shrinkage(alphas)
+        return cls(basis, spectrum.mean, spectrum.share, spectrum.spans, spectrum.c, s, spectrum.h == 0)
 
     def errors(self, q: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """e of shape (n, k, n_alphas), for y about its mean; nan where leaving the row out leaves nothing to fit."""
@@ -67,6 +69,8 @@ class LeaveOneOut:
                 np.matmul(q, self.s * self.c[:, t, None], out=e[:, t])
                 e[:, t] += rest[:, t, None]
                 e[:, t] /= across
+        determines = squares[:, self.unpenalised].sum(axis=1) + self.share
+        e[(determines if weight is None else determines * weight) >= 1 - NOTHING] = np.nan
         e[~np.isfinite(e)] = np.nan
         return e
 
