@@ -228,7 +228,7 @@ def test_large_offsets_and_ill_conditioned_columns():
     alphas = np.geomspace(1e-9, 1e9, 25)
     model = RidgeCV(alphas, store_cv_results=True).fit(X, y)
     A = X - X.mean(axis=0)
-    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    s = np.linalg.svd(A, compute_uv=False)
     for i in (0, 31):
         rest = np.arange(60) != i
         B, mean = X[rest] - X[rest].mean(axis=0), X[rest].mean(axis=0)
@@ -263,8 +263,8 @@ def test_an_edge_of_ones_own_grid_is_said():
         RidgeCV([1e-7, 1e-6, 1e-5]).fit(X, y)
     with pytest.warns(EpicycleWarning, match=r"the smallest of alphas \(10\)"):
         RidgeCV([1000, 100, 10]).fit(X, y)
+    noise = np.random.default_rng(0).normal(size=len(y))
     with pytest.warns(EpicycleWarning, match="for some targets the largest"):
-        noise = np.random.default_rng(0).normal(size=len(y))
         RidgeCV([1e-3, 1e-2, 1e-1, 1.0], alpha_per_target=True).fit(X, np.column_stack([y, noise]))
 
 

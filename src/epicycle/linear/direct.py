@@ -177,7 +177,7 @@ def conclude(
     rss = np.maximum(yy - 2 * np.einsum("ij,ij->j", coef, c) + np.einsum("ij,ij->j", coef, G @ coef), 0.0)
     worst = min(solved, key=lambda s: s.rank)
     dependencies = None
-    if 0 < worst.null_space.shape[1] and p <= MAX_NAMED:
+    if worst.null_space.shape[1] and p <= MAX_NAMED:
         lengths = np.sqrt(np.maximum(np.diagonal(normal_equations(moments, intercept)[0]), 0.0))
         dependencies = dependencies_of(worst.null_space, lengths)
     mean = moments.mean

@@ -164,7 +164,7 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     def _weighted_data(self, X: Any, sample_weight: Any, y: Any = None) -> Data:
         """Rows for a fitted model, with weights and, for `y`, targets."""
         self._check_fitted()
-        has_target = y is not None or getattr(X, "targets", ())
+        has_target = y is not None or bool(getattr(X, "targets", None))
         data = as_data(
             X, y, sample_weight, target="numeric" if has_target else "none", multi_output=True,
             estimator_name=type(self).__name__, accept_sparse=get_tags(self).input_tags.sparse,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
@@ -17,10 +16,11 @@ from epicycle.exceptions import DataError, EpicycleWarning, ParameterError
 from epicycle.linear.direct import LeastSquaresFit, fit_direct, settled_moments
 from epicycle.linear.lasso_folds import Fold
 from epicycle.linear.moments import Moments
-from epicycle.linear.ridge_folds import PathProblem, Scorer, fold_scores, scores_of_stretches
+from epicycle.linear.ridge_folds import PathProblem, Scorer, as_scorer, fold_scores, scores_of_stretches
 from epicycle.linear.ridge_penalty import QuadraticPenalty, quadratic_penalty
+from epicycle.linear.ridge_plot import draw_scores
 from epicycle.linear.ridge_scores import gcv_errors, loo_predictions, loo_squared_errors, refuse_undefined
-from epicycle.linear.ridge_spectrum import KernelSpectrum, Spectrum, spectrum_of
+from epicycle.linear.ridge_spectrum import KernelSpectrum, Spectrum, fit_from_kernel, spectrum_of
 from epicycle.linear.shrinkage import ShrunkenModel, penalty_line
 from epicycle.parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 
@@ -213,9 +213,9 @@ class RidgeCV(ShrunkenModel):
         if self.scoring is None:
             return None
         if not isinstance(self.scoring, str):
-            return _scorer_of(self.scoring)
+            return as_scorer(self.scoring)
         try:
-            return _scorer_of(get_scorer(self.scoring))
+            return as_scorer(get_scorer(self.scoring))
         except ValueError as error:
             raise ParameterError(f"scoring={self.scoring!r}: {error}") from None
 
@@ -241,9 +241,7 @@ class RidgeCV(ShrunkenModel):
             self.cv_results_ = table[:, 0] if data.target_is_vector else table
         return scores
 
-    def _scores_of_folds(
-        self, data: Data, penalty: QuadraticPenalty, n_rows: int, scorer: Scorer | None
-    ) -> np.ndarray:
+    def _scores_of_folds(self, data: Data, penalty: QuadraticPenalty, n_rows: int, scorer: Scorer | None) -> np.ndarray:
         problem = PathProblem(penalty, self.alphas_, self.fit_intercept, self.n_jobs)
         if isinstance(data, ArrayData):
             scores = fold_scores(data, self._folds(data), problem, scorer)
@@ -295,7 +293,7 @@ class RidgeCV(ShrunkenModel):
         self, data: Data, spectrum: Spectrum, moments: Moments | None, penalty: QuadraticPenalty
     ) -> LeastSquaresFit:
         if isinstance(spectrum, KernelSpectrum) and (penalty.alpha > 0).all():
-            fit = _from_kernel(data, spectrum, penalty)
+            fit = fit_from_kernel(spectrum, penalty)
             if fit.excess <= self.tol * fit.total:
                 return fit
         if moments is None and data.sparse:
@@ -330,60 +328,8 @@ class RidgeCV(ShrunkenModel):
         -------
         matplotlib axes
         """
-        import matplotlib.pyplot as plt
-
         self._check_fitted()
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
-        order = np.argsort(self.alphas_)
-        order = order[self.alphas_[order] > 0]
-        alphas, sign = self.alphas_[order], 1 if self.scoring is not None else -1
-        curves = sign * np.atleast_2d(self.scores_)[:, order]
-        for t, curve in enumerate(curves):
-            label = {"loo": "leave-one-out", "gcv": "generalised"}[self.criterion] if self.cv is None else "mean of folds"
-            ax.plot(alphas, curve, lw=1.6, label=label if len(curves) == 1 else f"target {t}")
-        if hasattr(self, "fold_scores_") and self.fold_scores_.ndim == 2 and self.fold_scores_.shape[1] > 1:
-            se = self.fold_scores_[order].std(axis=1, ddof=1) / np.sqrt(self.fold_scores_.shape[1])
-            ax.fill_between(alphas, curves[0] - se, curves[0] + se, alpha=0.2, lw=0, label="± standard error")
-        for t, alpha in enumerate(np.atleast_1d(self.alpha_)):
-            ax.axvline(alpha, color="0.3", ls="--", lw=1, label=f"chosen: alpha {alpha:.3g}" if t == 0 else None)
-        ax.set_xscale("log")
-        ax.set_xlabel(r"$\alpha$")
-        ax.set_ylabel("mean squared error of rows left out" if self.scoring is None else "score of rows left out")
-        ax.legend(frameon=False)
-        ax.grid(alpha=0.3)
-        self._mark_degrees(ax, alphas, self.dof_path_[order])
-        return ax
-
-    def _mark_degrees(self, ax: Axes, alphas: np.ndarray, dof: np.ndarray) -> None:
-        if len(alphas) < 2:
-            return
-        shown = np.unique(np.linspace(0, len(alphas) - 1, 6).round().astype(int))
-        top = ax.secondary_xaxis("top")
-        top.set_xticks(alphas[shown], [f"{dof[i]:.3g}" for i in shown])
-        top.set_xticks([], minor=True)
-        top.set_xlabel("effective degrees of freedom")
-
-
-class _Same(RegressorMixin, BaseEstimator):
-    """What a scorer takes for an estimator: its predictions are its input."""
-
-    def fit(self, X: Any, y: Any = None) -> _Same:
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return X
-
-
-def _scorer_of(scorer: Any) -> Scorer:
-    def score(y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None) -> float:
-        extra = {} if weight is None else {"sample_weight": weight}
-        return float(scorer(_Same(), predictions, y, **extra))
-
-    return score
+        return draw_scores(self, ax)
 
 
 def _checked_alphas(alphas: Any, *, zero: bool) -> np.ndarray:
@@ -396,27 +342,3 @@ def _checked_alphas(alphas: Any, *, zero: bool) -> np.ndarray:
     if not (np.isfinite(values).all() and (values >= 0).all() and (zero or (values > 0).all())):
         raise ParameterError(f"alphas: expected finite numbers {'>= 0' if zero else '> 0 (0 needs cv)'}")
     return values
-
-
-def _from_kernel(data: Data, spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> LeastSquaresFit:
-    """The fit of the chosen alphas from the kernel's eigenvectors, with its duality gap."""
-    p, k = data.n_features, data.n_targets
-    coef = np.empty((p, k))
-    for a in np.unique(penalty.alpha):
-        columns = penalty.alpha == a
-        coef[:, columns] = spectrum.along_path(np.array([a]))[0][:, columns, 0]
-    y = spectrum.data.y[:, None] if spectrum.data.y.ndim == 1 else spectrum.data.y
-    mean = spectrum.mean
-    w = np.ones(len(y)) if spectrum.data.weight is None else spectrum.data.weight
-    r = y - mean[p:] - (np.asarray(spectrum.data.X @ coef) - mean[:p] @ coef)
-    weighted = w[:, None] * r
-    gradient = np.asarray(spectrum.data.X.T @ weighted) - np.outer(mean[:p], weighted.sum(axis=0))
-    gradient -= penalty.gradient(coef)
-    rss = (weighted * r).sum(axis=0)
-    yy = (w[:, None] * (y - mean[p:]) ** 2).sum(axis=0)
-    b = mean[p:] - mean[:p] @ coef if spectrum.intercept else np.zeros(k)
-    dof = np.array([spectrum.degrees_of_freedom(np.array([a]))[0] for a in penalty.alpha]) - int(spectrum.intercept)
-    return LeastSquaresFit(
-        coef, b, p, penalty.bound(gradient), float(rss.sum()) / 2 + penalty.value(coef), yy, rss, None, None,
-        mean, spectrum.weight, spectrum.n_rows, 0.0, None, "eigenvectors of the kernel", dof,
-    )  # fmt: skip

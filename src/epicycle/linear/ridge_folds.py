@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from epicycle import engine
 from epicycle.data import ArrayData, Batch, DaskData, Data
@@ -20,7 +21,7 @@ from epicycle.linear.moments import Moments, moment_statistic, moments_of, shift
 from epicycle.linear.ridge_penalty import QuadraticPenalty
 from epicycle.linear.ridge_spectrum import Spectrum, spectrum_of, spectrum_of_moments
 
-__all__ = ["Scorer", "fold_scores", "scores_of_stretches"]
+__all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_of_stretches"]
 
 #: (targets, predictions, weights or None) -> a score, the larger the better.
 Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
@@ -38,6 +39,29 @@ class PathProblem:
     @property
     def least(self) -> float:
         return float(self.alphas.min())
+
+
+class _Same(RegressorMixin, BaseEstimator):
+    """What a scorer takes for an estimator: its predictions are its input."""
+
+    def fit(self, X: Any, y: Any = None) -> _Same:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return X
+
+
+def as_scorer(scorer: Any) -> Scorer:
+    """A scorer of scikit-learn's as a function of targets and predictions."""
+
+    def score(y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None) -> float:
+        extra = {} if weight is None else {"sample_weight": weight}
+        return float(scorer(_Same(), predictions, y, **extra))
+
+    return score
 
 
 def fold_scores(data: ArrayData, folds: Sequence[Fold], problem: PathProblem, scorer: Scorer | None) -> np.ndarray:
@@ -90,7 +114,7 @@ def _others(moments: Sequence[Moments], left_out: int) -> Moments:
     return total
 
 
-def error_statistic(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, float]:
+def error_statistic(batch: Batch, coef: Any, intercept: np.ndarray) -> tuple[np.ndarray, float]:
     """(sum_i w_i e_i^2 of shape (k, n_alphas), total weight) for coef of shape (p, k, n_alphas)."""
     p, k, a = coef.shape
     y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
@@ -109,7 +133,7 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
         return -squares / weight
     y = test.y[:, None] if test.y.ndim == 1 else test.y
     scores = np.empty(intercept.shape)
-    for a in range(scores.shape[1]):
+    for a in range(len(problem.alphas)):
         predictions = np.asarray(test.X @ coef[:, :, a]) + intercept[:, a]
         scores[:, a] = [scorer(y[:, t], predictions[:, t], test.weight) for t in range(y.shape[1])]
     return scores
@@ -176,4 +200,3 @@ def scores_of_stretches(data: Data, n_folds: int, problem: PathProblem, n_rows: 
         paths.append(spectrum_of_moments(rest, problem.penalty, problem.intercept).along_path(problem.alphas))
     (stack,) = engine.sum(by_stretch, data, bounds, stretch_errors, paths, n_jobs=problem.n_jobs)
     return np.stack([-squares / max(weight, np.finfo(float).tiny) for squares, weight in stack.parts], axis=-1)
-

@@ -122,7 +122,9 @@ def checked_alpha(alpha: Any, n_targets: int) -> np.ndarray:
 def quadratic_penalty(alpha: np.ndarray, p: int, weights: Any, matrix: Any) -> QuadraticPenalty:
     """The penalty as users give it: at most one of `weights` (a diagonal) and `matrix`, both checked here."""
     if weights is not None and matrix is not None:
-        raise ParameterError("penalty_weights and penalty_matrix: expected one of them; a diagonal can stand in D itself")
+        raise ParameterError(
+            "penalty_weights and penalty_matrix: expected one of them; a diagonal can stand in D itself"
+        )
     if weights is not None:
         factors = _checked_weights(weights, p)
         return QuadraticPenalty(alpha, p, factors, float(factors.min()))

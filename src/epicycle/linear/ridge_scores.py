@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from epicycle import engine
 from epicycle._memory import require_memory
 from epicycle.data import ArrayData, Batch, DaskData, Data
+from epicycle.engine.fold import Fold
 from epicycle.exceptions import DataError
 from epicycle.linear.ridge_spectrum import KernelSpectrum, RowSpectrum, Spectrum
 
@@ -106,13 +107,13 @@ def loo_squared_errors(data: Data, spectrum: Spectrum, alphas: np.ndarray, n_job
     """Weighted means of squared errors without the row, of shape (k, n_alphas)."""
     rule = LeaveOneOut.of(spectrum, alphas)
     if isinstance(spectrum, KernelSpectrum):
-        total, weight = 0.0, 0.0
+        fold = Fold()
         for e, _, w in _of_kernel(spectrum, rule):
-            part, part_weight = _squares(e, w)
-            total, weight = total + part, weight + part_weight
+            fold.add(_squares(e, w))
+        total, weight = fold.total
     else:
         total, weight = engine.sum(squares_statistic, data, rule, n_jobs=n_jobs)
-    return np.asarray(total) / weight
+    return total / weight
 
 
 def loo_predictions(

@@ -3,7 +3,7 @@
 Both X'WX (about the mean) and D are diagonal in suitable directions q = B'(x - mean), scaled so that sum_i w_i q_ij^2
 is 1. With g and h their diagonals there, least squares along direction j is multiplied by g_j / (g_j + alpha h_j), and
 
-    s_j = alpha h_j / (g_j + alpha h_j),   fitted values  sum_j q_ij (1 - s_j) c_j,   leverages  w_i sum_j q_ij^2 (1 - s_j),
+    s_j = alpha h_j / (g_j + alpha h_j),  fitted values sum_j q_ij (1 - s_j) c_j,  leverages w_i sum_j q_ij^2 (1 - s_j),
 
 where c_j = sum_i w_i q_ij y_i: all alphas cost products with one table of q. (For splines: Demmler and Reinsch 1975.)
 """
@@ -19,11 +19,11 @@ import scipy.sparse as sp
 
 from epicycle._memory import require_memory
 from epicycle.data import ArrayData, Data
-from epicycle.linear.direct import normal_equations, settled_moments
+from epicycle.linear.direct import LeastSquaresFit, normal_equations, settled_moments
 from epicycle.linear.moments import CentredFactor, Moments, refuse_non_finite, shift_of, triangular_factor_of
 from epicycle.linear.ridge_penalty import QuadraticPenalty
 
-__all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "spectrum_of", "spectrum_of_moments"]
+__all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "fit_from_kernel", "spectrum_of", "spectrum_of_moments"]
 
 EPS = float(np.finfo(np.float64).eps)
 #: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments.
@@ -283,3 +283,28 @@ def _kernel(data: ArrayData, mean: np.ndarray, factors: np.ndarray) -> np.ndarra
         A = (X[:, columns] - mean[columns]) / np.sqrt(factors[columns])
         K += A @ A.T
     return K
+
+
+def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> LeastSquaresFit:
+    """The fit of the chosen alphas from the kernel's eigenvectors, with its duality gap."""
+    data = spectrum.data
+    p, k = data.n_features, data.n_targets
+    coef = np.empty((p, k))
+    for a in np.unique(penalty.alpha):
+        columns = penalty.alpha == a
+        coef[:, columns] = spectrum.along_path(np.array([a]))[0][:, columns, 0]
+    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    mean = spectrum.mean
+    w = np.ones(len(y)) if data.weight is None else data.weight
+    r = y - mean[p:] - (np.asarray(data.X @ coef) - mean[:p] @ coef)
+    weighted = w[:, None] * r
+    gradient = np.asarray(data.X.T @ weighted) - np.outer(mean[:p], weighted.sum(axis=0))
+    gradient -= penalty.gradient(coef)
+    rss = (weighted * r).sum(axis=0)
+    yy = (w[:, None] * (y - mean[p:]) ** 2).sum(axis=0)
+    b = mean[p:] - mean[:p] @ coef if spectrum.intercept else np.zeros(k)
+    dof = np.array([spectrum.degrees_of_freedom(np.array([a]))[0] for a in penalty.alpha]) - int(spectrum.intercept)
+    return LeastSquaresFit(
+        coef, b, p, penalty.bound(gradient), float(rss.sum()) / 2 + penalty.value(coef), yy, rss, None, None,
+        mean, spectrum.weight, spectrum.n_rows, 0.0, None, "eigenvectors of the kernel", dof,
+    )  # fmt: skip

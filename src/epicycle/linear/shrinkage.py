@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ __all__ = ["ShrunkenModel", "degrees_of_freedom", "penalty_line"]
 class ShrunkenModel(LeastSquaresModel, ABC):
     """Least squares with a penalty that was given or chosen."""
 
+    @abstractmethod
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        """The penalty of every target."""
+
     def _fitted_penalty(self) -> QuadraticPenalty:
         """The penalty of the fit, from the parameters."""
-        k = len(np.atleast_2d(self.coef_))
-        penalty: QuadraticPenalty = self._penalty(k, self.n_features_in_)  # type: ignore[attr-defined]
-        return penalty
+        return self._penalty(len(np.atleast_2d(self.coef_)), self.n_features_in_)
 
     def _keep(self, data: Data, fit: LeastSquaresFit) -> None:
         super()._keep(data, fit)
@@ -83,7 +85,9 @@ class ShrunkenModel(LeastSquaresModel, ABC):
             dof = np.empty(0)
         names = ["effective degrees of freedom"] if len(dof) == 1 else [f"effective degrees[{t}]" for t in outputs]
         facts = dict(zip(names, dof.tolist(), strict=True)) if len(dof) else {}
-        note = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use LinearRegression for inference"
+        note = (
+            f"penalised ({self._penalty_line()}): naive standard errors do not hold; use LinearRegression for inference"
+        )
         return Summary.of_coefficients(self._names(), coef, b, outputs, "Ridge regression", note, facts)
 
 
