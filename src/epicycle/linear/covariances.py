@@ -74,6 +74,11 @@ class Frame:
         y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
         return y - self.level - self.centred_times(batch.X, self.coef)
 
+    def residual(self, batch: Batch, target: int) -> np.ndarray:
+        """Of one target, of shape (n,)."""
+        y = batch.y if batch.y.ndim == 1 else batch.y[:, target]
+        return y - self.level[target] - self.centred_times(batch.X, self.coef[:, target])
+
     def leverages(self, batch: Batch) -> np.ndarray:
         """z'Bz for every row, without its weight."""
         Z = self.rotated(batch)
@@ -96,7 +101,7 @@ class Frame:
 
     def score(self, batch: Batch, target: int) -> np.ndarray:
         """w_i r_i z_i, of shape (n, d)."""
-        r = self.residuals(batch)[:, target]
+        r = self.residual(batch, target)
         return self.design(batch) * (r if batch.weight is None else r * batch.weight)[:, None]
 
 

@@ -234,12 +234,10 @@ def _refine(
         if intercept:
             g = g - np.outer(centre[:p], in_b)
         g = g - penalty.gradient(coef)
-        step = np.column_stack(
-            [
-                solve_normal_equations(penalty.added_to(G, float(a)), col).x
-                for a, col in zip(penalty.alpha, g.T, strict=True)
-            ]
-        )
+        step = np.empty(g.shape)
+        for a in np.unique(penalty.alpha):
+            of_a = penalty.alpha == a
+            step[:, of_a] = solve_normal_equations(penalty.added_to(G, float(a)), g[:, of_a]).x
         size = float(np.abs(np.vdot(g, step)))
         if not size < last:
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-import scipy.stats
+from scipy.special import fdtrc
 
 __all__ = ["fit_statistics", "wald_f"]
 
@@ -37,7 +37,7 @@ def fit_statistics(
             facts["adjusted R2"] = 1 - (n - int(intercept)) / freedom * residual_squares / squares
     if f_test is None and rank > 0 and freedom > 0 and residual_squares > 0:
         f = (squares - residual_squares) / rank / (residual_squares / freedom)
-        f_test = f, float(scipy.stats.f.sf(f, rank, freedom))
+        f_test = f, float(fdtrc(rank, freedom, f))
     if f_test is not None:
         facts["F"], facts["P>F"] = f_test
     if residual_squares > 0:
@@ -55,4 +55,4 @@ def wald_f(coef: np.ndarray, covariance: np.ndarray, freedom: float) -> tuple[fl
     except scipy.linalg.LinAlgError:
         return None
     f = float(coef @ scipy.linalg.cho_solve(factor, coef)) / len(coef)
-    return f, float(scipy.stats.f.sf(f, len(coef), freedom))
+    return f, float(fdtrc(len(coef), freedom, f))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from epicycle._optional import optional_import
 from epicycle.exceptions import ParameterError
@@ -16,7 +16,7 @@ from epicycle.exceptions import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "wald_summary"]
+__all__ = ["Summary", "central_quantile", "upper_tail", "wald_summary"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,17 @@ def _wrapped(facts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
+def central_quantile(confidence: float, degrees_of_freedom: float | None) -> float:
+    """The number that Student's t (or, without degrees of freedom, the normal law) stays within with `confidence`."""
+    q = 0.5 + confidence / 2
+    return float(ndtri(q) if degrees_of_freedom is None else stdtrit(degrees_of_freedom, q))
+
+
+def upper_tail(x: np.ndarray, degrees_of_freedom: float | None) -> np.ndarray:
+    """The probability that Student's t (or the normal law) exceeds x."""
+    return np.asarray(ndtr(-x) if degrees_of_freedom is None else stdtr(degrees_of_freedom, -x))
+
+
 def wald_summary(
     names: Sequence[str],
     coef: np.ndarray,
@@ -120,18 +131,17 @@ def wald_summary(
     """
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence={confidence!r}; expected a number between 0 and 1")
-    law = scipy.stats.norm() if degrees_of_freedom is None else scipy.stats.t(degrees_of_freedom)
     letter = "z" if degrees_of_freedom is None else "t"
     values = np.asarray(coef, dtype=np.float64) if intercept is None else np.append(coef, intercept).astype(np.float64)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = values / errors
-    half = law.ppf(0.5 + confidence / 2) * errors
+    half = central_quantile(confidence, degrees_of_freedom) * errors
     columns = {
         "coef": values,
         "std err": errors,
         letter: statistic,
-        f"P>|{letter}|": 2 * law.sf(np.abs(statistic)),
+        f"P>|{letter}|": 2 * upper_tail(np.abs(statistic), degrees_of_freedom),
         f"[{(1 - confidence) / 2:.3g}": values - half,
         f"{(1 + confidence) / 2:.3g}]": values + half,
     }

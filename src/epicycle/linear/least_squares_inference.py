@@ -10,7 +10,6 @@ from abc import ABC
 from typing import Any, Literal
 
 import numpy as np
-import scipy.stats
 
 from epicycle.data import Data
 from epicycle.exceptions import DataError, NotFittedError, ParameterError
@@ -18,7 +17,7 @@ from epicycle.linear.covariances import Frame, Groups, robust_covariance
 from epicycle.linear.dependencies import Dependencies
 from epicycle.linear.direct import LeastSquaresFit
 from epicycle.linear.fit_statistics import fit_statistics, wald_f
-from epicycle.linear.inference import Summary, wald_summary
+from epicycle.linear.inference import Summary, central_quantile, wald_summary
 from epicycle.linear.leverage import Influence, influence_of
 from epicycle.linear.prediction_intervals import PredictionInterval, intervals_of, variance_root
 from epicycle.linear.regression import MAX_KEPT, LeastSquaresRegressor
@@ -217,12 +216,11 @@ class InferringRegressor(LeastSquaresRegressor, ABC):
         k = len(self._level_)
         variances = self._residual_squares_ / self._freedom_left
         freedom = self._test_freedom(use_t)
-        law = scipy.stats.norm() if freedom is None else scipy.stats.t(freedom)
         kept = getattr(self, "_dependencies_", None)
         values = intervals_of(
             data, frame, tuple(variance_root(self._centred_covariance(t)) for t in range(k)),
             variances if kind == "prediction" else np.zeros(k), None if kept is None else Dependencies(**kept),
-            float(law.ppf(0.5 + level / 2)), self.n_jobs,
+            central_quantile(level, freedom), self.n_jobs,
         ).astype(self.coef_.dtype)  # fmt: skip
         if self.coef_.ndim == 1:
             values = values[:, :, 0]

@@ -71,7 +71,7 @@ class Influence:
 
 def residual_batch(batch: Batch, frame: Frame, target: int) -> np.ndarray:
     """(leverage, residual, residual times the root of its weight)."""
-    r = frame.residuals(batch)[:, target]
+    r = frame.residual(batch, target)
     h = leverage_batch(batch, frame)
     return np.column_stack([h, r, r if batch.weight is None else r * np.sqrt(batch.weight)])
 

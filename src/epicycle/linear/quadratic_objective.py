@@ -129,30 +129,34 @@ def excess_of(
     slopes there by more than rounding, they are only nearly dependent, and nothing is known but min F >= 0.
     """
     p, excess = len(G), 0.0
-    for t, a in enumerate(penalty.alpha):
-        w, g = W[:, t], gradient[:, t]
+    x_lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0)) if lengths is None else lengths[:p]
+    y_lengths = np.sqrt(yy) if lengths is None else lengths[p:]
+    for a in np.unique(penalty.alpha):
+        of_a = penalty.alpha == a
+        W_a, g = W[:, of_a], gradient[:, of_a]
         H = penalty.added_to(G, float(a))
         solved = solve_normal_equations(H, g)
-        x_lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0)) if lengths is None else lengths[:p]
-        y_length = np.sqrt(yy[t]) if lengths is None else lengths[p + t]
-        excess += abs(float(g @ solved.x)) / 2
+        excess += float(np.abs((g * solved.x).sum(axis=0)).sum()) / 2
         if a > 0 and not penalty.is_diagonal:
             # alpha D w may cancel where w'Dw is small; with a diagonal D that rounding stays below that of F itself
-            hidden = ROUNDING * float(a) * (np.abs(penalty.dense()) @ np.abs(w))
-            excess += float(hidden @ np.abs(solve_normal_equations(H, np.eye(p)).x) @ hidden) / 2
+            hidden = ROUNDING * float(a) * (np.abs(penalty.dense()) @ np.abs(W_a))
+            inverse = np.abs(solve_normal_equations(H, np.eye(p)).x)
+            excess += float((hidden * (inverse @ hidden)).sum()) / 2
         N = solved.null_space
+        floor = float(a) * penalty.floor
+        if N.shape[1] and floor == 0:
+            W_a = W_a - N @ (N.T @ W_a)  # what w is made of along N says nothing
+        sizes = y_lengths[of_a] + x_lengths @ np.abs(W_a)
         if not N.shape[1]:
             if lengths is not None:
-                excess += p / 2 * float(ROUNDING * (y_length + x_lengths @ np.abs(w)) * solved.condition) ** 2
+                excess += p / 2 * float(((ROUNDING * sizes * solved.condition) ** 2).sum())
             continue
-        if a * penalty.floor > 0:
-            rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
-            excess += float(((np.abs(N.T @ g) + rounding) ** 2).sum()) / (2 * float(a * penalty.floor))
-            continue
-        w = w - N @ (N.T @ w)  # what w is made of along N says nothing
-        rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
-        if (np.abs(N.T @ (c[:, t] - H @ w)) > rounding).any():
-            excess += float(yy[t]) / 2
+        rounding = ROUNDING * np.outer(np.abs(N).T @ x_lengths, sizes)
+        if floor > 0:
+            excess += float(((np.abs(N.T @ g) + rounding) ** 2).sum()) / (2 * floor)
+        else:
+            slopes = (np.abs(N.T @ (c[:, of_a] - H @ W_a)) > rounding).any(axis=0)
+            excess += float(yy[of_a][slopes].sum()) / 2
     return excess
 
 
