@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.sparse.linalg import splu
 
 from epicycle.exceptions import ParameterError
 
@@ -169,30 +169,33 @@ def _checked_matrix(matrix: Any, p: int) -> tuple[Any, float]:
     floor, scale = _smallest_eigenvalue(D)
     if floor < -1e-10 * scale:
         raise ParameterError(
-            f"penalty_matrix: has a negative eigenvalue ({floor:.3g}); expected w'Dw >= 0 for every w, or there is no "
-            "minimum"
+            "penalty_matrix: has a negative eigenvalue; expected w'Dw >= 0 for every w, or there is no minimum"
         )
     return D, floor if floor > 8 * p * np.finfo(float).eps * scale else 0.0
 
 
 def _smallest_eigenvalue(D: Any) -> tuple[float, float]:
-    """(the smallest eigenvalue of D or a lower bound that is at least 0, the scale of D)."""
+    """(the smallest eigenvalue of D, the scale of D); for a sparse D a lower bound, or 0 if it is not negative."""
     if not sp.issparse(D):
         values = scipy.linalg.eigvalsh(D, check_finite=False)
         return float(values[0]), float(np.abs(values).max())
     diagonal = D.diagonal()
-    discs = diagonal - (np.asarray(abs(D).sum(axis=1)).ravel() - np.abs(diagonal))  # Gershgorin
-    scale = float(abs(D).sum(axis=1).max())
+    sums = np.asarray(abs(D).sum(axis=1)).ravel()
+    scale = float(sums.max())
+    discs = diagonal - (sums - np.abs(diagonal))  # Gershgorin
     if discs.min() >= 0:
         return float(discs.min()), scale
+    return (0.0 if _has_no_negative_eigenvalue(D, 1e-10 * scale) else -scale), scale
+
+
+def _has_no_negative_eigenvalue(D: Any, tolerance: float) -> bool:
+    """Whether D + tolerance I is positive definite: elimination along the diagonal then meets positive pivots only."""
+    shifted = sp.csc_array(D + tolerance * sp.eye_array(D.shape[0]))
     try:
-        least = float(eigsh(D, k=1, which="SA", tol=1e-6, return_eigenvectors=False)[0])
-    except ArpackError:
-        raise ParameterError(
-            "penalty_matrix: whether it is positive semi-definite could not be found out; a diagonal at least as large "
-            "as the sum of its row's other entries (without signs) would make it so"
-        ) from None
-    return min(least, 0.0), scale  # not accurate enough to build a bound on
+        factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # a pivot of exactly zero
+        return False
+    return bool(np.array_equal(factor.perm_r, factor.perm_c) and (factor.U.diagonal() > 0).all())
 
 
 def _negligible(values: np.ndarray) -> float:
