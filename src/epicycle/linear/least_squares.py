@@ -84,10 +84,10 @@ class LinearRegression(InferringRegressor):
            66. ])
     >>> robust = LinearRegression(cov_type="HC3").fit(X, y)
     >>> robust.summary()["std err"].round(1)[:4]
-    array([ 2.6, 58.7, 63. , 69.4])
+    array([ 2.6, 58.2, 59.6, 68.6])
     >>> low, high = robust.predict_interval(X[:1], level=0.9)[1:]
     >>> print(low.round(1), high.round(1))
-    [115.4] [296.7]
+    [116.3] [296.]
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

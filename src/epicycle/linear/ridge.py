@@ -81,7 +81,7 @@ class Ridge(ShrunkenModel, LeastSquaresRegressor):
     >>> model.certificate_.holds
     True
     >>> round(model.effective_dof_, 2)
-    7.42
+    8.64
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

@@ -108,9 +108,9 @@ class RidgeCV(ShrunkenModel):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = RidgeCV().fit(X, y)
     >>> print(f"{model.alpha_:.4f} {model.effective_dof_:.2f} {-model.best_score_:.0f}")
-    0.0067 9.62 3000
-    >>> RidgeCV(alphas=[0.001, 0.01, 0.1], cv=5).fit(X, y).alpha_
-    0.01
+    0.0039 10.60 3000
+    >>> RidgeCV(alphas=[0.0001, 0.001, 0.01, 0.1], cv=5).fit(X, y).alpha_
+    0.001
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

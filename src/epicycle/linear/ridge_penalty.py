@@ -149,6 +149,8 @@ def _checked_weights(weights: Any, p: int) -> np.ndarray:
 def _checked_matrix(matrix: Any, p: int) -> tuple[Any, float]:
     """(D, its smallest eigenvalue or a bound of it)."""
     sparse = sp.issparse(matrix)
+    if p > MAX_DENSE and not sparse:
+        raise ParameterError(f"penalty_matrix: for more than {MAX_DENSE} features expected a sparse matrix")
     try:
         D = sp.csr_array(matrix, dtype=np.float64) if sparse else np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
@@ -157,10 +159,8 @@ def _checked_matrix(matrix: Any, p: int) -> tuple[Any, float]:
         raise ParameterError(f"penalty_matrix has shape {D.shape}; expected ({p}, {p}), a row for each feature")
     if not np.isfinite(D.data if sparse else D).all():
         raise ParameterError("penalty_matrix: expected finite numbers")
-    if p <= MAX_DENSE:
-        D = D.toarray() if sparse else D
-    elif not sparse:
-        raise ParameterError(f"penalty_matrix: for more than {MAX_DENSE} features expected a sparse matrix")
+    if p <= MAX_DENSE and sparse:
+        D = D.toarray()
     off = abs(D - D.T)
     largest = float(np.abs(D.data if sp.issparse(D) else D).max(initial=0.0))
     if float(off.max() if sp.issparse(off) else off.max(initial=0.0)) > 1e-10 * largest:
