@@ -297,6 +297,8 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
                 result = managed(self, *args, **kwargs)
             if run.warning:
                 warnings.warn(run.warning, ConvergenceWarning, stacklevel=2)
+            for notice in run.notices:
+                warnings.warn(notice, stacklevel=2)
             return result
         except BaseException:
             self.__dict__.clear()

@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 __all__ = [
+    "CollinearityWarning",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",
@@ -80,3 +81,7 @@ class EpicycleWarning(UserWarning):
 
 class ConvergenceWarning(EpicycleWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """A fit stopped before its certificate held."""
+
+
+class CollinearityWarning(EpicycleWarning):
+    """Features depend on each other: the coefficients are one choice of many."""

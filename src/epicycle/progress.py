@@ -235,4 +235,6 @@ class Run:
     cut_short: bool = False
     #: What `fitting` will warn of when all is done, from a frame where the warning points at the user's line.
     warning: str = ""
+    #: Further warnings, given at the same place: about the data rather than about convergence.
+    notices: list[Warning] = field(default_factory=list)
     final_state: Mapping[str, Any] | None = None

@@ -12,6 +12,7 @@ from epicycle.data import as_data
 from epicycle.exceptions import SeparationError
 from epicycle.linear.logistic_objective import LogisticObjective
 
+pytestmark = pytest.mark.filterwarnings("ignore::epicycle.exceptions.CollinearityWarning")  # it is on purpose
 LD = np.longdouble
 EPS = float(np.finfo(float).eps)
 SCALES = st.sampled_from([2.0**-10, 0.25, 1.0, 3.0, 2.0**10])

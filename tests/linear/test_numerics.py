@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle import LinearRegression, LogisticRegression, Ridge
 
+pytestmark = pytest.mark.filterwarnings("ignore::epicycle.exceptions.CollinearityWarning")  # it is on purpose
 EPS = np.finfo(float).eps
 MODELS = [LinearRegression(), Ridge(2.0), LogisticRegression(C=0.7), LogisticRegression(C=np.inf)]
 

@@ -6,6 +6,7 @@ from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_pat
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.ridge import Ridge
+from epicycle.linear.ridge_cv import RidgeCV
 
 __all__ = [
     "ElasticNet",
@@ -16,6 +17,7 @@ __all__ = [
     "LogisticRegression",
     "RegularizationPath",
     "Ridge",
+    "RidgeCV",
     "enet_path",
     "lasso_path",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from epicycle._optional import optional_import
 from epicycle.exceptions import ParameterError
@@ -15,7 +16,7 @@ from epicycle.exceptions import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "wald_summary"]
+__all__ = ["Summary", "central_quantile", "upper_tail", "wald_summary"]
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,9 @@ class Summary:
         for i, row in enumerate(self.rows):
             lines.append(f"{row:<{width}}" + "".join(f"{column[i]:>12.4g}" for column in self.columns.values()))
         lines.append("=" * len(head))
-        if self.facts:
-            lines.append("   ".join(f"{name} {value:.6g}" for name, value in self.facts.items()))
+        lines += _wrapped([f"{name} {value:.6g}" for name, value in self.facts.items()], len(head))
         if self.note:
-            lines.append(f"Note: {self.note}.")
+            lines += textwrap.wrap(f"Note: {self.note}.", max(len(head), 72))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -82,12 +82,35 @@ class Summary:
         outputs: Sequence[str],
         title: str,
         note: str,
+        facts: Mapping[str, float] | None = None,
     ) -> Summary:
         """A table of coefficients alone, one column for each output."""
         values = coef if intercept is None else np.column_stack([intercept, coef])
         rows = tuple(names) if intercept is None else ("intercept", *names)
         columns = {f"coef[{output}]": row for output, row in zip(outputs, values, strict=True)}
-        return cls(title, rows, columns, note=note)
+        return cls(title, rows, columns, facts or {}, note=note)
+
+
+def _wrapped(facts: Sequence[str], width: int) -> list[str]:
+    """Facts on as few lines as they fit on, three spaces apart."""
+    lines: list[str] = []
+    for fact in facts:
+        if lines and len(lines[-1]) + 3 + len(fact) <= max(width, 72):
+            lines[-1] += f"   {fact}"
+        else:
+            lines.append(fact)
+    return lines
+
+
+def central_quantile(confidence: float, degrees_of_freedom: float | None) -> float:
+    """The number that Student's t (or, without degrees of freedom, the normal law) stays within with `confidence`."""
+    q = 0.5 + confidence / 2
+    return float(ndtri(q) if degrees_of_freedom is None else stdtrit(degrees_of_freedom, q))
+
+
+def upper_tail(x: np.ndarray, degrees_of_freedom: float | None) -> np.ndarray:
+    """The probability that Student's t (or the normal law) exceeds x."""
+    return np.asarray(ndtr(-x) if degrees_of_freedom is None else stdtr(degrees_of_freedom, -x))
 
 
 def wald_summary(
@@ -100,6 +123,7 @@ def wald_summary(
     title: str,
     facts: Mapping[str, float],
     degrees_of_freedom: float | None = None,
+    note: str = "",
 ) -> Summary:
     """Standard errors, test statistics, p-values and intervals from the covariance of (coef, intercept).
 
@@ -107,18 +131,17 @@ def wald_summary(
     """
     if not 0 < confidence < 1:
         raise ParameterError(f"confidence={confidence!r}; expected a number between 0 and 1")
-    law = scipy.stats.norm() if degrees_of_freedom is None else scipy.stats.t(degrees_of_freedom)
     letter = "z" if degrees_of_freedom is None else "t"
     values = np.asarray(coef, dtype=np.float64) if intercept is None else np.append(coef, intercept).astype(np.float64)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = values / errors
-    half = law.ppf(0.5 + confidence / 2) * errors
+    half = central_quantile(confidence, degrees_of_freedom) * errors
     columns = {
         "coef": values,
         "std err": errors,
         letter: statistic,
-        f"P>|{letter}|": 2 * law.sf(np.abs(statistic)),
+        f"P>|{letter}|": 2 * upper_tail(np.abs(statistic), degrees_of_freedom),
         f"[{(1 - confidence) / 2:.3g}": values - half,
         f"{(1 + confidence) / 2:.3g}]": values + half,
     }
@@ -126,4 +149,4 @@ def wald_summary(
     if intercept is not None:  # the intercept comes first in the table
         columns = {name: np.concatenate([column[-1:], column[:-1]]) for name, column in columns.items()}
         rows = ("intercept", *rows)
-    return Summary(title, rows, columns, facts)
+    return Summary(title, rows, columns, facts, note)

@@ -8,20 +8,20 @@ solution of minimum norm is given. Under y = b + w'x + noise of variance s^2 / w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from epicycle.base import MethodCard
-from epicycle.exceptions import NotFittedError, ParameterError
-from epicycle.linear.direct import LeastSquaresFit
-from epicycle.linear.inference import Summary, wald_summary
-from epicycle.linear.regression import LeastSquaresRegressor
+from epicycle.base import MethodCard, fitting
+from epicycle.data import DaskData, Data
+from epicycle.exceptions import DataError, ParameterError
+from epicycle.linear.covariances import COVARIANCES, Groups, groups_of, refuse_unordered, with_groups
+from epicycle.linear.least_squares_inference import InferringRegressor
+from epicycle.linear.ridge_penalty import QuadraticPenalty
+from epicycle.parameters import Boolean, Choice, Domain, Integer, NoneOr
 
 __all__ = ["LinearRegression"]
 
 
-class LinearRegression(LeastSquaresRegressor):
+class LinearRegression(InferringRegressor):
     r"""Least squares, with the statistics that go with it.
 
     .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2
@@ -30,6 +30,14 @@ class LinearRegression(LeastSquaresRegressor):
     ----------
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
+    cov_type : str, default="nonrobust"
+        What standard errors and intervals allow for: "nonrobust" equal variances (or variances proportional to
+        1 / w_i), "HC0" to "HC3" variances of any kind, "cluster" dependence within the `groups` given to `fit`, "HAC"
+        dependence along the order of rows (Newey and West). The coefficients are the same.
+    maxlags : int, optional
+        Lags of "HAC"; 4 (n / 100)^(2/9), rounded down, by default.
+    use_correction : bool, optional
+        Factor for few rows: yes for "cluster" and no for "HAC" by default.
     solver : str, default="auto"
         "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
         to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
@@ -54,6 +62,9 @@ class LinearRegression(LeastSquaresRegressor):
     intercept_ : float or ndarray of shape (n_targets,)
     rank_ : int
         Number of independent features about their mean.
+    dependent_features_ : dict
+        Features that others give: for each the others and their factors, up to a constant; empty for a constant
+        feature.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
     history_ : History
@@ -71,8 +82,20 @@ class LinearRegression(LeastSquaresRegressor):
     >>> model.summary()["std err"].round(1)
     array([ 2.6, 59.7, 61.2, 66.5, 65.4, 416.7, 339. , 212.5, 161.5, 171.9,
            66. ])
+    >>> robust = LinearRegression(cov_type="HC3").fit(X, y)
+    >>> robust.summary()["std err"].round(1)[:4]
+    array([ 2.6, 58.2, 59.6, 68.6])
+    >>> low, high = robust.predict_interval(X[:1], level=0.9)[1:]
+    >>> print(low.round(1), high.round(1))
+    [116.3] [296.]
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **InferringRegressor._parameters,
+        "cov_type": Choice(*COVARIANCES),
+        "maxlags": NoneOr(Integer(minimum=0)),
+        "use_correction": NoneOr(Boolean()),
+    }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",
         catalogue=("A1", "A2"),
@@ -84,6 +107,9 @@ class LinearRegression(LeastSquaresRegressor):
         self,
         *,
         fit_intercept: bool = True,
+        cov_type: str = "nonrobust",
+        maxlags: int | None = None,
+        use_correction: bool | None = None,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         tol: float = 1e-10,
@@ -93,6 +119,9 @@ class LinearRegression(LeastSquaresRegressor):
         verbose: int = 0,
     ) -> None:
         self.fit_intercept = fit_intercept
+        self.cov_type = cov_type
+        self.maxlags = maxlags
+        self.use_correction = use_correction
         self.solver = solver
         self.solver_options = solver_options
         self.tol = tol
@@ -101,68 +130,51 @@ class LinearRegression(LeastSquaresRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _alphas(self, n_targets: int) -> np.ndarray:
-        return np.zeros(n_targets)
-
-    def _infers(self) -> bool:
-        return True
-
-    def _penalty_line(self) -> str:
-        return "no penalty"
-
-    def _keep_inference(self, fit: LeastSquaresFit) -> None:
-        """The unscaled covariance of (w, b), the residual variance of every target, and the degrees of freedom."""
-        p = len(fit.coef)
-        self._freedom_ = fit.n_rows - fit.rank - int(self.fit_intercept)
-        self._residual_squares_, self._total_squares_ = fit.residual_squares, fit.total * 2
-        if fit.gram_inverse is None:
-            return
-        unscaled = fit.gram_inverse
-        if self.fit_intercept:
-            # b = mean(y) - mean(x)'w, and mean(y) is uncorrelated with w.
-            with_mean = unscaled @ fit.mean[:p]
-            corner = 1 / fit.weight + fit.mean[:p] @ with_mean
-            unscaled = np.block([[unscaled, -with_mean[:, None]], [-with_mean[None, :], np.array([[corner]])]])
-        self._unscaled_covariance_ = unscaled
-
-    def summary(self, confidence: float = 0.95, *, target: int = 0) -> Summary:
-        """Coefficients, standard errors, t, p-values and intervals, as under independent noise of variance s^2 / w_i.
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit to rows X with targets y.
 
         Parameters
         ----------
-        confidence : float, default=0.95
-            Coverage of the intervals.
-        target : int, default=0
-            Which target, if there are several.
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+        groups : array-like of shape (n_samples,), optional
+            Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
 
         Returns
         -------
-        Summary
+        self
+            The fitted estimator.
         """
-        self._check_fitted()
-        coef = np.atleast_2d(self.coef_)
-        if isinstance(target, bool) or not 0 <= target < len(coef):
-            raise ParameterError(f"target={target!r}; expected an integer from 0 to {len(coef) - 1}")
-        intercept = float(np.atleast_1d(self.intercept_)[target]) if self.fit_intercept else None
-        freedom = getattr(self, "_freedom_", None)
-        if freedom is None:
-            raise NotFittedError(
-                f"summary: with {self.n_features_in_} features the second moments that it needs were not kept"
+        data = self._training_data(X, y, sample_weight)
+        members = self._checked_groups(groups, data)
+        self._fit(data)
+        if self.cov_type != "nonrobust":
+            if isinstance(data, DaskData) and members is not None:
+                data = with_groups(X, y, sample_weight, members)
+            self._keep_robust(data, members)
+        return self
+
+    def _checked_groups(self, groups: Any, data: Data) -> Groups | None:
+        if self.cov_type == "cluster":
+            return groups_of(groups, data)
+        if groups is not None:
+            raise DataError(f"groups: are for cov_type='cluster', not for cov_type={self.cov_type!r}")
+        if self.cov_type == "HAC":
+            refuse_unordered(data)
+        return None
+
+    def _allow_batches(self) -> None:
+        if self.cov_type != "nonrobust":
+            raise ParameterError(
+                f"cov_type={self.cov_type!r}: needs residuals of all rows, which partial_fit no longer has; use fit, "
+                "or cov_type='nonrobust'"
             )
-        if freedom <= 0 or not hasattr(self, "_unscaled_covariance_"):
-            why = (
-                f"the features have rank {self.rank_} of {self.n_features_in_}: standard errors do not exist"
-                if freedom > 0
-                else f"{freedom} degrees of freedom are left for the noise: standard errors do not exist"
-            )
-            outputs = ["y"]
-            b = None if intercept is None else np.array([intercept])
-            return Summary.of_coefficients(self._names(), coef[target : target + 1], b, outputs, "Least squares", why)
-        variance = self._residual_squares_[target] / freedom
-        facts = {"residual std": float(np.sqrt(variance)), "degrees of freedom": float(freedom)}
-        if len(coef) == 1 and self._total_squares_ > 0:
-            facts["R2"] = float(1 - self._residual_squares_[0] / self._total_squares_)
-        return wald_summary(
-            self._names(), coef[target], intercept, variance * self._unscaled_covariance_,
-            confidence=confidence, title="Least squares", facts=facts, degrees_of_freedom=freedom,
-        )  # fmt: skip
+
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        return QuadraticPenalty.none(n_targets, n_features)
+
+    def _penalty_line(self) -> str:
+        return "no penalty"

@@ -48,8 +48,8 @@ def csr_parts(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]
     return np.asarray(X.data), X.indices, X.indptr, int(X.shape[1])
 
 
-def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
-    """(M, number of rows of positive weight)."""
+def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, float]:
+    """(M, number of rows of positive weight, sum of the logarithms of their weights)."""
     Y = _columns(batch.y)
     p = batch.X.shape[1]
     if sp.issparse(batch.X):
@@ -57,22 +57,31 @@ def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
         M = _native.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
     else:
         M = _native.moments(batch.X, Y, batch.weight, shift)
-    return M, batch.n_rows if batch.weight is None else int(np.count_nonzero(batch.weight))
+    return M, *_counted(batch)
+
+
+def _counted(batch: Batch) -> tuple[int, float]:
+    if batch.weight is None:
+        return batch.n_rows, 0.0
+    positive = batch.weight[batch.weight > 0]
+    return len(positive), float(np.log(positive).sum())
 
 
 @dataclass(frozen=True)
 class Moments:
-    """M around `shift`, from `n_rows` rows, for `p` features and `k` targets."""
+    """M around `shift`, from `n_rows` rows, for `p` features and `k` targets; `log_weight` sums log w_i."""
 
     M: np.ndarray
     shift: np.ndarray
     n_rows: int
     p: int
+    log_weight: float = 0.0
 
     def __add__(self, other: Moments) -> Moments:
         if not np.array_equal(self.shift, other.shift):
             raise ValueError("moments around different shifts do not add up")
-        return Moments(self.M + other.M, self.shift, self.n_rows + other.n_rows, self.p)
+        n, logs = self.n_rows + other.n_rows, self.log_weight + other.log_weight
+        return Moments(self.M + other.M, self.shift, n, self.p, logs)
 
     @property
     def weight(self) -> float:
@@ -113,11 +122,11 @@ def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Mome
     """The moments of all rows: one pass."""
     d = len(shift) + 1
     require_memory(8.0 * d * d * 5, f"the {d} x {d} second moments", "name an iterative solver such as 'lbfgs' or 'cg'")
-    M, n = engine.sum(moment_statistic, data, shift, n_jobs=n_jobs)
+    M, n, log_weight = engine.sum(moment_statistic, data, shift, n_jobs=n_jobs)
     if not np.isfinite(M).all():  # the sums have seen every element: that is the check of X
         refuse_non_finite(data)
         raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
-    return Moments(M, shift, n, data.n_features)
+    return Moments(M, shift, n, data.n_features, log_weight)
 
 
 def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,15 +150,15 @@ def _triangle(A: np.ndarray) -> np.ndarray:
     return scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)]
 
 
-def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[TriangularFactor, float, int]:
-    """(factor, total weight, number of rows of positive weight)."""
+def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[TriangularFactor, float, int, float]:
+    """(factor, total weight, number of rows of positive weight, sum of the logarithms of their weights)."""
     X, Y = _rows(batch, shift)
     ones = np.ones((len(X), 1)) if intercept else np.empty((len(X), 0))
     A = np.hstack([ones, X, Y])
     if batch.weight is None:
-        return TriangularFactor(_triangle(A)), float(len(X)), len(X)
+        return TriangularFactor(_triangle(A)), float(len(X)), len(X), 0.0
     A *= np.sqrt(batch.weight)[:, None]
-    return TriangularFactor(_triangle(A)), float(batch.weight.sum()), int(np.count_nonzero(batch.weight))
+    return TriangularFactor(_triangle(A)), float(batch.weight.sum()), *_counted(batch)
 
 
 @dataclass(frozen=True)
@@ -162,11 +171,12 @@ class CentredFactor:
     mean: np.ndarray
     weight: float
     n_rows: int
+    log_weight: float
 
 
 def triangular_factor_of(data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None) -> CentredFactor:
     """The factor of all rows: one pass."""
-    factor, weight, n = engine.sum(factor_statistic, data, shift, intercept, n_jobs=n_jobs)
+    factor, weight, n, log_weight = engine.sum(factor_statistic, data, shift, intercept, n_jobs=n_jobs)
     R, p = factor.R, data.n_features
     mean = shift.copy()
     if intercept:
@@ -175,7 +185,7 @@ def triangular_factor_of(data: Data, shift: np.ndarray, *, intercept: bool, n_jo
         resolution = 16 * np.finfo(float).eps * np.sqrt(weight) * np.maximum(np.abs(shift), np.abs(mean - shift))
         R[:, np.linalg.norm(R, axis=0) <= resolution] = 0.0
     r = min(len(R), p)
-    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n)
+    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n, log_weight)
 
 
 def gradient_statistic(

@@ -1,4 +1,4 @@
-"""The least-squares objective for solvers that iterate:  F(W) = 1/2 sum_i w_i |y_i - b - W'x_i|^2 + alpha/2 |W|^2.
+"""The least-squares objective for solvers that iterate:  F(W) = 1/2 sum_i w_i |y_i - b - W'x_i|^2 + penalty(W).
 
 While the Gram matrix fits, F, its gradient and its Hessian come from the second moments and no row is read again
 (`MomentsObjective`); otherwise every evaluation is a pass over the rows (`RowsObjective`).
@@ -17,6 +17,7 @@ from epicycle.data import Batch, Data
 from epicycle.evidence import Certificate
 from epicycle.linear.minibatches import can_draw_rows, minibatches
 from epicycle.linear.moments import Moments
+from epicycle.linear.ridge_penalty import QuadraticPenalty
 from epicycle.optim import Metric, Objective
 from epicycle.optim.least_squares import solve_normal_equations
 
@@ -33,9 +34,9 @@ class MomentsObjective(Objective):
 
     quadratic = True
 
-    def __init__(self, moments: Moments, data: Data, alpha: np.ndarray, intercept: bool) -> None:
-        self.data, self.alpha = data, alpha
-        p, k = moments.p, len(alpha)
+    def __init__(self, moments: Moments, data: Data, penalty: QuadraticPenalty, intercept: bool) -> None:
+        self.data, self.penalty = data, penalty
+        p, k = moments.p, len(penalty.alpha)
         S = moments.about_mean() if intercept else moments.about_zero()
         self.G, self.c = S[:p, :p], S[:p, p:]
         self.yy, self.lengths = np.diagonal(S)[p:], moments.lengths
@@ -43,7 +44,7 @@ class MomentsObjective(Objective):
         self.total = float(self.yy.sum()) / 2
         self.centre = moments.mean if intercept else np.zeros(p + k)
         self.shape, self.size = (p, k), p * k
-        self.strong_convexity = float(alpha.min())
+        self.strong_convexity = float(penalty.alpha.min()) * penalty.floor
         rows = {"minibatches"} if can_draw_rows(data) else set()
         whole = {"hessian"} if self.size <= MAX_HESSIAN else set()
         self.capabilities = frozenset({"hessian_product", "metric"} | whole | rows)
@@ -51,26 +52,27 @@ class MomentsObjective(Objective):
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         W = x.reshape(self.shape)
         GW = self.G @ W
-        value = self.total - np.vdot(W, self.c) + np.vdot(W, GW) / 2 + float(self.alpha @ (W**2).sum(axis=0)) / 2
-        return float(value), (GW - self.c + W * self.alpha).ravel()
+        DW = self.penalty.gradient(W)
+        value = self.total - np.vdot(W, self.c) + np.vdot(W, GW) / 2 + np.vdot(W, DW) / 2
+        return float(value), (GW - self.c + DW).ravel()
 
     def second_order(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         p, k = self.shape
         H = np.zeros((p, k, p, k))
         for t in range(k):
-            H[:, t, :, t] = self.G + self.alpha[t] * np.eye(p)
+            H[:, t, :, t] = self.penalty.added_to(self.G, float(self.penalty.alpha[t]))
         return *self.value_and_gradient(x), H.reshape(self.size, self.size)
 
     def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         def product(v: np.ndarray) -> np.ndarray:
             V = v.reshape(self.shape)
-            return (self.G @ V + V * self.alpha).ravel()
+            return (self.G @ V + self.penalty.gradient(V)).ravel()
 
         return product
 
     def metric(self) -> Metric:
         p = self.shape[0]
-        M = self.G + self.alpha.mean() * np.eye(p)
+        M = self.penalty.added_to(self.G, float(self.penalty.alpha.mean())).copy()
         M[np.diag_indices(p)] += max(np.finfo(float).eps * p * np.diagonal(M).max(initial=0.0), np.finfo(float).tiny)
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
 
@@ -98,8 +100,8 @@ class MomentsObjective(Objective):
             W = x.reshape(self.shape)
             residual = X @ W - Y
             r = residual if weight is None else residual * weight[:, None]
-            value = factor / 2 * np.vdot(r, residual) + float(self.alpha @ (W**2).sum(axis=0)) / 2
-            return float(value), (factor * (X.T @ r) + W * self.alpha).ravel()
+            value = factor / 2 * np.vdot(r, residual) + self.penalty.value(W)
+            return float(value), (factor * (X.T @ r) + self.penalty.gradient(W)).ravel()
 
         return estimate
 
@@ -107,7 +109,7 @@ class MomentsObjective(Objective):
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
     ) -> Certificate:
         g = (self.value_and_gradient(x)[1] if gradient is None else gradient).reshape(self.shape)
-        excess = excess_of(self.G, self.c, self.yy, self.alpha, x.reshape(self.shape), g, self.lengths)
+        excess = excess_of(self.G, self.c, self.yy, self.penalty, x.reshape(self.shape), g, self.lengths)
         return excess_certificate(excess, self.total, tol, mean=self.y_mean, weight=self.weight)
 
 
@@ -115,7 +117,7 @@ def excess_of(
     G: np.ndarray,
     c: np.ndarray,
     yy: np.ndarray,
-    alpha: np.ndarray,
+    penalty: QuadraticPenalty,
     W: np.ndarray,
     gradient: np.ndarray,
     lengths: np.ndarray | None,
@@ -127,25 +129,34 @@ def excess_of(
     slopes there by more than rounding, they are only nearly dependent, and nothing is known but min F >= 0.
     """
     p, excess = len(G), 0.0
-    for t, a in enumerate(alpha):
-        w, g = W[:, t], gradient[:, t]
-        solved = solve_normal_equations(G + a * np.eye(p), g)
-        x_lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0)) if lengths is None else lengths[:p]
-        y_length = np.sqrt(yy[t]) if lengths is None else lengths[p + t]
-        excess += abs(float(g @ solved.x)) / 2
+    x_lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0)) if lengths is None else lengths[:p]
+    y_lengths = np.sqrt(yy) if lengths is None else lengths[p:]
+    for a in np.unique(penalty.alpha):
+        of_a = penalty.alpha == a
+        W_a, g = W[:, of_a], gradient[:, of_a]
+        H = penalty.added_to(G, float(a))
+        solved = solve_normal_equations(H, g)
+        excess += float(np.abs((g * solved.x).sum(axis=0)).sum()) / 2
+        if a > 0 and not penalty.is_diagonal:
+            # alpha D w may cancel where w'Dw is small; with a diagonal D that rounding stays below that of F itself
+            hidden = ROUNDING * float(a) * (np.abs(penalty.dense()) @ np.abs(W_a))
+            inverse = np.abs(solve_normal_equations(H, np.eye(p)).x)
+            excess += float((hidden * (inverse @ hidden)).sum()) / 2
         N = solved.null_space
+        floor = float(a) * penalty.floor
+        if N.shape[1] and floor == 0:
+            W_a = W_a - N @ (N.T @ W_a)  # what w is made of along N says nothing
+        sizes = y_lengths[of_a] + x_lengths @ np.abs(W_a)
         if not N.shape[1]:
             if lengths is not None:
-                excess += p / 2 * float(ROUNDING * (y_length + x_lengths @ np.abs(w)) * solved.condition) ** 2
+                excess += p / 2 * float(((ROUNDING * sizes * solved.condition) ** 2).sum())
             continue
-        if a > 0:
-            rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
-            excess += float(((np.abs(N.T @ g) + rounding) ** 2).sum()) / (2 * float(a))
-            continue
-        w = w - N @ (N.T @ w)  # what w is made of along N says nothing
-        rounding = ROUNDING * (y_length + x_lengths @ np.abs(w)) * (np.abs(N).T @ x_lengths)
-        if (np.abs(N.T @ (c[:, t] - G @ w)) > rounding).any():
-            excess += float(yy[t]) / 2
+        rounding = ROUNDING * np.outer(np.abs(N).T @ x_lengths, sizes)
+        if floor > 0:
+            excess += float(((np.abs(N.T @ g) + rounding) ** 2).sum()) / (2 * floor)
+        else:
+            slopes = (np.abs(N.T @ (c[:, of_a] - H @ W_a)) > rounding).any(axis=0)
+            excess += float(yy[of_a][slopes].sum()) / 2
     return excess
 
 
@@ -199,15 +210,15 @@ class RowsObjective(Objective):
 
     quadratic = True
 
-    def __init__(self, data: Data, alpha: np.ndarray, intercept: bool, n_jobs: int | None) -> None:
-        self.data, self.alpha, self.intercept, self.n_jobs = data, alpha, intercept, n_jobs
-        self.shape = (data.n_features + intercept, len(alpha))
+    def __init__(self, data: Data, penalty: QuadraticPenalty, intercept: bool, n_jobs: int | None) -> None:
+        self.data, self.penalty, self.intercept, self.n_jobs = data, penalty, intercept, n_jobs
+        self.shape = (data.n_features + intercept, len(penalty.alpha))
         self.size = self.shape[0] * self.shape[1]
         self.squares, sums, y, yy, self.weight = engine.sum(scale_statistic, data, n_jobs=n_jobs)
         self.mean = sums / self.weight
         self.total = float((yy - (y**2 / self.weight if intercept else 0.0)).sum()) / 2
         if not intercept:
-            self.strong_convexity = float(alpha.min())
+            self.strong_convexity = float(penalty.alpha.min()) * penalty.floor
         rows = {"minibatches"} if can_draw_rows(data) else set()
         self.capabilities = frozenset({"hessian_product", "metric"} | rows)
 
@@ -220,7 +231,7 @@ class RowsObjective(Objective):
         return (np.vstack([W, b]) if self.intercept else W).ravel()
 
     def _penalised(self, W: np.ndarray, g: np.ndarray, in_b: np.ndarray, value: float) -> tuple[float, np.ndarray]:
-        return value + float(self.alpha @ (W**2).sum(axis=0)) / 2, self._join(g + W * self.alpha, in_b)
+        return value + self.penalty.value(W), self._join(g + self.penalty.gradient(W), in_b)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         W, b = self.split(x)
@@ -230,14 +241,14 @@ class RowsObjective(Objective):
         def product(v: np.ndarray) -> np.ndarray:
             V, c = self.split(v)
             Hv, in_b = engine.sum(product_statistic, self.data, V, c, n_jobs=self.n_jobs)
-            return self._join(Hv + V * self.alpha, in_b)
+            return self._join(Hv + self.penalty.gradient(V), in_b)
 
         return product
 
     def metric(self) -> Metric:
-        diagonal = np.append(self.squares, self.weight)[: self.shape[0], None] + self.alpha
+        diagonal = self.squares[:, None] + self.penalty.diagonal[:, None] * self.penalty.alpha
         if self.intercept:
-            diagonal[-1] = self.weight
+            diagonal = np.vstack([diagonal, np.full(self.shape[1], self.weight)])
         root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0)).ravel()
         return Metric(lambda v: v / root**2, lambda v: v / root, lambda v: v / root)
 
@@ -263,9 +274,9 @@ class RowsObjective(Objective):
         g, in_b = self.split(gradient)
         gain = float((in_b**2).sum()) / (2 * self.weight) if self.intercept else 0.0
         g = g - np.outer(self.mean, in_b)  # the gradient in W once b is at its best
-        if (self.alpha > 0).all():
-            # duality gap of ridge regression at the residuals: |g|^2 / (2 alpha)
-            gap = gain + float(((g**2).sum(axis=0) / (2 * self.alpha)).sum())
+        if (self.penalty.alpha > 0).all() and self.penalty.floor > 0:
+            # duality gap of ridge regression at the residuals: g'D^-1 g / (2 alpha)
+            gap = gain + self.penalty.bound(g)
             relative = gap / self.total if self.total > 0 else 0.0 if gap == 0 else np.inf
             meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y"
             return Certificate("duality gap", relative, tol, meaning)

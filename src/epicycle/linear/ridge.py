@@ -1,35 +1,38 @@
-"""Ridge regression:  minimise  1/2 sum_i w_i (y_i - b - w'x_i)^2 + alpha/2 ||w||^2.
+"""Ridge regression:  minimise  1/2 sum_i w_i (y_i - b - w'x_i)^2 + alpha/2 w'Dw.
 
-The minimum is unique for alpha > 0: (X'WX + alpha I) w = X'Wy about the mean. Its dual point is the vector of
-residuals.
+The minimum solves (X'WX + alpha D) w = X'Wy about the mean; for D = I and alpha > 0 it is unique, and its dual point is
+the vector of residuals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from epicycle.base import MethodCard
-from epicycle.exceptions import ParameterError
+from epicycle.base import MethodCard, fitting
 from epicycle.linear.regression import LeastSquaresRegressor
-from epicycle.parameters import AnyOf, ArrayLike, Domain, Real
+from epicycle.linear.ridge_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
+from epicycle.linear.shrinkage import ShrunkenModel, penalty_line
+from epicycle.parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
 
 __all__ = ["Ridge"]
 
 
-class Ridge(LeastSquaresRegressor):
-    r"""Least squares with an L2 penalty on the coefficients.
+class Ridge(ShrunkenModel, LeastSquaresRegressor):
+    r"""Least squares with an L2 penalty on the coefficients, or any other quadratic one.
 
-    .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2 + \tfrac{\alpha}{2} \|w\|^2
+    .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2 + \tfrac{\alpha}{2} \, w'Dw
 
-    The intercept is not penalised.
+    D is the identity unless given. The intercept is not penalised.
 
     Parameters
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
         Strength of the penalty, for all targets or for each.
+    penalty_weights : array-like of shape (n_features,), optional
+        The diagonal of D: factors of alpha for each feature; 0 leaves a feature unpenalised.
+    penalty_matrix : array-like or sparse matrix of shape (n_features, n_features), optional
+        D itself, symmetric and positive semi-definite: a smoothness or a graph, say.
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     solver : str, default="auto"
@@ -55,7 +58,11 @@ class Ridge(LeastSquaresRegressor):
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
     rank_ : int
-        Rank of X'WX + alpha I.
+        Rank of X'WX + alpha D.
+    effective_dof_ : float or ndarray of shape (n_targets,)
+        Trace of the hat matrix, the intercept among it; up to 2,000 features.
+    dependent_features_ : dict
+        Features that others give and no penalty tells apart; for each the others and their factors.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram
         matrix is too large to form.
@@ -73,11 +80,15 @@ class Ridge(LeastSquaresRegressor):
     0.5126
     >>> model.certificate_.holds
     True
+    >>> round(model.effective_dof_, 2)
+    8.64
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **LeastSquaresRegressor._parameters,
         "alpha": AnyOf(Real(minimum=0), ArrayLike()),
+        "penalty_weights": NoneOr(ArrayLike()),
+        "penalty_matrix": NoneOr(ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",
@@ -90,6 +101,8 @@ class Ridge(LeastSquaresRegressor):
         self,
         alpha: float | Any = 1.0,
         *,
+        penalty_weights: Any = None,
+        penalty_matrix: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
@@ -100,6 +113,8 @@ class Ridge(LeastSquaresRegressor):
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
+        self.penalty_weights = penalty_weights
+        self.penalty_matrix = penalty_matrix
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.solver_options = solver_options
@@ -109,18 +124,28 @@ class Ridge(LeastSquaresRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _alphas(self, n_targets: int) -> np.ndarray:
-        try:
-            alpha = np.asarray(self.alpha, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(f"alpha={self.alpha!r}; expected a number or one for each target") from None
-        if alpha.ndim > 1 or alpha.size not in (1, n_targets):
-            raise ParameterError(
-                f"alpha has shape {alpha.shape}; expected a number or one for each of {n_targets} target(s)"
-            )
-        if not (np.isfinite(alpha).all() and (alpha >= 0).all()):
-            raise ParameterError(f"alpha={self.alpha!r}; expected finite numbers >= 0")
-        return np.broadcast_to(alpha.ravel(), (n_targets,)).astype(np.float64)
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit(self._training_data(X, y, sample_weight))
+        return self
+
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        alpha = checked_alpha(self.alpha, n_targets)
+        return quadratic_penalty(alpha, n_features, self.penalty_weights, self.penalty_matrix)
 
     def _penalty_line(self) -> str:
-        return f"L2 penalty alpha/2 ||w||^2, alpha={self.alpha}"
+        return penalty_line(self.alpha, self.penalty_weights, self.penalty_matrix)

@@ -1,0 +1,34 @@
+"""Alpha by leave-one-out: the curve of the diabetes data, and a smoothness penalty."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
+
+import epicycle as ep
+
+X, y = load_diabetes(return_X_y=True)
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
+alphas = np.geomspace(1e-2, 1e5, 80)
+loo = ep.RidgeCV(alphas).fit(scale(X), y)
+gcv = ep.RidgeCV(alphas, criterion="gcv").fit(scale(X), y)
+loo.plot(ax=left)
+left.plot(alphas, -gcv.scores_, color="C1", lw=1.2, ls=":", label="generalised")
+left.legend(frameon=False)
+
+rng = np.random.default_rng(0)
+t = np.linspace(0, 1, 300)
+signal = np.sin(2 * np.pi * t) + 0.5 * np.sin(6 * np.pi * t)
+z = signal + 0.4 * rng.normal(size=300)
+steps = np.eye(60)[np.minimum((60 * t).astype(int), 59)]
+second = np.diff(np.eye(60), n=2, axis=0)
+smooth = ep.RidgeCV(penalty_matrix=second.T @ second, fit_intercept=False).fit(steps, z)
+rough = ep.LinearRegression(fit_intercept=False).fit(steps, z)
+right.plot(t, z, ".", color="0.7", ms=4)
+right.plot(t, rough.predict(steps), color="C1", lw=1, label="least squares, 60 means")
+right.plot(t, smooth.predict(steps), color="C0", lw=2,
+           label=f"smooth, {smooth.effective_dof_:.1f} degrees of freedom")  # fmt: skip
+right.plot(t, signal, color="k", lw=1, ls="--", label="truth")
+right.set(xlabel="t")
+right.legend(frameon=False)
+plt.show()
