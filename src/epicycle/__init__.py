@@ -18,6 +18,7 @@ _EXPORTS = {
     "GradientBoostingClassifier": "epicycle.tree",
     "GradientBoostingRegressor": "epicycle.tree",
     "History": "epicycle.evidence",
+    "Lars": "epicycle.linear",
     "Lasso": "epicycle.linear",
     "LassoCV": "epicycle.linear",
     "LinearRegression": "epicycle.linear",
@@ -45,6 +46,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "History",
+    "Lars",
     "Lasso",
     "LassoCV",
     "LinearRegression",
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from epicycle.linear import (
         ElasticNet,
         ElasticNetCV,
+        Lars,
         Lasso,
         LassoCV,
         LinearRegression,

@@ -1,5 +1,6 @@
 """Linear models."""
 
+from epicycle.linear.lars import Lars
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -10,6 +11,7 @@ from epicycle.linear.ridge import Ridge
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "Lars",
     "Lasso",
     "LassoCV",
     "LinearRegression",
