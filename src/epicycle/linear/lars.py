@@ -177,7 +177,9 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             The fitted estimator.
         """
         if self.positive and self.method == "lar":
-            raise ParameterError("positive=True; expected method='lasso' with it: least angle regression keeps no signs")
+            raise ParameterError(
+                "positive=True; expected method='lasso' with it: least angle regression keeps no signs"
+            )
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
         problem = lars_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
         p, k = data.n_features, data.n_targets
@@ -288,7 +290,9 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         dense = [path.toarray() for path in self._path_]
         return dense[0] if self.coef_.ndim == 1 else dense
 
-    def at(self, alpha: float | None = None, *, bound: float | None = None, target: int = 0) -> tuple[np.ndarray, float]:
+    def at(
+        self, alpha: float | None = None, *, bound: float | None = None, target: int = 0
+    ) -> tuple[np.ndarray, float]:
         """Coefficients and intercept at any point of the path.
 
         Parameters
@@ -318,9 +322,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             return _at_alpha(path, alphas, intercepts, float(alpha))
         return _at_bound(path, intercepts, float(bound))  # type: ignore[arg-type]
 
-    def plot(
-        self, against: Against = "fraction", *, target: int = 0, labels: int = 10, ax: Axes | None = None
-    ) -> Axes:
+    def plot(self, against: Against = "fraction", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.
 
         Parameters
@@ -351,9 +353,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         return "" if self.method == "lar" else f"{np.max(getattr(self, 'alpha_', self.alpha)):g} |w|_1"
 
 
-def _at_alpha(
-    path: sp.csc_array, alphas: np.ndarray, intercepts: np.ndarray, alpha: float
-) -> tuple[np.ndarray, float]:
+def _at_alpha(path: sp.csc_array, alphas: np.ndarray, intercepts: np.ndarray, alpha: float) -> tuple[np.ndarray, float]:
     if not alpha >= alphas[-1]:
         raise ParameterError(f"alpha={alpha:g}; the path ends at {alphas[-1]:g}: fit with a smaller alpha")
     i = int(np.searchsorted(-alphas, -alpha, side="right"))  # alphas[i - 1] >= alpha > alphas[i]
