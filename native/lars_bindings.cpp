@@ -58,18 +58,18 @@ void bind_stagewise(nb::module_ &m) {
         "stagewise",
         [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> G, Vector<std::int64_t> row,
            Vector<double> square, double step, bool proportional, double level, InOut<double> q, InOut<double> w,
-           InOut<std::int8_t> last, InOut<std::int32_t> moves, std::optional<InOut<double>> sizes) {
+           InOut<std::uint8_t> ways, InOut<std::int32_t> moves, std::optional<InOut<double>> sizes) {
             constexpr const char *expected =
-                "stagewise: expected G (m, p) in C order, row (p,) inside it or -1, square, q, w and last (p,), moves "
+                "stagewise: expected G (m, p) in C order, row (p,) inside it or -1, square, q, w and ways (p,), moves "
                 "(b,), sizes (b,) or None, step > 0";
             const std::size_t p = G.shape(1);
             require(row.shape(0) == p && square.shape(0) == p && q.shape(0) == p && w.shape(0) == p, expected);
-            require(last.shape(0) == p && step > 0.0 && (!sizes || sizes->shape(0) == moves.shape(0)), expected);
+            require(ways.shape(0) == p && step > 0.0 && (!sizes || sizes->shape(0) == moves.shape(0)), expected);
             require(p < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), expected);
             for (std::size_t j = 0; j < p; ++j)
                 require(row.data()[j] < static_cast<std::int64_t>(G.shape(0)), expected);
             const Stagewise problem{G.data(),     p,     p,        row.data(), square.data(), step,
-                                    proportional, level, q.data(), w.data(),   last.data()};
+                                    proportional, level, q.data(), w.data(),   ways.data()};
             StagewiseRun run;
             {
                 nb::gil_scoped_release nogil;
@@ -78,7 +78,7 @@ void bind_stagewise(nb::module_ &m) {
             return std::make_tuple(run.moves, static_cast<int>(run.end), run.column, run.gained);
         },
         "G"_a.noconvert(), "row"_a, "square"_a, "step"_a, "proportional"_a, "level"_a, "q"_a.noconvert(),
-        "w"_a.noconvert(), "last"_a.noconvert(), "moves"_a.noconvert(), "sizes"_a.noconvert().none());
+        "w"_a.noconvert(), "ways"_a.noconvert(), "moves"_a.noconvert(), "sizes"_a.noconvert().none());
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Stagewise {
     bool proportional;
     double level;  // the largest correlation at which to end
     double *q, *w;
-    std::int8_t *last;  // the sign of the last move of each column, 0: never moved
+    std::uint8_t *ways;  // directions in which each column has been moved: 1 up, 2 down, 3 both
 };
 
 struct StagewiseRun {
@@ -104,9 +104,9 @@ inline StagewiseRun stagewise(const Stagewise &s, std::size_t budget, std::int32
         const std::int32_t code = static_cast<std::int32_t>(j) + 1;
         if (sizes) sizes[run.moves] = d;
         moves[run.moves++] = d > 0.0 ? code : -code;
-        const std::int8_t sign = d > 0.0 ? 1 : -1;
-        if (s.last[j] != sign) {
-            s.last[j] = sign;
+        const std::uint8_t way = d > 0.0 ? 1 : 2;
+        if (!(s.ways[j] & way)) {
+            s.ways[j] = static_cast<std::uint8_t>(s.ways[j] | way);
             run.end = StagewiseEnd::turned;
             return run;
         }

@@ -25,6 +25,7 @@ _EXPORTS = {
     "LogisticRegression": "epicycle.linear",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
+    "Stagewise": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
@@ -53,6 +54,7 @@ __all__ = [
     "LogisticRegression",
     "RegularizationPath",
     "Ridge",
+    "Stagewise",
     "TimeLimit",
     "__version__",
     "callbacks",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         LogisticRegression,
         RegularizationPath,
         Ridge,
+        Stagewise,
         enet_path,
         lasso_path,
     )

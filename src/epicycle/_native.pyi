@@ -97,7 +97,7 @@ def stagewise(
     level: float,
     q: Array,
     w: Array,
-    last: Array,
+    ways: Array,
     moves: Array,
     sizes: Array | None,
 ) -> tuple[int, int, int, float]: ...

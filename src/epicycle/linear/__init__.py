@@ -7,6 +7,7 @@ from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_pat
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.ridge import Ridge
+from epicycle.linear.stagewise import Stagewise
 
 __all__ = [
     "ElasticNet",
@@ -18,6 +19,7 @@ __all__ = [
     "LogisticRegression",
     "RegularizationPath",
     "Ridge",
+    "Stagewise",
     "enet_path",
     "lasso_path",
 ]

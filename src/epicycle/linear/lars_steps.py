@@ -269,7 +269,7 @@ class LeastAngle:
         self.C = max(float(size[self._out].max(initial=0.0)), 0.0)
         self.rr = angles.yy
         self._floor = 16 * EPS * float(angles.norm.max(initial=0.0) * np.sqrt(angles.yy))
-        self.finished = not self.C > alpha
+        self.finished = not alpha < self.C
 
     @property
     def coef(self) -> np.ndarray:
@@ -288,7 +288,7 @@ class LeastAngle:
             self.angles.look_at_all()
         at_zero = np.flatnonzero((w == 0) & self.lasso)
         self._leaving = int(at_zero[0]) if len(at_zero) else None
-        self.finished = not self.C > self.end
+        self.finished = not self.end < self.C
 
     def steps(self) -> list[Step]:
         """Take the events that are due, move on to the next; one step for each event, all but the last of length 0."""
