@@ -186,7 +186,10 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         resumed = self._resume_state() or {}
         W = np.zeros((k, p))
         monitor = self._monitor(None, lambda x: self._attributes(data, problem, x.reshape(k, p)))
-        records, alphas, certificates, reason = [], [], [], "converged"
+        records: list[PathRecord] = []
+        alphas: list[float] = []
+        certificates: list[Certificate] = []
+        reason = "converged"
         for t in range(k):
             record = PathRecord.resumed(resumed.get("paths", ())[t]) if t < len(resumed.get("paths", ())) else None
             path, record, ending = self._follow(problem, t, W, records, record, monitor)
@@ -316,11 +319,13 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         if (alpha is None) == (bound is None):
             raise ParameterError("at(): expected alpha or bound, one of them")
         path = self._path_[target].tocsc()
-        single = self.coef_.ndim == 1
-        alphas, intercepts = (a if single else a[target] for a in (self.alphas_, self.intercept_path_))
-        if alpha is not None:
-            return _at_alpha(path, alphas, intercepts, float(alpha))
-        return _at_bound(path, intercepts, float(bound))  # type: ignore[arg-type]
+        alphas, intercepts = self.alphas_, self.intercept_path_
+        if self.coef_.ndim == 2:
+            alphas, intercepts = alphas[target], intercepts[target]
+        if bound is None:
+            assert alpha is not None
+            return _at_alpha(path, np.asarray(alphas), np.asarray(intercepts), float(alpha))
+        return _at_bound(path, np.asarray(intercepts), float(bound))
 
     def plot(self, against: Against = "fraction", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.

@@ -374,7 +374,8 @@ class LeastAngle:
     def _leave(self, i: int) -> None:
         self._barred[self.active[i]] = True
         _native.cholesky_remove(self._L, len(self.active), i)
-        self.active, self.s, self.w = (np.delete(a, i) for a in (self.active, self.s, self.w))
+        self.active = np.delete(self.active, i)
+        self.s, self.w = np.delete(self.s, i), np.delete(self.w, i)
         self._out = self.angles.norm > 0  # what depended on it may enter now
         self._out[self.active] = False
 
@@ -390,7 +391,8 @@ class LeastAngle:
         c = self.angles.c
         gain = float(c[self.active] @ self._solve(c[self.active])) / 2
         others = np.setdiff1d(np.flatnonzero(self.angles.norm > 0), self.active)
-        alone = (c[others] / self.angles.norm[others]) ** 2 / 2
+        free = np.maximum(c[others], 0.0) if self.positive else c[others]
+        alone = (free / self.angles.norm[others]) ** 2 / 2
         return min(gain + float(alone.max(initial=0.0)), self.rr / 2)
 
     def _solve(self, b: np.ndarray) -> np.ndarray:

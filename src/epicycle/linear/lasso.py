@@ -27,8 +27,9 @@ class Lasso(PenalisedRegressor):
     .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
 
     with sample weights :math:`v_i` and penalty weights :math:`f_j` (ones by default), or the same with a bound
-    :math:`\sum_j f_j |w_j| \le t` in place of the penalty. Coordinate descent on working sets, with columns screened out by the gap-safe rule and the support finished by Newton's method or Anderson
-    extrapolation; it stops on the duality gap.
+    :math:`\sum_j f_j |w_j| \le t` in place of the penalty. Coordinate descent on working sets, with columns screened
+    out by the gap-safe rule and the support finished by Newton's method or Anderson extrapolation; it stops on the
+    duality gap.
 
     Parameters
     ----------

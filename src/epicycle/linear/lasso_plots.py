@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -69,7 +70,7 @@ def draw_path(
 
 def _between(alphas: np.ndarray, coefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """More points on every piece; where alpha ends at zero, the last one is drawn over a factor of ten."""
-    grid = [np.geomspace(a, b if b > 0 else a / 10, 12) for a, b in zip(alphas[:-1], alphas[1:], strict=True) if a > b]
+    grid = [np.geomspace(a, b if b > 0 else a / 10, 12) for a, b in pairwise(alphas) if a > b]
     fine = np.unique(np.concatenate([alphas[:1], *grid]))
     values = np.array([np.interp(fine, alphas[::-1], row[::-1]) for row in coefs])
     return fine[::-1], values[:, ::-1]
