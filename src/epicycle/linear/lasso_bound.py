@@ -22,9 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from epicycle.linear.lasso_duality import Penalty
+from epicycle.linear.lasso_gram import solve_positive
 from epicycle.linear.lasso_solver import LassoSolver, MomentSolver, Outcome
 
 __all__ = ["BoundOutcome", "minimise_within"]
@@ -72,6 +72,11 @@ def minimise_within(
     """Minimise until the gap is at most tol * total; `max_iter` counts solutions of penalised problems."""
     start = solver.w.copy()
     largest = solver.alpha_of_zero(1.0, factors, positive)
+    if not largest > 0:  # no feature is of use
+        point = _inside(solver, solver.w.copy(), 0.0, bound, factors, positive)
+        if report is not None:
+            report(1, point.w, point.objective, point.gap, 0.0, 0.0)
+        return BoundOutcome(point.w, point.objective, point.gap, 1, "converged", 0.0)
     low, high = 0.0, largest
     alpha = largest
     if start.any():
@@ -79,11 +84,20 @@ def minimise_within(
         alpha = min(_largest_correlation(solver, factors, positive), largest)
     inner = 0.1 * tol
     best: _Point | None = None
+    beyond: tuple[np.ndarray, float] | None = None  # the last solution outside the bound, and its norm
     best_alpha, reason, done, stuck = alpha, "max_iter", 0, 0
     for done in range(1, max_iter + 1):
         outcome = solver.minimise(Penalty(alpha * factors, np.zeros(solver.p), positive), inner, 1000)
         norm, slope = float(factors @ np.abs(outcome.w)), _slope(solver, factors)
         point = _inside(solver, outcome.w, norm, bound, factors, positive)
+        if norm > bound:
+            beyond = outcome.w, norm
+        elif beyond is not None:  # on one piece of the path, what divides it at the bound is the solution
+            share = (bound - norm) / (beyond[1] - norm)
+            between = (1 - share) * outcome.w + share * beyond[0]
+            mixed = _inside(solver, between, float(factors @ np.abs(between)), bound, factors, positive)
+            point = mixed if mixed.gap < point.gap else point
+            solver.start_at(outcome.w)
         if best is None or point.gap < best.gap:
             best, best_alpha = point, alpha
         if report is not None and report(done, point.w, point.objective, point.gap, alpha, norm):
@@ -95,10 +109,12 @@ def minimise_within(
         low, high = (max(low, alpha), high) if norm > bound else (low, min(high, alpha))
         fresh = alpha + (norm - bound) / slope if slope > 0 else np.nan
         if abs(norm - bound) <= 1e-9 * bound or high - low <= 4 * EPS * high:  # the right alpha, not yet its solution
-            inner, stuck = max(inner * 1e-2, 1e-16), stuck + 1
+            stuck += 1
             if stuck > 4:
                 reason = "stalled"
                 break
+        # Solutions that are too rough would all have the same norm.
+        inner = max(min(0.1 * inner if stuck else inner, 1e-4 * best.gap / solver.total), 1e-16)
         alpha = _next_alpha(fresh, low, high)
         if low == 0 and fresh <= 0 and high <= NEARLY_NONE * largest:  # the bound does not seem to bind
             alpha = min(alpha, 0.5 * tol * solver.total / bound)
@@ -140,8 +156,8 @@ def _slope(solver: LassoSolver, factors: np.ndarray) -> float:
         j = int(np.argmax(np.where(factors > 0, np.abs(solver.c) / np.where(factors > 0, factors, 1.0), -1.0)))
         return float(factors[j] ** 2 / solver.square[j]) if len(S) == 0 and solver.square[j] > 0 else 0.0
     b = factors[S] * np.sign(solver.w[S])
-    _, x, info = scipy.linalg.lapack.dposv(np.ascontiguousarray(solver._gram(S)), b, lower=1)
-    return max(float(b @ x), 0.0) if info == 0 and np.isfinite(x).all() else 0.0
+    x = solve_positive(np.ascontiguousarray(solver._gram(S)), b)
+    return max(float(b @ x), 0.0) if x is not None else 0.0
 
 
 def _largest_correlation(solver: LassoSolver, factors: np.ndarray, positive: bool) -> float:
