@@ -96,6 +96,33 @@ def test_the_breakpoints_of_scikit_learn(method):
     assert_array_equal(ours.active_, active)
 
 
+#: Prostate cancer, the 67 training rows of The Elements of Statistical Learning: correlations of lcavol, lweight, age,
+#: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations of
+#: the columns, and these (columns were standardised over all 97 rows first).
+CORRELATIONS = [
+    [0.30023], [0.28632, 0.31672], [0.06317, 0.43704, 0.28735], [0.59295, 0.18105, 0.1289, -0.13915],
+    [0.69204, 0.15683, 0.17295, -0.08853, 0.67124], [0.42641, 0.02356, 0.36592, 0.03299, 0.30688, 0.47644],
+    [0.48316, 0.07417, 0.27581, -0.0304, 0.48136, 0.66253, 0.75706],
+]  # fmt: skip
+WITH_LPSA = [0.87888, 0.58166, 0.27289, 0.3152, 0.66758, 0.58644, 0.41049, 0.5371]
+DEVIATIONS = [1.04637, 1.10415, 1.00012, 1.0013, 1.00688, 0.99427, 0.97427, 1.03114]
+
+
+def test_the_prostate_table_of_the_elements_of_statistical_learning():
+    """The columns of table 3.3 for least squares and for the lasso, whose bound is 0.375 of the norm of the former."""
+    G = np.eye(8)
+    for i, row in enumerate(CORRELATIONS, start=1):
+        G[i, :i] = G[:i, i] = row
+    X = np.sqrt(8) * np.linalg.cholesky(G).T  # eight rows with these second moments
+    y = 8 * np.linalg.solve(X.T, WITH_LPSA)
+    model = Lars("lasso", fit_intercept=False).fit(X, y)
+    least_squares = [0.680, 0.263, -0.141, 0.210, 0.305, -0.288, -0.021, 0.267]
+    assert_allclose(model.coef_ / DEVIATIONS, least_squares, rtol=0, atol=1e-3)
+    bound = 0.375 * np.abs(model.coef_).sum()
+    for coef in (model.at(bound=bound)[0], Lasso(bound=bound, fit_intercept=False).fit(X, y).coef_):
+        assert_allclose(coef / DEVIATIONS, [0.533, 0.169, 0.0, 0.002, 0.094, 0.0, 0.0, 0.0], rtol=0, atol=1e-3)
+
+
 # ---------------------------------------------------------------- what defines the paths
 
 

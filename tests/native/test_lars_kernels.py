@@ -81,7 +81,7 @@ def test_stagewise_moves(p, seed, share, level):
         if end != 4:
             break
         assert j == abs(codes[-1]) - 1
-    assert end in (0, 1, 2, 3)
+    assert end in (0, 1, 2, 3) or len(codes) == 50
     if end == 3:
         assert row[j] < 0
     wanted_q, wanted_w = q0.copy(), np.zeros(p)

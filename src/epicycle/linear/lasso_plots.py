@@ -17,6 +17,7 @@ __all__ = ["AXES", "Against", "draw_path"]
 
 Against = Literal["alpha", "norm", "fraction"]
 AXES = ("alpha", "norm", "fraction")
+STYLES = ("-", "--", "-.", ":")
 
 
 def draw_path(
@@ -54,7 +55,12 @@ def draw_path(
         breaks = x if piecewise_linear else breaks
     for at in breaks:
         ax.axvline(at, color="0.88", lw=0.8, zorder=0)
-    lines = ax.plot(x, coefs[active].T, lw=1.4)
+    colours = plt.rcParams["axes.prop_cycle"].by_key().get("color", ["C0"])
+    lines = [
+        # The same feature looks the same in every drawing.
+        ax.plot(x, coefs[j], lw=1.4, color=colours[j % len(colours)], ls=STYLES[j // len(colours) % len(STYLES)])[0]
+        for j in active
+    ]
     ax.axhline(0, color="0.6", lw=0.8)
     if against == "alpha":
         ax.set_xscale("log")
@@ -63,7 +69,9 @@ def draw_path(
         {"alpha": r"$\alpha$ (decreasing)", "norm": r"$\|w\|_1$", "fraction": r"$\|w\|_1 \,/\, \max \|w\|_1$"}[against]
     )
     ax.set_ylabel("coefficient")
-    ax.grid(axis="y" if piecewise_linear else "both", alpha=0.3)
+    ax.grid(alpha=0.3)
+    if piecewise_linear:
+        ax.grid(visible=False, axis="x")
     _name_lines(ax, lines, active, coefs, x, names, labels)
     return ax
 
