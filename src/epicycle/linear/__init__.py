@@ -6,6 +6,7 @@ from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
+from epicycle.linear.matching_pursuit import MatchingPursuit
 from epicycle.linear.ridge import Ridge
 from epicycle.linear.stagewise import Stagewise
 
@@ -17,6 +18,7 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "MatchingPursuit",
     "RegularizationPath",
     "Ridge",
     "Stagewise",
