@@ -47,8 +47,8 @@ class MatchingPursuit(SparseLinearModel):
     learning_rate : float, default=1.0
         :math:`\nu`, for ``method="matching"``.
     dictionary : transformer, optional
-        Gives the features :math:`h_j` for rows of X, and is fitted first; for data in memory. Without it the features are
-        the columns of X.
+        Gives the features :math:`h_j` for rows of X, and is fitted first; for data in memory. Without it the features
+        are the columns of X.
     max_iter : int, default=10000
         Steps at most; ``method="matching"`` may take a feature more than once.
     fit_intercept : bool, default=True
@@ -68,8 +68,8 @@ class MatchingPursuit(SparseLinearModel):
     dictionary_ : transformer
         As it was fitted, where there was one.
     certificate_ : Certificate
-        Where all coefficients are fitted anew, the largest correlation of a chosen feature with the residuals: zero means
-        least squares on these features. Which features is a greedy choice, for which nothing is proven.
+        Where all coefficients are fitted anew, the largest correlation of a chosen feature with the residuals: zero
+        means least squares on these features. Which features is a greedy choice, for which nothing is proven.
     history_ : History
         After every step half the mean square of the residuals, the ``feature`` and its ``correlation`` before it.
 
