@@ -111,6 +111,22 @@ def predict_trees(
     out: Array,
     threads: int,
 ) -> None: ...
+def cholesky_append(L: Array, k: int, products: Array, square: float, least: float) -> float: ...
+def cholesky_remove(L: Array, k: int, i: int) -> None: ...
+def cholesky_solve(L: Array, x: Array) -> None: ...
+def stagewise(
+    G: Array,
+    row: Array,
+    square: Array,
+    step: float,
+    proportional: bool,
+    level: float,
+    q: Array,
+    w: Array,
+    ways: Array,
+    moves: Array,
+    sizes: Array | None,
+) -> tuple[int, int, int, float]: ...
 def gram_lasso_descend(
     G: Array,
     slots: Array,

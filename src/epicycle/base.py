@@ -280,7 +280,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
     @functools.wraps(method)
     def fit(self: Estimator, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
-        run = Run(type(self).__name__, time.perf_counter())
+        run = Run(type(self).__name__, time.perf_counter(), earlier=before)
         try:
             check_parameters(self, self._parameters)
             if not incremental:

@@ -225,6 +225,8 @@ class Run:
     began: float
     #: X, y and metadata as callbacks receive them; empty without callbacks, so that nothing is kept alive for nobody.
     inputs: dict[str, Any] = field(default_factory=dict)
+    #: All attributes before the fit, for those that start from the earlier one.
+    earlier: Mapping[str, Any] = field(default_factory=dict)
     resume_state: Mapping[str, Any] | None = None
     resume_history: History | None = None
     resume_features: int | None = None

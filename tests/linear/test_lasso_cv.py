@@ -6,11 +6,12 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model as sk
-from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import epicycle as ep
@@ -135,14 +136,100 @@ def test_bad_parameters(model, error, message):
         model.fit(X, y)
 
 
-def test_data_that_cannot_be_split(tmp_path):
+def test_data_that_cannot_be_split():
     X, y, _ = problem()
     weight = np.ones(90)
     weight[:45] = 0.0
     with pytest.raises(DataError, match="weight zero"):
         LassoCV(cv=[(np.arange(45), np.arange(45, 90))]).fit(X, y, weight)
-    np.save(tmp_path / "x.npy", X)
-    with pytest.raises(DataError, match="in memory"):
-        LassoCV().fit(ep.scan(tmp_path / "x.npy", target="x0"))
     with pytest.raises(DataError, match="1d"):
         LassoCV().fit(X, np.column_stack([y, y]))
+
+
+# ---------------------------------------------------------------- files and clusters
+
+
+def stored(tmp_path, X, y, weight, kind="parquet"):
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(y=y, w=weight)
+    half = len(y) // 2 + 7
+    for i, part in enumerate((frame.iloc[:half], frame.iloc[half:])):
+        if kind == "parquet":
+            part.to_parquet(tmp_path / f"{i}.parquet")
+        else:
+            part.to_csv(tmp_path / f"{i}.csv", index=False)
+    return ep.scan(tmp_path / f"*.{kind}", target="y", weight="w", batch_rows=41)
+
+
+SPLITTERS = {
+    "five": None, "seven": 7, "shuffled": KFold(4, shuffle=True, random_state=0),
+    "overlapping": ShuffleSplit(3, test_size=0.4, random_state=0), "growing": TimeSeriesSplit(3),
+    "repeated": [(np.repeat(np.arange(50), 2), np.arange(60, 90)), (np.arange(40, 90), np.arange(10))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cv", SPLITTERS)
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_give_what_memory_gives(tmp_path, cv, kind):
+    X, y, weight = problem(p=20)
+    memory = LassoCV(cv=SPLITTERS[cv], n_alphas=15, tol=1e-13).fit(X, y, weight)
+    scan = stored(tmp_path, X, y, weight, kind)
+    one, two = (LassoCV(cv=SPLITTERS[cv], n_alphas=15, tol=1e-13, n_jobs=jobs).fit(scan) for jobs in (1, 2))
+    assert_array_equal(one.mse_path_, two.mse_path_)
+    assert_allclose(one.alphas_, memory.alphas_, rtol=1e-10)
+    assert_allclose(one.mse_path_, memory.mse_path_, rtol=1e-6)
+    assert_allclose(one.alpha_, memory.alpha_, rtol=1e-10)
+    assert_allclose(one.coef_, memory.coef_, rtol=0, atol=1e-7)
+    assert_allclose(one.intercept_, memory.intercept_, rtol=1e-7)
+    assert one.certificate_.holds
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_dask_gives_what_memory_gives(known, sparse):
+    import dask.array as da
+
+    X, y, weight = problem(p=30)
+    X = X * (np.random.default_rng(0).random(X.shape) < 0.4) if sparse else X
+    ratios = [0.5, 1.0]
+    memory = ElasticNetCV(l1_ratio=ratios, n_alphas=10, tol=1e-13).fit(X, y, weight)
+    parts = [da.from_array(a, chunks=(25, *([30] if a.ndim == 2 else []))) for a in (X, y, weight)]
+    if sparse:
+        parts[0] = parts[0].map_blocks(sp.csr_array, meta=sp.csr_array((0, 30)))
+    if not known:
+        for part in parts:
+            part._chunks = ((np.nan,) * 4, *part.chunks[1:])
+    model = ElasticNetCV(l1_ratio=ratios, n_alphas=10, tol=1e-13).fit(*parts)
+    assert_allclose(model.mse_path_, memory.mse_path_, rtol=1e-6)
+    assert_allclose(model.coef_, memory.coef_, rtol=0, atol=1e-7)
+    assert (model.alpha_, model.l1_ratio_) == pytest.approx((memory.alpha_, memory.l1_ratio_))
+
+
+def test_first_rows_far_from_the_others(tmp_path):
+    """Moments around a point that turns out to be far from the mean are taken once more."""
+    X, y, weight = problem(p=8)
+    order = np.argsort(X[:, 0])
+    X[order, 0] += np.where(np.arange(90) < 45, 0.0, 1e6)
+    X[:, 1] += 1e7
+    scan = stored(tmp_path, X, y, weight)
+    memory = LassoCV(n_alphas=8, tol=1e-12, fit_intercept=True).fit(X, y, weight)
+    assert_allclose(LassoCV(n_alphas=8, tol=1e-12).fit(scan).mse_path_, memory.mse_path_, rtol=1e-5)
+    origin = LassoCV(n_alphas=8, tol=1e-12, fit_intercept=False)
+    X, y, weight = problem(p=8)
+    again = origin.fit(X, y, weight).mse_path_
+    assert_allclose(origin.fit(stored(tmp_path, X, y, weight)).mse_path_, again, rtol=1e-6)
+
+
+def test_bad_folds_of_files(tmp_path):
+    X, y, weight = problem(p=5)
+    scan = stored(tmp_path, X, y, weight)
+    with pytest.raises(ParameterError, match="cv=1000"):
+        LassoCV(cv=1000).fit(scan)
+    with pytest.raises(ParameterError, match="cv="):
+        LassoCV(cv=GroupKFold(3)).fit(scan)
+    weight[:30] = 0.0
+    scan = stored(tmp_path, X, y, weight)
+    with pytest.raises(DataError, match="tested on have weight zero"):
+        LassoCV(cv=3).fit(scan)
+    np.save(tmp_path / "x.npy", np.zeros((3, 6002)))
+    with pytest.raises(DataError, match="up to 5000"):
+        LassoCV(cv=2).fit(ep.scan(tmp_path / "x.npy", target="x0"))

@@ -1,23 +1,29 @@
 """Linear models."""
 
+from epicycle.linear.lars import Lars
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
+from epicycle.linear.matching_pursuit import MatchingPursuit
 from epicycle.linear.ridge import Ridge
 from epicycle.linear.ridge_cv import RidgeCV
+from epicycle.linear.stagewise import Stagewise
 
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "Lars",
     "Lasso",
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "MatchingPursuit",
     "RegularizationPath",
     "Ridge",
     "RidgeCV",
+    "Stagewise",
     "enet_path",
     "lasso_path",
 ]

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from epicycle.base import MethodCard
+from epicycle.linear.lasso_bound import BoundOutcome, minimise_within
+from epicycle.linear.lasso_data import LassoProblem
+from epicycle.linear.lasso_duality import Penalty, penalty_of
 from epicycle.linear.lasso_estimator import PenalisedRegressor
-from epicycle.parameters import Domain, Real
+from epicycle.linear.lasso_solver import Outcome
+from epicycle.optim.monitor import Monitor
+from epicycle.parameters import Domain, NoneOr, Real
 
 __all__ = ["ElasticNet", "Lasso"]
 
@@ -19,16 +26,19 @@ class Lasso(PenalisedRegressor):
 
     .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
 
-    with sample weights :math:`v_i` and penalty weights :math:`f_j` (ones by default). Coordinate descent on working
-    sets, with columns screened out by the gap-safe rule and the support finished by Newton's method or Anderson
-    extrapolation; it stops on the duality gap.
+    with sample weights :math:`v_i` and penalty weights :math:`f_j` (ones by default), or the same with a bound
+    :math:`\sum_j f_j |w_j| \le t` in place of the penalty. Coordinate descent on working sets, with columns screened
+    out by the gap-safe rule and the support finished by Newton's method or Anderson extrapolation; it stops on the
+    duality gap.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Strength of the penalty. From ``max_j |x_j'(y - mean(y))| / n`` on (x about its mean) all coefficients are zero.
+    bound : float, optional
+        The bound t of the L1 norm. Where it is given, `alpha` is not used: the one that has the same solution is found.
     penalty_weights : array-like of shape (n_features,), optional
-        Factors of alpha for each feature; 0 leaves a feature unpenalised.
+        Factors of alpha (or in the norm) for each feature; 0 leaves a feature unpenalised.
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     positive : bool, default=False
@@ -37,6 +47,8 @@ class Lasso(PenalisedRegressor):
         Largest duality gap, relative to half the (weighted) mean square of y about its mean.
     max_iter : int, default=1000
         Rounds at most; each chooses a working set and goes over it up to 200 times.
+    warm_start : bool, default=False
+        Whether a fit starts from the coefficients of the earlier one.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
     verbose : int, default=0
@@ -47,12 +59,17 @@ class Lasso(PenalisedRegressor):
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     sparse_coef_ : csr_array of shape (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
+    alpha_ : float or ndarray of shape (n_targets,)
+        The penalty: `alpha`, or what corresponds to `bound` (0 where the bound does not bind).
+    bound_ : float or ndarray of shape (n_targets,)
+        The L1 norm of the coefficients, with penalty weights: the bound at which the solution is the same.
     dual_gap_ : float or ndarray of shape (n_targets,)
         Proven distance of the objective from its minimum.
     certificate_ : Certificate
         The duality gap, relative; the largest over targets.
     history_ : History
-        Objective, gap, size of the working set and number of columns not screened out, for every round.
+        Objective, gap, size of the working set and number of columns not screened out, for every round; with `bound`
+        objective, gap, alpha and norm for every alpha tried.
     n_iter_ : int
         Rounds; the largest over targets.
     converged_ : bool
@@ -73,33 +90,92 @@ class Lasso(PenalisedRegressor):
     array([2, 3, 6, 8])
     >>> model.certificate_.holds
     True
+    >>> bounded = Lasso(bound=model.bound_).fit(X, y)
+    >>> round(bounded.alpha_, 6)
+    0.5
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **PenalisedRegressor._parameters,
+        "bound": NoneOr(Real(minimum=0)),
+    }
     _card: ClassVar[MethodCard] = _CARD
 
     def __init__(
         self,
         alpha: float = 1.0,
         *,
+        bound: float | None = None,
         penalty_weights: Any = None,
         fit_intercept: bool = True,
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
+        self.bound = bound
         self.penalty_weights = penalty_weights
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _l1_ratio(self) -> float:
         return 1.0
+
+    def _penalty(self, factors: np.ndarray) -> Penalty:
+        if self.bound is None:
+            return super()._penalty(factors)
+        return penalty_of(1.0, 1.0, factors, self.positive)
+
+    def _minimise(self, problem: LassoProblem, penalty: Penalty, W: np.ndarray, monitor: Monitor) -> list[Outcome]:
+        if self.bound is None:
+            return super()._minimise(problem, penalty, W, monitor)
+        outcomes: list[Outcome] = []
+        solved = 0
+        for t, solver in enumerate(problem.solvers):
+            if W[t].any():
+                solver.start_at(W[t])
+
+            def report(
+                done: int, w: np.ndarray, objective: float, gap: float, alpha: float, norm: float,
+                t: int = t, before: int = solved,
+            ) -> bool:  # fmt: skip
+                W[t] = w
+                columns = {"gap": gap, "alpha": alpha, "norm": norm}
+                if len(problem.solvers) > 1:
+                    columns["target"] = t
+                return monitor(
+                    before + done, W.ravel(), objective=objective, state=lambda: {"coef": W.copy()}, **columns
+                )
+
+            outcome = minimise_within(solver, self.bound, penalty.l1, self.positive, self.tol, self.max_iter, report)
+            W[t] = outcome.w
+            outcomes.append(outcome)
+            solved += outcome.n_rounds
+        return outcomes
+
+    def _keep_outcomes(self, outcomes: list[Outcome], penalty: Penalty, *, vector: bool) -> None:
+        given = self.bound is None
+        alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
+        factors = penalty.l1 / self.alpha if given and self.alpha > 0 else penalty.l1
+        if given and self.alpha == 0:
+            factors = np.ones(len(penalty.l1)) if self.penalty_weights is None else np.asarray(self.penalty_weights)
+        bounds = np.array([float(factors @ np.abs(outcome.w)) for outcome in outcomes])
+        self.alpha_ = float(alphas[0]) if vector else alphas
+        self.bound_ = float(bounds[0]) if vector else bounds
+
+    def _penalty_line(self) -> str:
+        if self.bound is None:
+            return super()._penalty_line()
+        extra = ", with a factor for each feature" if self.penalty_weights is not None else ""
+        return f"|w|_1 <= {self.bound:g}{extra}{', w >= 0' if self.positive else ''}"
 
 
 class ElasticNet(PenalisedRegressor):
@@ -127,6 +203,8 @@ class ElasticNet(PenalisedRegressor):
         Largest duality gap, relative to half the (weighted) mean square of y about its mean.
     max_iter : int, default=1000
         Rounds at most; each chooses a working set and goes over it up to 200 times.
+    warm_start : bool, default=False
+        Whether a fit starts from the coefficients of the earlier one.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
     verbose : int, default=0
@@ -178,6 +256,7 @@ class ElasticNet(PenalisedRegressor):
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -188,6 +267,7 @@ class ElasticNet(PenalisedRegressor):
         self.positive = positive
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -15,7 +15,7 @@ from epicycle.parameters import AnyOf, ArrayLike, Domain, Real
 
 __all__ = ["ElasticNetCV", "LassoCV"]
 
-_CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory",), certificate="duality gap")
+_CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 
 
 class LassoCV(CrossValidatedRegressor):

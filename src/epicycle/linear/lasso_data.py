@@ -18,7 +18,7 @@ from epicycle.linear.lasso_design import columns_of
 from epicycle.linear.lasso_solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, MomentSolver
 from epicycle.linear.moments import refuse_non_finite
 
-__all__ = ["LassoProblem", "csc_data", "lasso_problem"]
+__all__ = ["LassoProblem", "check_columns", "csc_data", "lasso_problem", "moment_problem"]
 
 #: Columns up to which the Gram matrix is formed where the rows are not in memory.
 MAX_GRAM = 5000
@@ -63,7 +63,7 @@ def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = 
 
 def _problem(data: Data, centre: bool, n_jobs: int | None, many: bool) -> LassoProblem:
     if not isinstance(data, ArrayData) or _gram_pays(data, many):
-        return _from_moments(data, centre, n_jobs)
+        return moment_problem(data, centre, n_jobs)
     Y = data.y[:, None] if data.y.ndim == 1 else data.y
     stored = data.X.nnz if sp.issparse(data.X) else data.X.size
     design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
@@ -81,13 +81,19 @@ def _gram_pays(data: ArrayData, many: bool) -> bool:
     return not data.sparse and p <= (FEW_FOR_PATH if many else FEW) and data.n_rows >= 4 * p
 
 
-def _from_moments(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
+def moment_problem(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
+    """The solvers on second moments, from one pass over the rows."""
     p, k = data.n_features, data.n_targets
+    check_columns(p)
+    moments = settled_moments(data, centre, n_jobs)
+    mean = moments.mean if centre else np.zeros(p + k)
+    return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])
+
+
+def check_columns(p: int) -> None:
+    """Refuse a Gram matrix that is too large."""
     if p > MAX_GRAM:
         raise DataError(
             f"X has {p} features; the lasso on files or Dask collections needs their Gram matrix and takes up to "
             f"{MAX_GRAM}. Load the data into memory (sparse, if it is)."
         )
-    moments = settled_moments(data, centre, n_jobs)
-    mean = moments.mean if centre else np.zeros(p + k)
-    return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])

@@ -90,6 +90,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel, ABC):
         "positive": Boolean(),
         "tol": Real(minimum=0, inclusive=False),
         "max_iter": Integer(minimum=1),
+        "warm_start": Boolean(),
         "n_jobs": NoneOr(Integer()),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
@@ -99,6 +100,7 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel, ABC):
     positive: bool
     tol: float
     max_iter: int
+    warm_start: bool
 
     @abstractmethod
     def _l1_ratio(self) -> float:
@@ -118,19 +120,19 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel, ABC):
             A scan brings its own. Several targets are fitted one by one.
         sample_weight : array-like of shape (n_samples,), optional
         coef_init : array-like of the shape of `coef_`, optional
-            Where to start, such as the coefficients of a neighbouring alpha.
+            Where to start, such as the coefficients of a neighbouring alpha. With ``warm_start=True`` those of the
+            earlier fit, where there was one.
 
         Returns
         -------
         self
             The fitted estimator.
         """
+        if coef_init is None and self.warm_start:
+            coef_init = self._run.earlier.get("coef_")
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
         p, k = data.n_features, data.n_targets
-        factors = penalty_factors(self.penalty_weights, p, self.positive)
-        if self.alpha == 0:
-            penalty_factors(np.zeros(p), p, self.positive)  # nothing is penalised: what holds for factors of zero
-        penalty = penalty_of(self.alpha, self._l1_ratio(), factors, self.positive)
+        penalty = self._penalty(penalty_factors(self.penalty_weights, p, self.positive))
         W = _start(self._resume_state(), coef_init, k, p)
         problem = lasso_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
         monitor = self._monitor((self.max_iter + 1) * k, lambda x: self._attributes(data, problem, x.reshape(k, p)))
@@ -139,8 +141,18 @@ class PenalisedRegressor(MultiOutputMixin, SparseLinearModel, ABC):
             setattr(self, name, value)
         gaps = np.array([outcome.gap for outcome in outcomes])
         self.dual_gap_ = float(gaps[0]) if data.target_is_vector else gaps
+        self._keep_outcomes(outcomes, penalty, vector=data.target_is_vector)
         self._conclude(self._solution(problem, outcomes, W, monitor))
         return self
+
+    def _penalty(self, factors: np.ndarray) -> Penalty:
+        """What is added to half the mean square."""
+        if self.alpha == 0:
+            penalty_factors(0 * factors, len(factors), self.positive)  # nothing is penalised: the same rules hold
+        return penalty_of(self.alpha, self._l1_ratio(), factors, self.positive)
+
+    def _keep_outcomes(self, outcomes: list[Outcome], penalty: Penalty, *, vector: bool) -> None:
+        """Set what a subclass has to say of the solutions."""
 
     def _minimise(self, problem: LassoProblem, penalty: Penalty, W: np.ndarray, monitor: Monitor) -> list[Outcome]:
         outcomes: list[Outcome] = []

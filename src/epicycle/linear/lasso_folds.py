@@ -5,7 +5,7 @@ A fold is trained on the whole matrix with weight zero on the rows that are left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from epicycle.engine.ordered import in_order
 from epicycle.linear.lasso_data import lasso_problem
 from epicycle.linear.lasso_paths import follow
 
-__all__ = ["Fold", "Grid", "choose", "errors_of_folds", "standard_error"]
+__all__ = ["Fold", "Grid", "PathSettings", "choose", "errors_of_folds", "gathered_errors", "standard_error"]
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,24 @@ def errors_of_folds(
     """
     if sp.issparse(data.X):
         data = ArrayData(data.X.tocsc(), data.y, data.weight)
-    errors = np.empty((len(grids), len(grids[0].alphas), len(folds)))
+
+    def evaluate(f: int, grid: Grid) -> tuple[np.ndarray, int]:
+        return _error_of_fold(data, folds[f], grid, settings)
+
+    return gathered_errors(evaluate, len(folds), grids, n_jobs)
+
+
+def gathered_errors(
+    evaluate: Callable[[int, Grid], tuple[np.ndarray, int]], n_folds: int, grids: Sequence[Grid], n_jobs: int | None
+) -> tuple[np.ndarray, int]:
+    """What `evaluate` gives for every fold and grid: errors of all alphas, and how many did not converge."""
+    errors = np.empty((len(grids), len(grids[0].alphas), n_folds))
     failures = [0]
-    pieces = [(g, f) for g in range(len(grids)) for f in range(len(folds))]
+    pieces = [(g, f) for g in range(len(grids)) for f in range(n_folds)]
 
     def work(piece: tuple[int, int]) -> tuple[int, int, np.ndarray, int]:
         g, f = piece
-        return g, f, *_error_of_fold(data, folds[f], grids[g], settings)
+        return g, f, *evaluate(f, grids[g])
 
     def consume(result: tuple[int, int, np.ndarray, int]) -> None:
         g, f, error, failed = result

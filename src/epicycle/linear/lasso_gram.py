@@ -20,7 +20,7 @@ from epicycle import _native
 from epicycle.linear.lasso_design import WORK_PER_CALL, DenseColumns
 from epicycle.linear.lasso_duality import Penalty
 
-__all__ = ["GramProblem", "WorkingGram", "minimise_on_gram"]
+__all__ = ["GramProblem", "WorkingGram", "minimise_on_gram", "solve_positive"]
 
 #: Largest support that Newton's method factorises.
 MAX_NEWTON = 3000
@@ -75,7 +75,7 @@ def _newton_step(problem: GramProblem) -> float:
     A = problem.G[np.ix_(rows, rows)]
     A[np.diag_indices_from(A)] += penalty.l2[S]
     gradient = problem.q[rows] - penalty.l2[S] * w[S] - penalty.l1[S] * np.sign(w[S])
-    d = _solve(A, gradient)
+    d = solve_positive(A, gradient)
     if d is None or not (slope := float(gradient @ d)) > 0:
         return 0.0
     t, at_zero = _line_search(w[S], d, penalty.l1[S], slope, penalty.positive)
@@ -117,7 +117,7 @@ def _line_search(
     return float(t), none
 
 
-def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """A^-1 b for a positive definite A; a little ridge where it is not, which still gives a direction of descent."""
     for ridge in (0.0, 1e-10):
         B = A if ridge == 0 else A + ridge * np.diagonal(A).max() * np.eye(len(A))

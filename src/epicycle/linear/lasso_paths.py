@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from epicycle.engine import single_threaded_blas
 from epicycle.exceptions import ParameterError
 from epicycle.linear.lasso_data import LassoProblem, csc_data, lasso_problem
 from epicycle.linear.lasso_duality import penalty_factors, penalty_of
+from epicycle.linear.lasso_plots import Against, draw_path
 from epicycle.linear.lasso_solver import LassoSolver, Outcome
 from epicycle.parameters import ArrayLike, Boolean, Domain, Integer, NoneOr, Real, check_parameter
 
@@ -64,15 +65,14 @@ class RegularizationPath:
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.alphas, self.coefs, self.dual_gaps))
 
-    def plot(
-        self, against: Literal["alpha", "norm"] = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None
-    ) -> Axes:
+    def plot(self, against: Against = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.
 
         Parameters
         ----------
-        against : {"alpha", "norm"}
-            The horizontal axis: alpha on a log scale, decreasing, or the L1 norm of the coefficients.
+        against : {"alpha", "norm", "fraction"}
+            The horizontal axis: alpha on a log scale, decreasing; the L1 norm of the coefficients; or that norm as a
+            share of its largest value.
         target : int, default=0
             Which of several targets.
         labels : int, default=10
@@ -83,46 +83,9 @@ class RegularizationPath:
         -------
         matplotlib axes
         """
-        import matplotlib.pyplot as plt
-
-        if against not in ("alpha", "norm"):
-            raise ParameterError(f"against={against!r}; expected 'alpha' or 'norm'")
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
         coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[target]
         alphas = self.alphas if self.alphas.ndim == 1 else self.alphas[target]
-        active = np.flatnonzero(coefs.any(axis=1))
-        x = alphas if against == "alpha" else np.abs(coefs).sum(axis=0)
-        lines = ax.plot(x, coefs[active].T, lw=1.4)
-        ax.axhline(0, color="0.6", lw=0.8)
-        if against == "alpha":
-            ax.set_xscale("log")
-            ax.invert_xaxis()
-            ax.set_xlabel(r"$\alpha$ (decreasing)")
-        else:
-            ax.set_xlabel(r"$\|w\|_1$")
-        ax.set_ylabel("coefficient")
-        ax.grid(alpha=0.3)
-        self._name_lines(ax, lines, active, coefs, x, labels)
-        return ax
-
-    def _name_lines(
-        self, ax: Axes, lines: Sequence[Any], active: np.ndarray, coefs: np.ndarray, x: np.ndarray, labels: int
-    ) -> None:
-        """Names at the right end, moved apart where they would overlap."""
-        last = coefs[active, -1]
-        shown = np.argsort(-np.abs(last), kind="stable")[:labels]
-        shown = shown[np.argsort(last[shown], kind="stable")]
-        low, high = ax.get_ylim()
-        gap, height = (high - low) / 22, -np.inf
-        for i in shown:
-            j = int(active[i])
-            name = str(j) if self.feature_names is None else self.feature_names[j]
-            height = max(float(last[i]), height + gap)
-            ax.annotate(
-                name, (x[-1], float(last[i])), xytext=(1.01, height), textcoords=ax.get_yaxis_transform(),
-                color=lines[i].get_color(), fontsize=8, va="center", annotation_clip=False,
-            )  # fmt: skip
+        return draw_path(alphas, coefs, against, names=self.feature_names, labels=labels, ax=ax)
 
 
 def grid_of_alphas(

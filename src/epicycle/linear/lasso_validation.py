@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from epicycle.base import fitting
 from epicycle.data import ArrayData, Data
 from epicycle.exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.linear.lasso_cells import Cells, cell_moments, count_rows, errors_from_moments, problem_of
 from epicycle.linear.lasso_data import LassoProblem, lasso_problem
 from epicycle.linear.lasso_duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso_estimator import PenalisedRegressor, SparseLinearModel
@@ -57,8 +58,11 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            Files and Dask collections are read once, for the second moments of every fold, and may have a few thousand
+            features; their folds are made by the numbers of rows, without y.
         y : array-like of shape (n_samples,)
+            A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in training and in the error of a fold.
 
@@ -70,26 +74,35 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
         ratios = self._l1_ratios()
         given = None if self.alphas is None else checked_alphas(self.alphas)
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
-        if not isinstance(data, ArrayData):
-            raise DataError(f"{type(self).__name__}: X has to be in memory; for files or Dask fit Lasso or ElasticNet")
         factors = penalty_factors(self.penalty_weights, data.n_features, self.positive)
-        problem = lasso_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs, many=True)
-        solver = problem.solvers[0]
-        grids = [
-            Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, self.positive, self.eps, self.n_alphas))
-            if given is None else Grid(float(ratio), given)
-            for ratio in ratios
-        ]  # fmt: skip
-        errors, failed = errors_of_folds(
-            data, self._folds(data), grids,
-            PathSettings(factors, self.positive, self.fit_intercept, self.tol, self.max_iter), self.n_jobs,
-        )  # fmt: skip
+        settings = PathSettings(factors, self.positive, self.fit_intercept, self.tol, self.max_iter)
+        if isinstance(data, ArrayData):
+            problem = lasso_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs, many=True)
+            grids = self._grids(problem, ratios, given, factors)
+            errors, failed = errors_of_folds(data, self._folds(data), grids, settings, self.n_jobs)
+        else:
+            cells = self._cells(data)
+            parts = cell_moments(data, cells, centre=self.fit_intercept, n_jobs=self.n_jobs)
+            problem = problem_of(parts, centre=self.fit_intercept)
+            grids = self._grids(problem, ratios, given, factors)
+            errors, failed = errors_from_moments(parts, cells, grids, settings, self.n_jobs)
         self._keep_errors(grids, errors)
         best = self._choose(grids)
         self._fit_last(data, problem, best, factors)
         if failed:
             self._warn_of_folds(failed)
         return self
+
+    def _grids(
+        self, problem: LassoProblem, ratios: np.ndarray, given: np.ndarray | None, factors: np.ndarray
+    ) -> list[Grid]:
+        solver = problem.solvers[0]
+        if given is not None:
+            return [Grid(float(ratio), given) for ratio in ratios]
+        return [
+            Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, self.positive, self.eps, self.n_alphas))
+            for ratio in ratios
+        ]
 
     def _warn_of_folds(self, failed: int) -> None:
         """The last fit speaks for itself; solutions of the folds that fell short are named too."""
@@ -113,6 +126,14 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
             if data.weight is not None and not data.weight[fold.train].any():
                 raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
         return folds
+
+    def _cells(self, data: Data) -> Cells:
+        """The folds of rows that are not in memory, by their numbers."""
+        n = count_rows(data)
+        try:
+            return Cells.of_splitter(check_cv(self.cv, None, classifier=False), n)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"cv={self.cv!r}: {error}") from None
 
     def _keep_errors(self, grids: list[Grid], errors: np.ndarray) -> None:
         single = len(grids) == 1
