@@ -98,7 +98,7 @@ def cell_statistic(batch: Batch, shift: np.ndarray, cells: Cells) -> tuple[CellS
             chosen = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] + 1 == len(rows) else rows
             weight = None if batch.weight is None else batch.weight[chosen]
             part = Batch(batch.X[chosen], None if batch.y is None else batch.y[chosen], weight, batch.start)
-        sums[int(cell)] = moment_statistic(part, shift)
+        sums[int(cell)] = moment_statistic(part, shift)[:2]
     return (CellSums(sums),)
 
 
