@@ -5,6 +5,7 @@ from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
+from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
 from epicycle.linear.ridge import Ridge
 
 __all__ = [
@@ -14,8 +15,11 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "Perceptron",
     "RegularizationPath",
     "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
     "enet_path",
     "lasso_path",
 ]
