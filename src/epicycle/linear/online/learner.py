@@ -123,7 +123,7 @@ def learn(
     """
     complete(state, rule)
     rest = (
-        rule.vector(), y, positive, order, fraction, state["v"], state["b"], state["number"], state.get("a"),
+        rule.vector(), np.ascontiguousarray(y), positive, order, fraction, state["v"], state["b"], state["number"], state.get("a"),
         state.get("base"), state.get("b_sum"), state.get("q"), dual, scores, state["mistakes"], one,
     )  # fmt: skip
     if sp.issparse(X):

@@ -88,7 +88,7 @@ class Presentations:
         self.data, self.shuffle, self.seed, self.factors = data, shuffle, seed, factors
         self.memory: Piece | None = None
         if isinstance(data, ArrayData):
-            y = np.asarray(data.y, dtype=np.float64)
+            y = np.ascontiguousarray(data.y, dtype=np.float64)
             weight = self._weight(data.weight, y)
             rows = canonical_order(data.X, y, weight) if shuffle else None
             if keep is not None:

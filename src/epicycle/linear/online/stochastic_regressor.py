@@ -210,7 +210,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             return {"_learner_": state, "_float_": self._float_}
 
         def held(data: ArrayData, rng: np.random.Generator) -> np.ndarray:
-            order = rng.permutation(canonical_order(data.X, np.asarray(data.y), data.weight))
+            order = rng.permutation(canonical_order(data.X, np.ascontiguousarray(data.y), data.weight))
             mask = np.zeros(len(order), dtype=bool)
             mask[order[: int(np.ceil(self.validation_fraction * len(order)))]] = True
             if mask.all():
