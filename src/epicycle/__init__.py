@@ -37,7 +37,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "tree")
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "tree")
 
 __all__ = [
     "Certificate",
@@ -71,6 +71,7 @@ __all__ = [
     "linear",
     "load",
     "methods",
+    "online",
     "optim",
     "save",
     "scan",
@@ -78,7 +79,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, optim, tree
+    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,12 @@ from sklearn.base import ClassifierMixin
 from epicycle import _native, engine
 from epicycle._labels import class_weights, distinct
 from epicycle.base import Estimator, fitting
-from epicycle.data import ArrayData, Batch, Data
+from epicycle.data import Batch, Data
 from epicycle.data.target import as_labels, require_target
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.linear.online.labels import codes_of, declared_classes, grown, positive_codes
+from epicycle.linear.online.labels import codes_of, declared_classes, grown, labels_of, positive_codes
 from epicycle.linear.online.learner import Rule, State, coefficients, copy_state, new_state, pick_models
-from epicycle.linear.online.presentations import Piece, repeated
+from epicycle.linear.online.presentations import Piece, repeated, row_batches
 from epicycle.linear.online.stochastic import learn_piece, refuse_dask, stream_evidence
 from epicycle.linear.prediction import linear_predictor, predictor_batch
 
@@ -70,6 +71,20 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
         self
             The estimator.
         """
+        for _ in self._learn_stream(X, y, classes, sample_weight, scored=False):
+            pass
+        return self
+
+    @fitting(incremental=True)
+    def _predict_then_learn(self, X: Any, y: Any) -> np.ndarray:
+        """partial_fit, and what each row would have been called just before it was learnt; no label may be new."""
+        labels = []
+        for scores in self._learn_stream(X, y, None, None, scored=True):
+            labels.append(labels_of(scores[:, self._models()], self.classes_))
+        return np.concatenate(labels)
+
+    def _learn_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool) -> Iterator[np.ndarray]:
+        """Learn, batch after batch; gives the scores of the rows before they were learnt where `scored`."""
         rule = self._rule()
         if self.class_weight == "balanced":
             raise ParameterError(
@@ -84,16 +99,17 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
                 weight = factors[codes.astype(np.intp)] * (1.0 if weight is None else weight)
             piece = Piece(X_rows, codes, *repeated(weight))
             positive = positive_codes(len(self.classes_), spare=self._open_)
-            scores = np.empty((piece.n_shown, len(positive))) if self._wants_scores() else None
+            scores = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
             one = len(positive) == 1 and not self._open_
             losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
             total += piece.total
             self._learner_ = state
-            if scores is not None:
+            if self._wants_scores():
                 self._after_piece(piece, positive, scores)
+            if scored:
+                yield scores
         stream_evidence(self, self._learner_, losses, total)
         self._after_stream(weighted=sample_weight is not None or self.class_weight is not None)
-        return self
 
     def _after_stream(self, *, weighted: bool) -> None:
         """Attributes that follow from the learner after a call of `partial_fit`."""
@@ -128,10 +144,8 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
         data = self._fit_data(X, y, sample_weight, target="labels", reset=known is None)
         refuse_dask(data, type(self).__name__)
         self.__dict__.setdefault("_float_", str(data.dtype))
-        whole = isinstance(data, ArrayData)
-        for batch in (data.rows(0, data.n_rows),) if whole else data.batches():
-            X_rows = batch.X if whole or sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
-            yield X_rows, np.asarray(batch.y), batch.weight
+        for batch in row_batches(data):
+            yield batch.X, np.asarray(batch.y), batch.weight
 
     def _learner_for(self, rule: Rule, p: int, labels: np.ndarray, classes: Any) -> tuple[State, np.ndarray]:
         """A copy of the learner that knows these labels, and their codes."""
@@ -141,12 +155,11 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
             self.classes_ = distinct(labels) if classes is None else declared_classes(classes, name)
             models = positive_codes(len(self.classes_), spare=self._open_)
             self._learner_ = new_state(rule, p, len(models))
-        elif classes is not None and not self._open_:
-            if not np.array_equal(self.classes_, declared_classes(classes, name)):
-                raise DataError(
-                    f"classes: `classes={np.asarray(classes).tolist()}` is not the same as on last call to partial_fit, "
-                    f"was: {self.classes_.tolist()}"
-                )
+        elif classes is not None and not self._open_ and list(self.classes_) != list(declared_classes(classes, name)):
+            raise DataError(
+                f"classes: `classes={np.asarray(classes).tolist()}` is not the same as on last call to partial_fit, "
+                f"was: {self.classes_.tolist()}"
+            )
         codes, known = codes_of(labels, self.classes_)
         if not known and not self._open_:
             strange = labels[~np.isin(labels, self.classes_)]
@@ -168,11 +181,17 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """(W, b): one model for one or two classes (of the last), otherwise one for each."""
         W, b = coefficients(self._learner_, self._rule())
-        if self._open_:
-            n = len(self.classes_)
-            chosen = slice(n - 1, n) if n <= 2 else slice(0, n)
-            W, b = W[chosen], b[chosen]
-        return W.astype(self._float_), b.astype(self._float_)
+        models = self._models()
+        return W[models].astype(self._float_), b[models].astype(self._float_)
+
+    def _models(self) -> list[int]:
+        """The models that predict: that of the last class for one or two of them, otherwise one for each."""
+        n = len(self.classes_)
+        return list(range(n)) if n > 2 else [n - 1] if self._open_ else [0]
+
+    def _predicts_with_last_weights(self) -> bool:
+        """Whether the scores while learning are those that prediction uses, and weights play no part."""
+        return not self._rule().average_from and not self._wants_scores() and self.class_weight is None
 
     @property
     def coef_(self) -> np.ndarray:
@@ -217,7 +236,4 @@ def _is_plain(X: Any, n_features: int | None) -> bool:
 
 
 def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    if len(classes) == 1:
-        return np.repeat(classes, len(scores))
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
+    return labels_of(predictor_batch(batch, coef, intercept), classes)

@@ -14,6 +14,7 @@ Its mathematics is written down in native/online.hpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,18 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Matrix
 
-__all__ = ["LOSSES", "SCHEDULES", "Rule", "State", "coefficients", "copy_state", "learn", "new_state", "pick_models"]
+__all__ = [
+    "LOSSES",
+    "SCHEDULES",
+    "Rule",
+    "State",
+    "coefficients",
+    "copy_state",
+    "csr_parts",
+    "learn",
+    "new_state",
+    "pick_models",
+]
 
 State = dict[str, np.ndarray]
 
@@ -122,13 +134,18 @@ def learn(
         nan where a score overflowed; the state is then of no use.
     """
     complete(state, rule)
-    rest = (
-        rule.vector(), np.ascontiguousarray(y), positive, order, fraction, state["v"], state["b"], state["number"], state.get("a"),
-        state.get("base"), state.get("b_sum"), state.get("q"), dual, scores, state["mistakes"], one,
+    rest: tuple[Any, ...] = (
+        rule.vector(), np.ascontiguousarray(y), positive, order, fraction, state["v"], state["b"], state["number"],
+        state.get("a"), state.get("base"), state.get("b_sum"), state.get("q"), dual, scores, state["mistakes"], one,
     )  # fmt: skip
     if sp.issparse(X):
-        return _native.csr_online_learn(X.data, X.indices, X.indptr, X.shape[1], *rest)
+        return _native.csr_online_learn(*csr_parts(X), *rest)
     return _native.online_learn(X, *rest)
+
+
+def csr_parts(X: Any) -> tuple[Any, Any, Any, int]:
+    """What a kernel takes of a CSR matrix."""
+    return X.data, X.indices, X.indptr, X.shape[1]
 
 
 def coefficients(state: State, rule: Rule) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
 """The perceptron:  on a mistake, y_i (w'x_i + b) <= 0,  w <- w + y_i x_i  and  b <- b + y_i.
 
-If some unit vector u has y_i u'(x_i, 1) >= gamma for all rows, and no row is longer than D, the number of mistakes is at
-most (D / gamma)^2, whatever the order of the rows and however often they come: each mistake adds at least gamma to u'w
-and at most D^2 to |w|^2, and u'w <= |w|.
+If some unit vector u has y_i u'(x_i, 1) >= gamma for all rows, and no row is longer than D, the number of mistakes is
+at most (D / gamma)^2, whatever the order of the rows and however often they come: each mistake adds at least gamma to
+u'w and at most D^2 to |w|^2, and u'w <= |w|.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from epicycle.evidence import Certificate
 from epicycle.exceptions import ParameterError
 from epicycle.linear.online.classification import OnlineClassifier
 from epicycle.linear.online.epochs import Run, run_epochs
-from epicycle.linear.online.labels import positive_codes
+from epicycle.linear.online.labels import labels_of, positive_codes
 from epicycle.linear.online.learner import STEP, Rule, State, copy_state, new_state
 from epicycle.linear.online.margin import Margin
 from epicycle.linear.online.presentations import Piece, Presentations
@@ -41,9 +41,9 @@ class Perceptron(OnlineClassifier):
     .. math:: w \leftarrow w + y_i x_i, \qquad b \leftarrow b + y_i ,
 
     and any other row does nothing. Where the classes can be separated, with margin :math:`\gamma` in the space of
-    :math:`(x, 1)`, it makes at most :math:`(D / \gamma)^2` mistakes, D being the length of the longest row. The fit ends
-    with a proof: of the separation it found, with that bound, or of there being none. More than two classes are learnt
-    one against the rest.
+    :math:`(x, 1)`, it makes at most :math:`(D / \gamma)^2` mistakes, D being the length of the longest row. The fit
+    ends with a proof: of the separation it found, with that bound, or of there being none. More than two classes are
+    learnt one against the rest.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class Perceptron(OnlineClassifier):
     separable_ : bool or ndarray of shape (n_classes,)
         Whether a separating hyperplane is known. Set by `fit`, in memory.
     margin_ : float or ndarray of shape (n_classes,)
-        The margin gamma of the best separating hyperplane known, within 0.1% of the largest there is where that could be
-        reached; 0 without one.
+        The margin gamma of the best separating hyperplane known, within 0.1% of the largest there is where that could
+        be reached; 0 without one.
     radius_ : float
         D, the length of the longest (x, 1), or x without intercept.
     mistake_bound_ : float or ndarray of shape (n_classes,)
@@ -189,7 +189,7 @@ class Perceptron(OnlineClassifier):
         if not (self.warm_start and hasattr(self, "_learner_")):
             return self._fit(X, y, sample_weight, None)
         if self.variant == "voted":
-            raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit cannot be continued")
+            raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit do not go on")
         if self._open_:
             raise ParameterError("warm_start=True: the earlier weights are those of a stream with open classes")
         return self._fit(X, y, sample_weight, {"classes": self.classes_, **self._learner_})
@@ -247,10 +247,7 @@ class Perceptron(OnlineClassifier):
         return self
 
     def _set_counts(self, *, weighted: bool) -> None:
-        mistakes = self._learner_["mistakes"]
-        n = len(self.classes_)
-        if self._open_:  # without the spare model; for two classes both have the same mistakes
-            mistakes = mistakes[:n] if n > 2 else mistakes[n - 1 : n]
+        mistakes = self._learner_["mistakes"][self._models()]
         self.n_mistakes_ = _one_or_all(mistakes if weighted else mistakes.astype(np.int64))
         self.t_ = float(self._learner_["number"][STEP])
 
@@ -276,8 +273,8 @@ class Perceptron(OnlineClassifier):
             if margins is not None:
                 least = min(margins, key=lambda m: m.lower)
                 meaning += (
-                    f"; the largest possible margin is between {least.lower:.4g} and {least.upper:.4g}, the longest row "
-                    f"{least.radius:.4g}"
+                    f"; the largest possible margin is between {least.lower:.4g} and {least.upper:.4g}, the longest "
+                    f"row {least.radius:.4g}"
                 )
             return Certificate("separating hyperplane", 0.0, 0.0, meaning)
         if margins is None:  # from files: what the mistakes themselves prove
@@ -294,8 +291,8 @@ class Perceptron(OnlineClassifier):
             meaning = "the rows are separable, and the passes were too few to separate them"
             return Certificate("separating hyperplane", 1.0, 0.0, meaning)
         meaning = (
-            f"the rows are not separable{'' if len(margins) == 1 else ' (one class from the rest)'}: no hyperplane has a "
-            f"margin above {value:.1e} of the longest row"
+            f"the rows are not separable{'' if len(margins) == 1 else ' (one class from the rest)'}: no hyperplane has "
+            f"a margin above {value:.1e} of the longest row"
         )
         return Certificate("margin bound", value, separation.resolution, meaning)
 
@@ -324,7 +321,7 @@ class Perceptron(OnlineClassifier):
         if self.variant != "voted":
             return super().decision_function(X)
         data = self._predict_data(X)
-        scores = engine.map(votes_batch, data, self._survivors_, self._voters(), n_jobs=self.n_jobs)
+        scores = engine.map(votes_batch, data, self._survivors_, self._models(), n_jobs=self.n_jobs)
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
     def predict(self, X: Any) -> Any:
@@ -332,13 +329,7 @@ class Perceptron(OnlineClassifier):
         if self.variant != "voted":
             return super().predict(X)
         data = self._predict_data(X)
-        return engine.map(_vote_batch, data, self._survivors_, self._voters(), self.classes_, n_jobs=self.n_jobs)
-
-    def _voters(self) -> list[int]:
-        n = len(self.classes_)
-        if n > 2:
-            return list(range(n))
-        return [n - 1 if self._open_ else 0]
+        return engine.map(_vote_batch, data, self._survivors_, self._models(), self.classes_, n_jobs=self.n_jobs)
 
 
 def _one_or_all(values: np.ndarray) -> Any:
@@ -347,7 +338,4 @@ def _one_or_all(values: np.ndarray) -> Any:
 
 
 def _vote_batch(batch: Batch, kept: Survivors, models: list[int], classes: np.ndarray) -> np.ndarray:
-    scores = votes_batch(batch, kept, models)
-    if len(classes) == 1:
-        return np.repeat(classes, len(scores))
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
+    return labels_of(votes_batch(batch, kept, models), classes)

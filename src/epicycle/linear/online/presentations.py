@@ -16,9 +16,10 @@ import scipy.sparse as sp
 
 from epicycle import _native
 from epicycle.data import ArrayData, Batch, Data, Matrix
+from epicycle.linear.online.learner import csr_parts
 from epicycle.randomness import stream
 
-__all__ = ["Piece", "Presentations", "canonical_order", "repeated", "row_hashes", "row_squares"]
+__all__ = ["Piece", "Presentations", "canonical_order", "repeated", "row_batches", "row_hashes", "row_squares"]
 
 #: Beyond this weight a row is not shown more often; each time counts for more.
 MOST = 100
@@ -101,8 +102,9 @@ class Presentations:
         if self.memory is not None:
             yield _shuffled(self.memory, rng) if self.shuffle else self.memory
             return
-        for batch in self.data.batches():
-            piece = self._of_batch(batch)
+        for batch in row_batches(self.data):
+            y = np.asarray(batch.y, dtype=np.float64)
+            piece = Piece(batch.X, y, *repeated(self._weight(batch.weight, y)), batch.start)
             yield _shuffled(piece, rng) if self.shuffle else piece
 
     def counts(self) -> np.ndarray:
@@ -112,12 +114,6 @@ class Presentations:
             return np.ones(len(shown))
         np.add.at(shown, self.memory.order, 1.0 if self.memory.fraction is None else self.memory.fraction)
         return np.where(shown > 0, shown, 1.0)
-
-    def _of_batch(self, batch: Batch) -> Piece:
-        y = np.asarray(batch.y, dtype=np.float64)
-        # Rows of a block from files lie column by column: read row by row they are better copied.
-        X = batch.X if sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
-        return Piece(X, y, *repeated(self._weight(batch.weight, y)), batch.start)
 
     def _weight(self, weight: np.ndarray | None, y: np.ndarray) -> np.ndarray | None:
         if self.factors is None:
@@ -133,6 +129,16 @@ def _shuffled(piece: Piece, rng: np.random.Generator) -> Piece:
     return Piece(piece.X, piece.y, shown[permutation], fraction, piece.start)
 
 
+def row_batches(data: Data) -> Iterator[Batch]:
+    """All rows in order: from memory as one batch, from files block by block with rows that lie together."""
+    if isinstance(data, ArrayData):
+        yield data.rows(0, data.n_rows)
+        return
+    for batch in data.batches():
+        X = batch.X if sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
+        yield Batch(X, batch.y, batch.weight, batch.start)
+
+
 def canonical_order(X: Matrix, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     """The rows in an order that depends on what is in them alone; equal rows come one after the other."""
     with np.errstate(over="ignore"):
@@ -143,7 +149,7 @@ def canonical_order(X: Matrix, y: np.ndarray, weight: np.ndarray | None = None) 
 def row_hashes(X: Matrix) -> np.ndarray:
     out = np.empty(X.shape[0], np.uint64)
     if sp.issparse(X):
-        _native.csr_row_hashes(X.data, X.indices, X.indptr, X.shape[1], out)
+        _native.csr_row_hashes(*csr_parts(X), out)
     else:
         _native.row_hashes(X, out)
     return out
@@ -152,5 +158,5 @@ def row_hashes(X: Matrix) -> np.ndarray:
 def row_squares(X: Matrix) -> np.ndarray:
     """|x_i|^2."""
     if sp.issparse(X):
-        return _native.csr_row_squares(X.data, X.indices, X.indptr, X.shape[1])
+        return _native.csr_row_squares(*csr_parts(X))
     return _native.row_squares(X)

@@ -180,20 +180,15 @@ class StochasticModel(Estimator, ABC):
                 reason = "converged"  # all the passes that were asked for
             stopped = reason == "converged"
             what = "validation score" if self.early_stopping else "mean objective"
-            rule_met = (
-                f"after all {run.n_epochs} passes that were asked for"
-                if self.tol is None
-                else f"{run.n_epochs} passes, in the last {self.n_iter_no_change} of which the {what} did not improve by "
-                f"more than {tol:g}"
-                if stopped
-                else f"{run.n_epochs} passes"
-            )
+            passes = f"{run.n_epochs} passes"
+            if self.tol is not None and stopped:
+                passes += f", in the last {self.n_iter_no_change} of which the {what} did not improve by {tol:g}"
             bound = f"at most {gap:.1e} above its minimum" if math.isfinite(gap) else "no distance from it is known"
             certificate = Certificate(
                 "none",
                 0.0 if stopped else 1.0,
                 0.0,
-                f"stochastic steps do not settle at the minimum; {rule_met}; the objective is {value:.4g}, {bound}",
+                f"stochastic steps do not settle at the minimum; {passes}; the objective is {value:.4g}, {bound}",
             )
         return Solution(np.zeros(1), value, history, certificate, run.n_epochs, reason, state=run.saved)
 

@@ -31,7 +31,7 @@ __all__ = ["SGDClassifier"]
 def _has_probabilities(model: Any) -> bool:
     if model.loss in ("log_loss", "modified_huber"):
         return True
-    raise AttributeError(f"probabilities are not available for loss={model.loss!r}; log_loss and modified_huber have them")
+    raise AttributeError(f"loss={model.loss!r} gives no probabilities; log_loss and modified_huber do")
 
 
 class SGDClassifier(StochasticModel, OnlineClassifier):
@@ -125,7 +125,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = SGDClassifier(loss="log_loss", alpha=0.01, random_state=0).fit(scale(X), y)
     >>> round(model.score(scale(X), y), 2)
-    0.98
+    0.99
 
     A stream, whose third class comes late:
 
@@ -256,12 +256,12 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
 
     # ------------------------------------------------------------------------------------------- probabilities
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`; for more than two, shares of their own models'."""
         return self._map(X, _probability_batch, self.loss)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):

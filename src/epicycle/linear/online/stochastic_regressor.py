@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from epicycle.base import MethodCard, fitting
 from epicycle.data import ArrayData
 from epicycle.exceptions import DataError
 from epicycle.linear.online.learner import State, coefficients, copy_state, new_state
-from epicycle.linear.online.presentations import Piece, canonical_order, repeated
+from epicycle.linear.online.presentations import Piece, canonical_order, repeated, row_batches
 from epicycle.linear.online.stochastic import (
     SHARED_PARAMETERS,
     StochasticModel,
@@ -244,6 +243,22 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         SGDRegressor
             The estimator.
         """
+        self._learn_stream(X, y, sample_weight, None)
+        return self
+
+    @fitting(incremental=True)
+    def _predict_then_learn(self, X: Any, y: Any) -> np.ndarray:
+        """partial_fit, and what would have been predicted for each row just before it was learnt."""
+        scores: list[np.ndarray] = []
+        self._learn_stream(X, y, None, scores)
+        return np.concatenate(scores)
+
+    def _predicts_with_last_weights(self) -> bool:
+        """Whether the scores while learning are those that prediction uses."""
+        return not self._rule().average_from
+
+    def _learn_stream(self, X: Any, y: Any, sample_weight: Any, scores: list[np.ndarray] | None) -> None:
+        """Learn; the scores of the rows before they were learnt are added to `scores` where that is a list."""
         rule = self._rule()
         first = not hasattr(self, "_learner_")
         data = self._fit_data(X, y, sample_weight, target="numeric", reset=not hasattr(self, "n_features_in_"))
@@ -252,15 +267,15 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             self._float_ = str(data.dtype)
         state = new_state(rule, data.n_features, 1) if first else copy_state(self._learner_)
         losses = total = 0.0
-        whole = isinstance(data, ArrayData)
-        for batch in (data.rows(0, data.n_rows),) if whole else data.batches():
-            X_rows = batch.X if whole or sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
-            piece = Piece(X_rows, np.asarray(batch.y), *repeated(batch.weight))
-            losses += learn_piece(self, state, rule, piece, None, one=True)
+        for batch in row_batches(data):
+            piece = Piece(batch.X, np.asarray(batch.y), *repeated(batch.weight))
+            out = None if scores is None else np.empty((piece.n_shown, 1))
+            losses += learn_piece(self, state, rule, piece, None, scores=out, one=True)
             total += piece.total
+            if scores is not None:
+                scores.append(out[:, 0])
         self._learner_ = state
         stream_evidence(self, state, losses, total)
-        return self
 
     @property
     def coef_(self) -> np.ndarray:

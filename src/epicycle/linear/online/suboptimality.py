@@ -1,9 +1,11 @@
 """How far is a stochastic solution from the minimum? A bound from weak duality, in two passes over the rows.
 
-For  F(w, b) = sum_i v_i l(w'x_i + b, y_i) / V + R(w)  with  R(w) = l2/2 |w|^2 + l1 |w|_1,  V = sum_i v_i  and any numbers
-a_i (with sum_i v_i a_i = 0 where there is an intercept)
+For  F(w, b) = sum_i v_i l(w'x_i + b, y_i) / V + R(w)  with  R(w) = l2/2 |w|^2 + l1 |w|_1,  V = sum_i v_i  and any
+numbers a_i (with sum_i v_i a_i = 0 where there is an intercept)
 
-    min F  >=  - sum_i v_i l*(a_i, y_i) / V - R*(- sum_i v_i a_i x_i / V),     R*(u) = sum_j max(|u_j| - l1, 0)^2 / (2 l2).
+    min F  >=  - sum_i v_i l*(a_i, y_i) / V - R*(- sum_i v_i a_i x_i / V)
+
+    R*(u) = sum_j max(|u_j| - l1, 0)^2 / (2 l2).
 
 Two choices of a are tried and the better bound counts: the derivatives of the losses at the solution, and their means
 over all epochs. For steps 1 / (alpha t) on losses with kinks it is the mean that belongs to the coefficients.
