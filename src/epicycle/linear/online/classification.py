@@ -93,6 +93,10 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
             )
         total = losses = 0.0
         for X_rows, labels, weight in self._stream_rows(X, y, sample_weight):
+            if weight is not None and not weight.all():  # rows of weight zero are as good as not there, labels and all
+                X_rows, labels, weight = X_rows[weight > 0], labels[weight > 0], weight[weight > 0]
+                if not len(labels):
+                    continue
             state, codes = self._learner_for(rule, X_rows.shape[1], labels, classes)
             factors = self._stream_factors()
             if factors is not None:

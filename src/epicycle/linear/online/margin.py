@@ -28,6 +28,8 @@ __all__ = ["Margin", "bracket"]
 PASSES, WORK = 2000, 1e9
 #: Features up to which the nearest point is computed: it solves systems of that size.
 FEW = 500
+#: A margin that is certainly none, relative to the radius.
+FINE = 1e-9
 _BLOCK = 1 << 16  # rows
 
 
@@ -132,8 +134,11 @@ def bracket(
     entries = X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
     passes = int(min(PASSES, max(20, passes, WORK / max(entries, 1))))
     bounds.see(w, float(counts.sum()))
-    if not bounds.enough and X.shape[1] <= FEW:
-        _nearest_point(rows, bounds, min(passes, 20 * (X.shape[1] + 5)))
+    if X.shape[1] <= FEW:
+        bounds.tol = min(tol, FINE)  # finitely many steps: they may go on until hardly a margin is left
+        if not bounds.enough:
+            _nearest_point(rows, bounds, min(passes, 20 * (X.shape[1] + 5)))
+        bounds.tol = tol
     if not bounds.enough:
         _ascend(rows, bounds, counts.astype(np.float64), w.astype(np.float64), passes)
     return bounds.margin()
