@@ -102,8 +102,8 @@ def step_length(schedule, t, alpha, eta0, power, offset):
     }[schedule]()
 
 
-def by_hand(X, y, slope, *, l2, l1, schedule, eta0, alpha, power, offset, weight=None):
-    """The steps as they are written, on dense vectors: decay, move, shrink with what is still owed (Tsuruoka et al.)."""
+def by_hand(X, y, slope, *, l2, l1, schedule, eta0, alpha, power, offset):
+    """The steps as they are written, on dense vectors: decay, move, shrink with what is owed (Tsuruoka et al.)."""
     p = X.shape[1]
     w, b, mean, owed, paid = np.zeros(p), 0.0, np.zeros(p), 0.0, np.zeros(p)
     for t, (x, target) in enumerate(zip(X, y, strict=True), 1):

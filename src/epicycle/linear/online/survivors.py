@@ -26,7 +26,8 @@ def add_survivors(
     kept: Survivors, piece: Piece, positive: np.ndarray, scores: np.ndarray, *, intercept: bool
 ) -> Survivors:
     """The vectors after rows that had these scores; a mistake on row x makes w + y x the next vector."""
-    m = len(scores)
+    m, X = len(scores), piece.X
+    sparse = sp.issparse(X)
     rows = np.arange(m) if piece.order is None else piece.order
     share = np.ones(m) if piece.fraction is None else piece.fraction
     vectors, votes = [], []
@@ -42,12 +43,12 @@ def add_survivors(
         found = np.empty((len(hits), before.shape[1]))
         current = before[-1].copy()
         for i, hit in enumerate(hits):  # one vector is written for each, so the loop is not what it costs
-            x, step = piece.X[rows[hit]], sign[hit] * share[hit]
-            if sp.issparse(x):
-                start, stop = piece.X.indptr[rows[hit]], piece.X.indptr[rows[hit] + 1]
-                current[piece.X.indices[start:stop]] += step * piece.X.data[start:stop]
+            row, step = rows[hit], sign[hit] * share[hit]
+            if sparse:
+                start, stop = X.indptr[row], X.indptr[row + 1]
+                np.add.at(current, X.indices[start:stop], step * X.data[start:stop])
             else:
-                current[:-1] += step * x
+                current[:-1] += step * X[row]
             current[-1] += step if intercept else 0.0
             found[i] = current
         # A vector survives from the row that made it up to the next mistake.
