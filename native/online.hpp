@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "dense.hpp"
@@ -46,9 +48,9 @@ struct OnlineRule {
     double epsilon;
     Schedule schedule;
     double eta0, exponent, offset;
-    double alpha;   // of the schedule "optimal"
-    double l2, l1;  // alpha (1 - rho) and alpha rho
-    bool intercept;
+    double alpha;         // of the schedule "optimal"
+    double l2, l1;        // alpha (1 - rho) and alpha rho
+    double intercept;     // length of b's steps relative to those of w; 0 without b
     double average_from;  // steps before the mean of w begins; 0 for none
 };
 
@@ -197,29 +199,58 @@ struct OnlineDense {
     }
 };
 
+// Whether the entries of a row can be followed: columns inside, numbers finite. One look while the row is in the cache.
+template <class T, class I>
+EPICYCLE_INLINE bool row_is_sound_body(const T *x, const I *at, std::size_t n, std::size_t p) {
+    using U = std::conditional_t<sizeof(I) == 4, std::uint32_t, std::uint64_t>;
+    U top = 0;  // a negative index is a large one
+    for (std::size_t k = 0; k < n; ++k) top = std::max(top, static_cast<U>(at[k]));
+    double part[8] = {};  // x - x is 0 for finite x and nan otherwise
+    std::size_t k = 0;
+    for (; k + 8 <= n; k += 8)
+        for (std::size_t c = 0; c < 8; ++c) part[c] += static_cast<double>(x[k + c] - x[k + c]);
+    for (; k < n; ++k) part[0] += static_cast<double>(x[k] - x[k]);
+    for (std::size_t c = 1; c < 8; ++c) part[0] += part[c];
+    return part[0] == 0.0 && (n == 0 || static_cast<std::uint64_t>(top) < p);
+}
+#define EPICYCLE_PER_TYPE(T, I)                                                                       \
+    EPICYCLE_CLONES inline bool row_is_sound(const T *x, const I *at, std::size_t n, std::size_t p) { \
+        return row_is_sound_body(x, at, n, p);                                                        \
+    }
+EPICYCLE_PER_TYPE(double, std::int32_t)
+EPICYCLE_PER_TYPE(double, std::int64_t)
+EPICYCLE_PER_TYPE(float, std::int32_t)
+EPICYCLE_PER_TYPE(float, std::int64_t)
+#undef EPICYCLE_PER_TYPE
+
 template <class T, class I>
 struct OnlineSparse {
     Csr<T, I> X;
+    std::size_t stored;  // entries in all
     const T *x = nullptr;
     const I *at = nullptr;
     std::size_t n = 0;
 
-    explicit OnlineSparse(const Csr<T, I> &X) : X(X) {}
+    OnlineSparse(const Csr<T, I> &X, std::size_t stored) : X(X), stored(stored) {}
     std::size_t rows() const { return X.rows; }
     std::size_t cols() const { return X.cols; }
-    std::size_t cost() const {
-        return static_cast<std::size_t>(X.indptr[X.rows] - X.indptr[0]) / std::max<std::size_t>(X.rows, 1) + 1;
-    }
+    std::size_t cost() const { return stored / std::max<std::size_t>(X.rows, 1) + 1; }
     void select(std::size_t i) {
-        x = X.data + X.indptr[i];
-        at = X.indices + X.indptr[i];
-        n = static_cast<std::size_t>(X.indptr[i + 1] - X.indptr[i]);
+        const I first = X.indptr[i], last = X.indptr[i + 1];
+        if (first < 0 || last < first || static_cast<std::size_t>(last) > stored)
+            throw std::invalid_argument("expected a well-formed CSR matrix: row pointers in order");
+        x = X.data + first;
+        at = X.indices + first;
+        n = static_cast<std::size_t>(last - first);
+        if (!row_is_sound(x, at, n, X.cols))
+            throw std::invalid_argument("expected a well-formed CSR matrix: columns inside it, finite entries");
     }
     // In a shuffled order the next rows are anywhere: their pointers, then their entries, are asked for ahead.
     void prefetch(const std::int64_t *order, std::size_t i, std::size_t end) const {
         if (i + 8 < end) __builtin_prefetch(X.indptr + order[i + 8]);
         if (i + 3 < end) {
             const I first = X.indptr[order[i + 3]], last = X.indptr[order[i + 3] + 1];
+            if (first < 0 || last < first || static_cast<std::size_t>(last) > stored) return;  // select will say so
             for (I k = first; k < last; k += static_cast<I>(64 / sizeof(T))) __builtin_prefetch(X.data + k);
             for (I k = first; k < last; k += static_cast<I>(64 / sizeof(I))) __builtin_prefetch(X.indices + k);
         }
@@ -324,7 +355,7 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
         const double eta = online_eta(rule, number) * f;
         double step = eta;
         if (curvature > 0.0) {
-            const double longest = 1.0 / (curvature * (online_square(rows) + (rule.intercept ? 1.0 : 0.0)));
+            const double longest = 1.0 / (curvature * (online_square(rows) + rule.intercept));
             if (step > longest) {
                 step = longest;
                 number[CAPPED] += 1.0;
@@ -346,7 +377,7 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
             if (dual) dual[row * K + k] += f * slope;
             if (scores) scores[i * K + k] = score;
             const double update = -step * slope;
-            if (rule.intercept) state.b[k] += update;
+            state.b[k] += rule.intercept * update;
             g[k] = update / number[SCALE];
             moves |= update != 0.0;
         }
@@ -411,47 +442,6 @@ void margin_pass(Rows &rows, const double *sign, const double *square, bool inte
         if (intercept) w[p] += d;
         a[i] = best;
     }
-}
-
-template <class I>
-EPICYCLE_INLINE bool indices_below_body(const I *at, std::size_t n, std::size_t p) {
-    using U = std::conditional_t<sizeof(I) == 4, std::uint32_t, std::uint64_t>;
-    U top = 0;  // a negative index is a large one
-    for (std::size_t k = 0; k < n; ++k) top = std::max(top, static_cast<U>(at[k]));
-    return n == 0 || static_cast<std::uint64_t>(top) < p;
-}
-template <class T>
-EPICYCLE_INLINE double size_body(const T *x, std::size_t n) {
-    double part[16] = {};
-    std::size_t k = 0;
-    for (; k + 16 <= n; k += 16)
-        for (std::size_t c = 0; c < 16; ++c) part[c] += std::fabs(static_cast<double>(x[k + c]));
-    for (; k < n; ++k) part[0] += std::fabs(static_cast<double>(x[k]));
-    for (std::size_t c = 1; c < 16; ++c) part[0] += part[c];
-    return part[0];
-}
-EPICYCLE_CLONES inline bool indices_below(const std::int32_t *at, std::size_t n, std::size_t p) {
-    return indices_below_body(at, n, p);
-}
-EPICYCLE_CLONES inline bool indices_below(const std::int64_t *at, std::size_t n, std::size_t p) {
-    return indices_below_body(at, n, p);
-}
-EPICYCLE_CLONES inline double total_size(const double *x, std::size_t n) { return size_body(x, n); }
-EPICYCLE_CLONES inline double total_size(const float *x, std::size_t n) { return size_body(x, n); }
-
-// Whether a batch can be followed without a further look: pointers in order, columns inside, entries finite.
-template <class T, class I>
-bool rows_are_sound(const Csr<T, I> &X, std::size_t nnz) {
-    if (X.indptr[0] < 0 || static_cast<std::size_t>(X.indptr[X.rows]) > nnz) return false;
-    for (std::size_t i = 0; i < X.rows; ++i)
-        if (X.indptr[i] > X.indptr[i + 1]) return false;
-    constexpr std::size_t piece = 1 << 12;  // the two arrays side by side, each piece read once
-    for (std::size_t k = static_cast<std::size_t>(X.indptr[0]), end = static_cast<std::size_t>(X.indptr[X.rows]);
-         k < end; k += piece) {
-        const std::size_t n = std::min(piece, end - k);
-        if (!indices_below(X.indices + k, n, X.cols) || !std::isfinite(total_size(X.data + k, n))) return false;
-    }
-    return true;
 }
 
 }  // namespace epicycle

@@ -17,10 +17,10 @@ using Order = std::optional<Vector<std::int64_t>>;
 constexpr std::size_t WORK_BETWEEN_LOOKS = 1 << 22;  // multiply-adds: a few milliseconds
 
 template <class T, class I>
-Csr<T, I> rows_of(const Vector<T> &data, const Vector<I> &indices, const Vector<I> &indptr, std::size_t cols,
-                  const char *message) {
+OnlineSparse<T, I> rows_of(const Vector<T> &data, const Vector<I> &indices, const Vector<I> &indptr, std::size_t cols,
+                           const char *message) {
     require(indptr.shape(0) >= 1 && indices.shape(0) == data.shape(0), message);
-    return {data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, cols};
+    return {{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, cols}, data.shape(0)};
 }
 
 OnlineRule rule_of(const Vector<double> &r, const char *message) {
@@ -36,7 +36,7 @@ OnlineRule rule_of(const Vector<double> &r, const char *message) {
             x[6],
             x[7],
             x[8],
-            x[9] != 0.0,
+            x[9],
             x[10]};
 }
 
@@ -157,24 +157,13 @@ void bind_dense(nb::module_ &m) {
 template <class T, class I>
 void bind_sparse(nb::module_ &m) {
     m.def(
-        "csr_is_sound",
-        [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns) {
-            if (indptr.shape(0) < 1 || indices.shape(0) != data.shape(0)) return false;
-            const Csr<T, I> X{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_columns};
-            nb::gil_scoped_release nogil;
-            return rows_are_sound(X, data.shape(0));
-        },
-        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a);
-    m.def(
         "csr_online_learn",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns, Vector<double> rule,
            Vector<double> y, Weight positive, Order order, Weight fraction, Change2 v, Change1 b, Change1 number,
            Maybe2 a, Maybe2 base, Maybe1 b_sum, Maybe2 q, Maybe2 dual, Maybe2 scores, Change1 mistakes, bool one) {
-            constexpr const char *expected = "csr_online_learn: expected a well-formed CSR matrix (n, p)";
-            const auto X = rows_of<T, I>(data, indices, indptr, n_columns, expected);
-            require(rows_are_sound(X, data.shape(0)), expected);
-            return learn(OnlineSparse<T, I>(X), rule, y, positive, order, fraction, v, b, number, a, base, b_sum, q,
-                         dual, scores, mistakes, one);
+            return learn(
+                rows_of<T, I>(data, indices, indptr, n_columns, "csr_online_learn: expected a CSR matrix (n, p)"), rule,
+                y, positive, order, fraction, v, b, number, a, base, b_sum, q, dual, scores, mistakes, one);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "rule"_a.noconvert(),
         "y"_a.noconvert(), "positive"_a.noconvert().none(), "order"_a.noconvert().none(),
@@ -185,29 +174,26 @@ void bind_sparse(nb::module_ &m) {
         "csr_row_hashes",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns,
            nb::ndarray<std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
-            constexpr const char *expected = "csr_row_hashes: expected a well-formed CSR matrix (n, p)";
-            const auto X = rows_of<T, I>(data, indices, indptr, n_columns, expected);
-            require(well_formed(X, data.shape(0)), expected);
-            hashes(OnlineSparse<T, I>(X), out);
+            const auto X =
+                rows_of<T, I>(data, indices, indptr, n_columns, "csr_row_hashes: expected a CSR matrix (n, p)");
+            hashes(X, out);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "out"_a.noconvert());
     m.def(
         "csr_row_squares",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns) {
-            constexpr const char *expected = "csr_row_squares: expected a well-formed CSR matrix (n, p)";
-            const auto X = rows_of<T, I>(data, indices, indptr, n_columns, expected);
-            require(well_formed(X, data.shape(0)), expected);
-            return squares(OnlineSparse<T, I>(X));
+            const auto X =
+                rows_of<T, I>(data, indices, indptr, n_columns, "csr_row_squares: expected a CSR matrix (n, p)");
+            return squares(X);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a);
     m.def(
         "csr_margin_pass",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns, Vector<double> sign,
            Vector<double> square, bool intercept, Change1 a, Change1 w) {
-            constexpr const char *expected = "csr_margin_pass: expected a well-formed CSR matrix (n, p)";
-            const auto X = rows_of<T, I>(data, indices, indptr, n_columns, expected);
-            require(well_formed(X, data.shape(0)), expected);
-            margins(OnlineSparse<T, I>(X), sign, square, intercept, a, w);
+            const auto X =
+                rows_of<T, I>(data, indices, indptr, n_columns, "csr_margin_pass: expected a CSR matrix (n, p)");
+            margins(X, sign, square, intercept, a, w);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "sign"_a.noconvert(),
         "square"_a.noconvert(), "intercept"_a, "a"_a.noconvert(), "w"_a.noconvert());

@@ -104,19 +104,29 @@ def test_hashes_squares_and_margin_passes(dtype):
     assert len(np.unique(hashes["C"])) == len(X) - 1
 
 
-def test_sound_rows():
+def test_unsound_sparse_rows_are_refused():
     X = sp.csr_array(table(3))
-    arrays = lambda **change: [change.get(k, getattr(X, k)) for k in ("data", "indices", "indptr")]  # noqa: E731
-    assert _native.csr_is_sound(*arrays(), 9)
-    assert not _native.csr_is_sound(*arrays(), 5)
-    low = X.indices.copy()
-    low[4] = -1
-    assert not _native.csr_is_sound(*arrays(indices=low), 9)
-    nan = X.data.copy()
-    nan[7] = np.nan
-    assert not _native.csr_is_sound(*arrays(data=nan), 9)
-    for bad in (X.indptr[::-1].copy(), X.indptr + np.int32(1)):
-        assert not _native.csr_is_sound(*arrays(indptr=bad), 9)
+    y = np.zeros(17)
+
+    def arrays(**change):
+        return tuple(change.get(k, getattr(X, k)) for k in ("data", "indices", "indptr"))
+
+    low, nan, infinite = X.indices.copy(), X.data.copy(), X.data.astype(np.float32)
+    low[4], nan[7], infinite[9] = -1, np.nan, np.inf
+    backwards, beyond = X.indptr[::-1].copy(), X.indptr + np.int32(1)
+    cases = [
+        arrays(indices=low),
+        arrays(data=nan),
+        arrays(data=infinite),
+        arrays(indptr=backwards),
+        arrays(indptr=beyond),
+    ]
+    for bad in [*cases, arrays(indices=X.indices + np.int32(6))]:
+        for order in (None, np.arange(17)[::-1].copy()):
+            with pytest.raises(ValueError, match="well-formed"):
+                learn("csr_", (*bad, 9), y, 1, order=order)
+            with pytest.raises(ValueError, match="well-formed"):
+                learn("csr_", (*bad, 9), y, 2, order=order)
 
 
 def test_bad_calls_are_refused():

@@ -51,6 +51,16 @@ def test_regressor_takes_scikit_learns_steps(table, loss, schedule):
         assert_allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_sparse_rows_take_scikit_learns_steps(table, loss):
+    X, t = table
+    X = sp.csr_matrix(np.where(np.abs(X) < 0.7, 0.0, X))
+    chosen = settings(loss=loss, alpha=1e-2)
+    ours, theirs = SGDClassifier(**chosen).fit(X, t > 0), SklearnClassifier(**chosen).fit(X, t > 0)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-11)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("average", [True, 7, 500])
 def test_averages_are_scikit_learns(table, average):
     X, t = table
@@ -129,7 +139,7 @@ def test_against_the_formulas(table, schedule, layout):
     y = np.where(t > 0, 1.0, -1.0)
     chosen = {"alpha": 0.02, "eta0": 0.1, "offset": 5.0, "learning_rate": schedule}
     given = {"dense": X, "fortran": np.asfortranarray(X), "float32": X.astype(np.float32), "csr": sp.csr_array(X)}
-    model = SGDClassifier(loss="log_loss", penalty="elasticnet", l1_ratio=0.3, **chosen)
+    model = SGDClassifier(loss="log_loss", penalty="elasticnet", l1_ratio=0.3, intercept_rate=1.0, **chosen)
     model.partial_fit(given[layout], y, classes=[-1.0, 1.0])
     w, b, _ = by_hand(
         X, y, lambda z, y: -y / (1 + np.exp(y * z)), l2=0.014, l1=0.006, schedule=schedule, eta0=0.1, alpha=0.02,
@@ -147,7 +157,9 @@ def test_the_mean_of_all_steps(table, sparse):
     X, t = table
     X = np.where(np.abs(X) < 0.7, 0.0, X)
     y = np.where(t > 0, 1.0, -1.0)
-    model = SGDClassifier(alpha=0.3, average=True)  # a large penalty, so that the scale is folded in on the way
+    model = SGDClassifier(
+        alpha=0.3, average=True, intercept_rate=1.0
+    )  # a large penalty, so that the scale is folded in on the way
     for _ in range(40):
         model.partial_fit(sp.csr_array(X) if sparse else X, y, classes=[-1, 1])
     _, _, mean = by_hand(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
-from epicycle import _native, engine
+from epicycle import engine
 from epicycle._labels import class_weights, distinct
 from epicycle.base import Estimator, fitting
 from epicycle.data import Batch, Data
@@ -105,7 +105,11 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
             positive = positive_codes(len(self.classes_), spare=self._open_)
             scores = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
             one = len(positive) == 1 and not self._open_
-            losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
+            try:
+                losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
+            except ValueError as error:  # what the kernel found wrong is named by the checks that all data passes
+                self._fit_data(X, y, sample_weight, target="labels", reset=False)
+                raise DataError(f"X: {error}") from None
             total += piece.total
             self._learner_ = state
             if self._wants_scores():
@@ -137,7 +141,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
         """New classes came: the models are now copies of those in `columns`."""
 
     def _stream_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """(X, labels, weight) of every batch. CSR rows that need no conversion are checked in one pass."""
+        """(X, labels, weight) of every batch. CSR rows that need no conversion are checked while they are learnt."""
         known = getattr(self, "n_features_in_", None)
         if sp.issparse(X) and sample_weight is None and not hasattr(self, "feature_names_in_") and _is_plain(X, known):
             require_target(y, type(self).__name__)
@@ -227,7 +231,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
 
 
 def _is_plain(X: Any, n_features: int | None) -> bool:
-    """Whether X is CSR of floats that the kernel can read as it is, of the right width and sound."""
+    """Whether X is CSR of floats, of the right width, that the kernel can read; it looks at what is in it."""
     return (
         X.format == "csr"
         and X.ndim == 2
@@ -235,7 +239,6 @@ def _is_plain(X: Any, n_features: int | None) -> bool:
         and 0 not in X.shape
         and X.shape[1] == (n_features or X.shape[1])
         and all(array.flags.aligned and array.flags.c_contiguous for array in (X.data, X.indices, X.indptr))
-        and _native.csr_is_sound(X.data, X.indices, X.indptr, X.shape[1])
     )
 
 

@@ -133,8 +133,7 @@ def run_epochs(
         W, b = coefficients(state, rule)
         if not (math.isfinite(losses) and np.isfinite(W).all() and np.isfinite(b).all()):
             raise ConvergenceError(
-                f"the coefficients overflowed in epoch {done} (scikit-learn: Floating-point under-/overflow); lower "
-                "eta0, or scale the features (StandardScaler, say)"
+                f"the coefficients overflowed in pass {done}; lower eta0, or scale the features (StandardScaler, say)"
             )
         objective = losses / total + rule.penalty(W)
         epoch = Epoch(done, objective, state["mistakes"] - before, total, None if score is None else score(state))

@@ -42,6 +42,8 @@ LOSSES = (
     "epsilon_insensitive", "squared_epsilon_insensitive",
 )  # fmt: skip
 SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
+#: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
+SPARSE_RATE = 0.01
 STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
 
 
@@ -59,13 +61,16 @@ class Rule:
     l2: float = 0.0
     l1: float = 0.0
     intercept: bool = True
+    #: Length of the intercept's steps relative to the others; None follows the rows.
+    intercept_rate: float | None = 1.0
     average_from: int = 0
 
-    def vector(self) -> np.ndarray:
+    def vector(self, sparse: bool) -> np.ndarray:
         """The numbers in the order of the kernel's OnlineRule."""
+        rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
         return np.array([
             LOSSES.index(self.loss), self.epsilon, SCHEDULES.index(self.schedule), self.eta0, self.exponent,
-            self.offset, self.alpha, self.l2, self.l1, self.intercept, self.average_from,
+            self.offset, self.alpha, self.l2, self.l1, rate if self.intercept else 0.0, self.average_from,
         ], dtype=np.float64)  # fmt: skip
 
     def penalty(self, W: np.ndarray) -> float:
@@ -135,8 +140,9 @@ def learn(
     """
     complete(state, rule)
     rest: tuple[Any, ...] = (
-        rule.vector(), np.ascontiguousarray(y), positive, order, fraction, state["v"], state["b"], state["number"],
-        state.get("a"), state.get("base"), state.get("b_sum"), state.get("q"), dual, scores, state["mistakes"], one,
+        rule.vector(sp.issparse(X)), np.ascontiguousarray(y), positive, order, fraction,
+        state["v"], state["b"], state["number"], state.get("a"), state.get("base"), state.get("b_sum"), state.get("q"),
+        dual, scores, state["mistakes"], one,
     )  # fmt: skip
     if sp.issparse(X):
         return _native.csr_online_learn(*csr_parts(X), *rest)

@@ -29,6 +29,7 @@ SHARED_PARAMETERS: Mapping[str, Domain] = {
     "alpha": Real(0),
     "l1_ratio": Real(0, 1),
     "fit_intercept": Boolean(),
+    "intercept_rate": AnyOf(Choice("auto"), _POSITIVE),
     "max_iter": Integer(1),
     "tol": NoneOr(Real(0)),
     "shuffle": Boolean(),
@@ -58,6 +59,7 @@ class StochasticModel(Estimator, ABC):
     alpha: float
     l1_ratio: float
     fit_intercept: bool
+    intercept_rate: float | str
     max_iter: int
     tol: float | None
     shuffle: bool
@@ -94,6 +96,7 @@ class StochasticModel(Estimator, ABC):
             self.loss, self.learning_rate, epsilon=float(self.epsilon), eta0=float(self.eta0),
             exponent=float(self.power_t), offset=float(self.offset), alpha=float(self.alpha),
             l2=strength * (1.0 - share), l1=strength * share, intercept=bool(self.fit_intercept),
+            intercept_rate=None if self.intercept_rate == "auto" else float(self.intercept_rate),
             average_from=int(self.average),
         )  # fmt: skip
 
@@ -137,8 +140,8 @@ class StochasticModel(Estimator, ABC):
         def observe(state: State) -> None:
             self._learner_ = state
 
-        dual = None
-        if rule.l2 > 0 and rows.memory is not None and not self.early_stopping:
+        dual = None  # kept where it is small beside the rows
+        if rule.l2 > 0 and rows.memory is not None and not self.early_stopping and len(state["b"]) <= data.n_features:
             dual = np.zeros((len(rows.memory.y), len(state["b"])))
         tol = self.tol if self.tol is None or self.early_stopping else self.tol * len(state["b"])
         monitor = self._monitor(self.max_iter, lambda x: attributes(copy_state(self._learner_)))

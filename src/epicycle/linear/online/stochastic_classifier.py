@@ -58,6 +58,9 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         Share of the L1 penalty in "elasticnet".
     fit_intercept : bool, default=True
         Whether b is learnt or 0. It is not penalised.
+    intercept_rate : float or "auto", default="auto"
+        Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
+        coefficients move rarely while b moves with every row.
     max_iter : int, default=1000
         Passes over the rows at most, for `fit`.
     tol : float or None, default=1e-3
@@ -113,8 +116,8 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
     Notes
     -----
     A row of weight v counts as v rows: it is learnt as often, with a last step for the fraction that is left, and a row
-    of weight zero not at all. So weights are repetitions, exactly. Dense and sparse rows give the same model, the
-    intercept included. Steps on losses without a bound on their derivative (the squared ones) are never longer than to
+    of weight zero not at all. So weights are repetitions, exactly. Dense and sparse rows give the same model, but for
+    `intercept_rate`. Steps on losses without a bound on their derivative (the squared ones) are never longer than to
     the minimum of the row's own loss, which makes them safe for any eta0 and any scale of the features.
 
     Examples
@@ -154,6 +157,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
+        intercept_rate: float | str = "auto",
         max_iter: int = 1000,
         tol: float | None = 1e-3,
         shuffle: bool = True,
@@ -177,6 +181,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.intercept_rate = intercept_rate
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

@@ -50,6 +50,9 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         Share of the L1 penalty in "elasticnet".
     fit_intercept : bool, default=True
         Whether b is learnt or 0. It is not penalised.
+    intercept_rate : float or "auto", default="auto"
+        Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
+        coefficients move rarely while b moves with every row.
     max_iter : int, default=1000
         Passes over the rows at most, for `fit`.
     tol : float or None, default=1e-3
@@ -132,6 +135,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
+        intercept_rate: float | str = "auto",
         max_iter: int = 1000,
         tol: float | None = 1e-3,
         shuffle: bool = True,
@@ -154,6 +158,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.intercept_rate = intercept_rate
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
