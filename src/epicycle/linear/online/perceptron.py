@@ -199,6 +199,8 @@ class Perceptron(OnlineClassifier):
         data = self._fit_data(X, y, sample_weight, target="labels")
         refuse_dask(data, type(self).__name__)
         rule, resume = self._rule(), self._resume_state()
+        if self.variant == "voted" and resume is not None:
+            raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
         positive = positive_codes(len(self.classes_), spare=False)
@@ -214,8 +216,6 @@ class Perceptron(OnlineClassifier):
             from_zero=resume is None and earlier is None,
         )  # fmt: skip
         votes = self.variant == "voted"
-        if votes and resume is not None:
-            raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
         if votes:
             self._survivors_ = no_survivors(data.n_features, len(positive))
         self._learner_ = state

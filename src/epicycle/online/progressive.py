@@ -10,8 +10,7 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -19,98 +18,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from epicycle._optional import optional_import
 from epicycle.data import Scan, as_data
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.parameters import Choice, Integer, check_parameter
+from epicycle.online.losses import losses_of
+from epicycle.online.result import Curve, OnlineEvaluation
+from epicycle.parameters import Integer, check_parameter
 from epicycle.progress import ProgressLine
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-__all__ = ["OnlineEvaluation", "evaluate"]
+__all__ = ["evaluate"]
 
 #: Rows that a compiled learner is given at a time; it predicts and learns them one by one.
 _CHUNK = 4096
 #: Points of the curve where the length of the stream is known.
 _POINTS = 200
-
-Losses = Callable[[Any, Any], np.ndarray]
-
-
-@dataclass
-class OnlineEvaluation:
-    """The predict-then-learn error of a model on a stream.
-
-    Attributes
-    ----------
-    metric : str
-        What was measured on every row.
-    n_rows : int
-        Rows of the stream.
-    n_scored : int
-        Rows that were predicted before they were learnt: all, less those that came before there was a model.
-    total_error : float
-        Sum of the losses over the scored rows; for the error of classification the number of mistakes.
-    rows : ndarray
-        Scored rows up to each point of the curve.
-    cumulative : ndarray
-        Mean loss of all rows up to there.
-    windowed : ndarray
-        Mean loss of the rows since the point before.
-    seconds : float
-        Time of the whole run.
-    model : object
-        The model, which has learnt the stream.
-    """
-
-    metric: str
-    model: Any
-    n_rows: int = 0
-    n_scored: int = 0
-    total_error: float = 0.0
-    seconds: float = 0.0
-    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    cumulative: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    windowed: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def mean_error(self) -> float:
-        """Mean loss of the scored rows; nan without any."""
-        return self.total_error / self.n_scored if self.n_scored else float("nan")
-
-    @property
-    def n_mistakes(self) -> int:
-        """Number of wrong labels, where that is what was measured."""
-        if self.metric != "error":
-            raise AttributeError(f"n_mistakes: the metric was {self.metric!r}, which counts none")
-        return round(self.total_error)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The curve as a pandas DataFrame: rows, cumulative, windowed."""
-        pd = optional_import("pandas", "OnlineEvaluation.to_frame")
-        return pd.DataFrame({"rows": self.rows, "cumulative": self.cumulative, "windowed": self.windowed})
-
-    def plot(self, *, ax: Axes | None = None, label: str | None = None, **line: Any) -> Axes:
-        """Draw the mean loss up to each row, and that of each window as a fainter line."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-        (drawn,) = ax.plot(self.rows, self.cumulative, label=label or type(self.model).__name__, **line)
-        ax.plot(self.rows, self.windowed, color=drawn.get_color(), alpha=0.35, lw=1)
-        ax.set(xlabel="rows of the stream", ylabel=f"mean {self.metric.replace('_', ' ')}")
-        ax.grid(alpha=0.3)
-        return ax
-
-    def __repr__(self) -> str:
-        left = self.n_rows - self.n_scored
-        unscored = f" ({left} came before there was a model)" if left else ""
-        return (
-            f"OnlineEvaluation({type(self.model).__name__}: {self.metric} {self.mean_error:.4g} on {self.n_scored} "
-            f"rows{unscored}, total {self.total_error:.6g}, {self.seconds:.3g} s)"
-        )
 
 
 def evaluate(
@@ -174,13 +94,13 @@ def evaluate(
     for method in ("partial_fit", "predict"):
         if not hasattr(model, method):
             raise ParameterTypeError(f"evaluate: model={model!r} has no method {method}")
-    name, losses, probabilities = _metric(model, metric)
+    name, losses, probabilities = losses_of(model, metric)
     result = OnlineEvaluation(name, model)
     batches, total = _batches(model, X, y, batch_size, delay, losses is not None and not probabilities)
     if window is None:
         window = 1000 if total is None else max(1, -(-total // _POINTS))
     learner = _Learner(model, classes, y)
-    curve = _Curve(window)
+    curve = Curve(window)
     progress = ProgressLine("online.evaluate", total) if verbose else None
     began = time.perf_counter()
     late: deque[tuple[Any, Any]] = deque()
@@ -265,40 +185,6 @@ class _Learner:
         return np.concatenate(found) if found else y[:0]
 
 
-class _Curve:
-    """Losses added up, with a point after every `window` rows."""
-
-    def __init__(self, window: int) -> None:
-        self.window, self.n, self.total = window, 0, 0.0
-        self._sums: list[float] = []
-        self._left: list[np.ndarray] = []
-        self._waiting = 0
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.n if self.n else float("nan")
-
-    def add(self, losses: np.ndarray) -> None:
-        self.n += len(losses)
-        self.total += float(losses.sum())
-        self._left.append(losses)
-        self._waiting += len(losses)
-        if self._waiting < self.window:
-            return
-        rest = np.concatenate(self._left)
-        whole = len(rest) // self.window
-        self._sums += rest[: whole * self.window].reshape(whole, self.window).sum(axis=1).tolist()
-        self._left, self._waiting = [rest[whole * self.window :]], len(rest) - whole * self.window
-
-    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        sums, counts = list(self._sums), [self.window] * len(self._sums)
-        if self._waiting:
-            sums.append(float(np.concatenate(self._left).sum()))
-            counts.append(self._waiting)
-        rows = np.cumsum(np.array(counts, dtype=np.int64))
-        return rows, np.cumsum(sums) / np.maximum(rows, 1), np.array(sums) / np.maximum(counts, 1)
-
-
 def _batches(
     model: Any, X: Any, y: Any, batch_size: int, delay: int, labels: bool
 ) -> tuple[Iterator[tuple[Any, np.ndarray, bool]], int | None]:
@@ -344,39 +230,3 @@ def _vector(y: Any) -> np.ndarray:
     if values.ndim != 1:
         raise DataError(f"y: should be a 1d array, got an array of shape {values.shape}")
     return values
-
-
-def _metric(model: Any, metric: Any) -> tuple[str, Losses, bool]:
-    """(name, losses of rows, whether they are taken of probabilities)."""
-    if metric is None:
-        metric = "error" if is_classifier(model) or hasattr(model, "classes_") else "squared_error"
-    if callable(metric):
-        name = getattr(metric, "__name__", "metric")
-
-        def checked(y: Any, predicted: Any) -> np.ndarray:
-            values = np.asarray(metric(y, predicted), dtype=np.float64)
-            if values.shape != (len(y),):
-                raise ParameterError(
-                    f"evaluate: metric={name} gave shape {values.shape} for {len(y)} rows, expected one each"
-                )
-            return values
-
-        return name, checked, False
-    check_parameter("evaluate", "metric", metric, Choice("error", "log_loss", "squared_error", "absolute_error"))
-    if metric == "log_loss":
-        if not hasattr(model, "predict_proba"):
-            raise ParameterError(f"evaluate: metric='log_loss' needs predict_proba, which {type(model).__name__} lacks")
-        return metric, lambda y, p: _log_losses(y, p, model.classes_), True
-    rules: dict[str, Losses] = {
-        "error": lambda y, p: (np.asarray(p) != y).astype(np.float64),
-        "squared_error": lambda y, p: np.square(np.asarray(p, dtype=np.float64) - y),
-        "absolute_error": lambda y, p: np.abs(np.asarray(p, dtype=np.float64) - y),
-    }
-    return metric, rules[metric], False
-
-
-def _log_losses(y: np.ndarray, p: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """-log of the probability of each label, which is at least 1e-15, as for a label that the model does not know."""
-    at = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    of_label = np.where(classes[at] == y, np.asarray(p)[np.arange(len(y)), at], 0.0)
-    return np.asarray(-np.log(np.maximum(of_label, 1e-15)))
