@@ -9,6 +9,7 @@ void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
+void bind_online(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 }  // namespace epicycle
 
@@ -26,5 +27,6 @@ NB_MODULE(_native, m) {
     bind_lasso(m);
     bind_linear(m);
     bind_stumps(m);
+    bind_online(m);
     bind_tree(m);
 }

@@ -29,6 +29,11 @@ _EXPORTS = {
     "Ridge": "epicycle.linear",
     "RidgeCV": "epicycle.linear",
     "Stagewise": "epicycle.linear",
+    "Perceptron": "epicycle.linear",
+    "RegularizationPath": "epicycle.linear",
+    "Ridge": "epicycle.linear",
+    "SGDClassifier": "epicycle.linear",
+    "SGDRegressor": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
@@ -40,6 +45,7 @@ _EXPORTS = {
     "scan": "epicycle.data",
 }
 _SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "theory", "tree")
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "tree")
 
 __all__ = [
     "AdaBoostClassifier",
@@ -61,6 +67,11 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "Stagewise",
+    "Perceptron",
+    "RegularizationPath",
+    "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
     "TimeLimit",
     "__version__",
     "callbacks",
@@ -75,6 +86,7 @@ __all__ = [
     "linear",
     "load",
     "methods",
+    "online",
     "optim",
     "save",
     "scan",
@@ -84,6 +96,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from epicycle import callbacks, data, engine, exceptions, io, linear, optim, theory, tree
+    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
@@ -102,6 +115,11 @@ if TYPE_CHECKING:
         Ridge,
         RidgeCV,
         Stagewise,
+        Perceptron,
+        RegularizationPath,
+        Ridge,
+        SGDClassifier,
+        SGDRegressor,
         enet_path,
         lasso_path,
     )

@@ -241,3 +241,60 @@ def csc_lasso_descend(
     target: float,
     max_work: float,
 ) -> tuple[int, float, bool]: ...
+def online_learn(
+    X: Array,
+    rule: Array,
+    y: Array,
+    positive: Array | None,
+    order: Array | None,
+    fraction: Array | None,
+    v: Array,
+    b: Array,
+    number: Array,
+    a: Array | None,
+    base: Array | None,
+    b_sum: Array | None,
+    q: Array | None,
+    dual: Array | None,
+    scores: Array | None,
+    mistakes: Array,
+    one: bool,
+) -> float: ...
+def csr_online_learn(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    rule: Array,
+    y: Array,
+    positive: Array | None,
+    order: Array | None,
+    fraction: Array | None,
+    v: Array,
+    b: Array,
+    number: Array,
+    a: Array | None,
+    base: Array | None,
+    b_sum: Array | None,
+    q: Array | None,
+    dual: Array | None,
+    scores: Array | None,
+    mistakes: Array,
+    one: bool,
+) -> float: ...
+def row_hashes(X: Array, out: Array) -> None: ...
+def csr_row_hashes(data: Array, indices: Array, indptr: Array, n_columns: int, out: Array) -> None: ...
+def row_squares(X: Array) -> Array: ...
+def csr_row_squares(data: Array, indices: Array, indptr: Array, n_columns: int) -> Array: ...
+def margin_pass(X: Array, sign: Array, square: Array, intercept: bool, a: Array, w: Array) -> None: ...
+def csr_margin_pass(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    sign: Array,
+    square: Array,
+    intercept: bool,
+    a: Array,
+    w: Array,
+) -> None: ...

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import data, engine, exceptions, io, optim
+from epicycle import data, engine, exceptions, io, online, optim
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODULES = {"data": data, "engine": engine, "exceptions": exceptions, "io": io, "optim": optim}
+MODULES = {"data": data, "engine": engine, "exceptions": exceptions, "io": io, "online": online, "optim": optim}
 
 
 def listed(page: str) -> set[str]:

@@ -7,6 +7,7 @@ from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_pat
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.matching_pursuit import MatchingPursuit
+from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
 from epicycle.linear.ridge import Ridge
 from epicycle.linear.ridge_cv import RidgeCV
 from epicycle.linear.stagewise import Stagewise
@@ -24,6 +25,11 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "Stagewise",
+    "Perceptron",
+    "RegularizationPath",
+    "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
     "enet_path",
     "lasso_path",
 ]

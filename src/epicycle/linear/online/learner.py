@@ -1,0 +1,176 @@
+"""What a learner carries from row to row, and the one call that changes it.
+
+The state is a dictionary of arrays: with w = s v for each of K models,
+
+    v (p, K), b (K,)             coefficients and intercepts
+    number (8,)                  step t, scale s, L1 penalty owed, sums for the mean, the step of "adaptive", ...
+    mistakes (K,)                rows that were on the wrong side before they were learnt
+    a, base (p, K), b_sum (K,)   of the mean of w over the steps, where it is asked for
+    q (p, K)                     L1 penalty that each coefficient has paid, where there is one
+
+Its mathematics is written down in native/online.hpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle import _native
+from epicycle.data import Matrix
+
+__all__ = [
+    "LOSSES",
+    "SCHEDULES",
+    "Rule",
+    "State",
+    "coefficients",
+    "copy_state",
+    "csr_parts",
+    "learn",
+    "new_state",
+    "pick_models",
+]
+
+State = dict[str, np.ndarray]
+
+LOSSES = (
+    "hinge", "perceptron", "log_loss", "modified_huber", "squared_hinge", "squared_error", "huber",
+    "epsilon_insensitive", "squared_epsilon_insensitive",
+)  # fmt: skip
+SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
+#: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
+SPARSE_RATE = 0.01
+STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a row changes the models: the loss, the schedule of steps and the penalty."""
+
+    loss: str
+    schedule: str
+    epsilon: float = 0.1
+    eta0: float = 1.0
+    exponent: float = 0.5
+    offset: float = 1.0
+    alpha: float = 0.0
+    l2: float = 0.0
+    l1: float = 0.0
+    intercept: bool = True
+    #: Length of the intercept's steps relative to the others; None follows the rows.
+    intercept_rate: float | None = 1.0
+    average_from: int = 0
+
+    def vector(self, sparse: bool) -> np.ndarray:
+        """The numbers in the order of the kernel's OnlineRule."""
+        rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
+        return np.array([
+            LOSSES.index(self.loss), self.epsilon, SCHEDULES.index(self.schedule), self.eta0, self.exponent,
+            self.offset, self.alpha, self.l2, self.l1, rate if self.intercept else 0.0, self.average_from,
+        ], dtype=np.float64)  # fmt: skip
+
+    def penalty(self, W: np.ndarray) -> float:
+        """The penalty of all models, of shape (K, p)."""
+        value = 0.0
+        if self.l2:
+            value += self.l2 / 2 * float(np.vdot(W, W))
+        if self.l1:
+            value += self.l1 * float(np.abs(W).sum())
+        return value
+
+
+def new_state(rule: Rule, p: int, K: int) -> State:
+    """A learner that has seen nothing."""
+    state = {"v": np.zeros((p, K)), "b": np.zeros(K), "number": np.zeros(8), "mistakes": np.zeros(K)}
+    number = state["number"]
+    number[STEP] = number[SCALE] = 1.0
+    number[ETA] = rule.eta0
+    complete(state, rule)
+    return state
+
+
+def complete(state: State, rule: Rule) -> None:
+    """Add the arrays that the rule needs and the state does not have yet: the penalty or the mean begins here."""
+    p, K = state["v"].shape
+    if rule.average_from and "a" not in state:
+        state.update(a=np.zeros((p, K)), base=np.zeros((p, K)), b_sum=np.zeros(K))
+    if rule.l1 and "q" not in state:
+        state["q"] = np.zeros((p, K))
+    if rule.schedule == "optimal":
+        # t begins such that the first step is that of a typical weight, 1 / alpha^(1/4), for a slope of one.
+        state["number"][FIRST] = rule.alpha**-0.75
+
+
+def copy_state(state: State) -> State:
+    return {name: array.copy() for name, array in state.items()}
+
+
+def learn(
+    state: State,
+    rule: Rule,
+    X: Matrix,
+    y: np.ndarray,
+    positive: np.ndarray | None,
+    *,
+    order: np.ndarray | None = None,
+    fraction: np.ndarray | None = None,
+    dual: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+    one: bool = False,
+) -> float:
+    """Learn from rows, in place; gives the sum of the losses, each taken before its row was learnt.
+
+    Parameters
+    ----------
+    X, y : rows and their float64 targets or codes of labels.
+    positive : the code that is +1 for each model, None for regression.
+    order, fraction : which row is shown when, and how much of a row it counts for; None for each once, as they come.
+    dual : (n, K), to which the derivative of every row's loss is added.
+    scores : (m, K), where the score of every presentation before its step is written.
+    one : whether there is only ever one model, for which there is a faster loop with sums in another order.
+
+    Returns
+    -------
+    float
+        nan where a score overflowed; the state is then of no use.
+    """
+    complete(state, rule)
+    rest: tuple[Any, ...] = (
+        rule.vector(sp.issparse(X)), np.ascontiguousarray(y), positive, order, fraction,
+        state["v"], state["b"], state["number"], state.get("a"), state.get("base"), state.get("b_sum"), state.get("q"),
+        dual, scores, state["mistakes"], one,
+    )  # fmt: skip
+    if sp.issparse(X):
+        return _native.csr_online_learn(*csr_parts(X), *rest)
+    return _native.online_learn(X, *rest)
+
+
+def csr_parts(X: Any) -> tuple[Any, Any, Any, int]:
+    """What a kernel takes of a CSR matrix."""
+    return X.data, X.indices, X.indptr, X.shape[1]
+
+
+def coefficients(state: State, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """(W, b) of shapes (K, p) and (K,): the mean where it has begun, every penalty paid."""
+    v, number = state["v"], state["number"]
+    if rule.average_from and "a" in state and number[COUNT] > 0:
+        W = (state["base"] + number[SUM] * v - state["a"]) / number[COUNT]
+        return W.T, state["b_sum"] / number[COUNT]
+    if "q" in state:
+        owed, paid = number[OWED], state["q"]
+        v = np.where(v > 0, np.maximum(v - (owed + paid), 0.0), np.minimum(v + (owed - paid), 0.0))
+    return (number[SCALE] * v).T, state["b"].copy()
+
+
+def pick_models(state: State, columns: list[int]) -> State:
+    """The same learner with the models `columns`, in this order; a model may be taken more than once."""
+    chosen = dict(state)
+    for name in ("v", "b", "mistakes", "a", "base", "b_sum", "q"):
+        if name in state:
+            chosen[name] = np.ascontiguousarray(state[name][..., columns])
+    chosen["number"] = state["number"].copy()
+    return chosen
