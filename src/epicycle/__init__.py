@@ -25,15 +25,13 @@ _EXPORTS = {
     "LinearRegression": "epicycle.linear",
     "LogisticRegression": "epicycle.linear",
     "MatchingPursuit": "epicycle.linear",
-    "RegularizationPath": "epicycle.linear",
-    "Ridge": "epicycle.linear",
-    "RidgeCV": "epicycle.linear",
-    "Stagewise": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
+    "RidgeCV": "epicycle.linear",
     "SGDClassifier": "epicycle.linear",
     "SGDRegressor": "epicycle.linear",
+    "Stagewise": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
@@ -44,8 +42,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "optim", "theory", "tree")
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "tree")
+_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "theory", "tree")
 
 __all__ = [
     "AdaBoostClassifier",
@@ -63,15 +60,13 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "MatchingPursuit",
-    "RegularizationPath",
-    "Ridge",
-    "RidgeCV",
-    "Stagewise",
     "Perceptron",
     "RegularizationPath",
     "Ridge",
+    "RidgeCV",
     "SGDClassifier",
     "SGDRegressor",
+    "Stagewise",
     "TimeLimit",
     "__version__",
     "callbacks",
@@ -95,8 +90,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, optim, theory, tree
-    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, tree
+    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, theory, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
@@ -111,15 +105,13 @@ if TYPE_CHECKING:
         LinearRegression,
         LogisticRegression,
         MatchingPursuit,
-        RegularizationPath,
-        Ridge,
-        RidgeCV,
-        Stagewise,
         Perceptron,
         RegularizationPath,
         Ridge,
+        RidgeCV,
         SGDClassifier,
         SGDRegressor,
+        Stagewise,
         enet_path,
         lasso_path,
     )

@@ -97,8 +97,8 @@ def test_the_breakpoints_of_scikit_learn(method):
 
 
 #: Prostate cancer, the 67 training rows of The Elements of Statistical Learning: correlations of lcavol, lweight, age,
-#: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations of
-#: the columns, and these (columns were standardised over all 97 rows first).
+#: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations
+#: of the columns, and these (columns were standardised over all 97 rows first).
 CORRELATIONS = [
     [0.30023], [0.28632, 0.31672], [0.06317, 0.43704, 0.28735], [0.59295, 0.18105, 0.1289, -0.13915],
     [0.69204, 0.15683, 0.17295, -0.08853, 0.67124], [0.42641, 0.02356, 0.36592, 0.03299, 0.30688, 0.47644],

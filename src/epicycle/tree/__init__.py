@@ -4,4 +4,8 @@ from epicycle.tree.adaboost import AdaBoostClassifier
 from epicycle.tree.classifier import GradientBoostingClassifier
 from epicycle.tree.regressor import GradientBoostingRegressor
 
-__all__ = ["AdaBoostClassifier", "GradientBoostingClassifier", "GradientBoostingRegressor"]
+__all__ = [
+    "AdaBoostClassifier",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+]
