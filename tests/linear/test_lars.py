@@ -1,5 +1,7 @@
 """Least angle regression and the exact lasso path: published paths, scikit-learn, conditions that define them, ties."""
 
+import tracemalloc
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -18,7 +20,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import epicycle as ep
-from epicycle import Lars, Lasso, LinearRegression, lasso_path
+from epicycle import Lars, Lasso, LinearRegression, Stagewise, lasso_path
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 from epicycle.linear import lars_fit, lars_steps
 
@@ -97,8 +99,8 @@ def test_the_breakpoints_of_scikit_learn(method):
 
 
 #: Prostate cancer, the 67 training rows of The Elements of Statistical Learning: correlations of lcavol, lweight, age,
-#: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations of
-#: the columns, and these (columns were standardised over all 97 rows first).
+#: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations
+#: of the columns, and these (columns were standardised over all 97 rows first).
 CORRELATIONS = [
     [0.30023], [0.28632, 0.31672], [0.06317, 0.43704, 0.28735], [0.59295, 0.18105, 0.1289, -0.13915],
     [0.69204, 0.15683, 0.17295, -0.08853, 0.67124], [0.42641, 0.02356, 0.36592, 0.03299, 0.30688, 0.47644],
@@ -276,6 +278,46 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
     if share == 0 and not positive and kind not in ("interpolated", "wild"):
         best = np.linalg.lstsq(A, b, rcond=None)[0]
         assert_allclose(np.linalg.norm(b - A @ w), np.linalg.norm(b - A @ best), rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(3, 30), p=st.integers(1, 40), method=st.sampled_from(["lar", "lasso"]),
+    scale=st.sampled_from([1e-5, 1e6]),
+)  # fmt: skip
+def test_order_of_columns_and_rows_scale_and_repetition(seed, n, p, method, scale):
+    X, y, weight = problem(n, p, seed)
+    rng = np.random.default_rng(seed)
+    few = max(1, min(n - 2, p, 8))
+    model = Lars(method, n_nonzero_coefs=few).fit(X, y, weight)
+    columns, rows = rng.permutation(p), rng.permutation(n)
+    other = Lars(method, n_nonzero_coefs=few).fit(X[rows][:, columns], y[rows], weight[rows])
+    first = model.alphas_[0]
+    assert_allclose(other.alphas_, model.alphas_, rtol=0, atol=1e-9 * first)
+    assert_allclose(other.coef_path_, model.coef_path_[columns], rtol=0, atol=1e-7 * np.abs(model.coef_path_).max())
+    scaled = Lars(method, n_nonzero_coefs=few).fit(X, scale * y, 3.0 * weight)
+    assert_allclose(scaled.alphas_, scale * model.alphas_, rtol=0, atol=1e-9 * scale * first)
+    times = rng.integers(0, 4, n)
+    times[0] += 1
+    if np.count_nonzero(times) > 2:
+        repeated = Lars(method, n_nonzero_coefs=few).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        weighted = Lars(method, n_nonzero_coefs=few).fit(X, y, times.astype(float))
+        assert_allclose(repeated.alphas_, weighted.alphas_, rtol=0, atol=1e-9 * weighted.alphas_[0])
+
+
+@pytest.mark.serial
+def test_no_copy_of_a_large_matrix():
+    rng = np.random.default_rng(0)
+    dense = np.asfortranarray(rng.standard_normal((500, 20_000)))  # 80 MB
+    y = dense[:, :3].sum(axis=1) + rng.standard_normal(500)
+    for X in (dense, sp.random_array((500, 40_000), density=0.2, format="csc", rng=rng)):
+        size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+        for model in (Lars("lasso", n_nonzero_coefs=15), Stagewise(alpha=0.3, max_iter=500, tol=1.0)):
+            tracemalloc.start()
+            model.fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 0.2 * size
 
 
 def test_constant_target_and_one_row():
