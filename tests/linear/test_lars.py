@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import epicycle as ep
 from epicycle import Lars, Lasso, LinearRegression, Stagewise, lasso_path
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.linear import lars_fit, lars_steps
+from epicycle.linear import lars_angles, lars_fit
 
 DIABETES = load_diabetes(return_X_y=True)  # columns of length one and mean zero, as in Efron et al. (2004)
 # The columns age, sex, bmi, bp, s1 (tc), s2 (ldl), s3 (hdl), s4 (tch), s5 (ltg), s6 (glu).
@@ -141,8 +141,8 @@ FORMS = {
 def test_every_breakpoint_of_the_lasso_is_optimal(form, shape, weighted, lazy, monkeypatch):
     """Breakpoints of scikit-learn's homotopy on rows times sqrt(v), and the conditions of optimality at each."""
     if lazy:
-        monkeypatch.setattr(lars_steps, "SMALL", 0.0)
-        monkeypatch.setattr(lars_steps, "FIRST_LOOK", 5)
+        monkeypatch.setattr(lars_angles, "SMALL", 0.0)
+        monkeypatch.setattr(lars_angles, "FIRST_LOOK", 5)
         monkeypatch.setattr(lars_fit, "MAX_GRAM_IN_MEMORY", 0)
         monkeypatch.setattr("epicycle.linear.lasso_data.FEW_FOR_PATH", 0)
     X, y, weight = problem(*shape, seed=1, density=0.5 if "cs" in form else 1.0)
@@ -255,13 +255,13 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
     A, b, *_ = centred(X, y)
     first = np.abs(A.T @ b).max()
     positive = positive and method == "lasso"
-    limit = lars_steps.SMALL
+    limit = lars_angles.SMALL
     try:
-        lars_steps.SMALL = 0.0 if form == "lazy" else limit
+        lars_angles.SMALL = 0.0 if form == "lazy" else limit
         given = sp.csc_array(X) if form == "csc" else np.asfortranarray(X)
         model = Lars(method, alpha=share * first, positive=positive).fit(given, y)
     finally:
-        lars_steps.SMALL = limit
+        lars_angles.SMALL = limit
     assert model.n_iter_ <= 200
     w, alpha = model.coef_, model.alpha_
     assert model.certificate_.holds
