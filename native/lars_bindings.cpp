@@ -61,10 +61,11 @@ void bind_stagewise(nb::module_ &m) {
            InOut<std::uint8_t> ways, InOut<std::int32_t> moves, std::optional<InOut<double>> sizes) {
             constexpr const char *expected =
                 "stagewise: expected G (m, p) in C order, row (p,) inside it or -1, square, q, w and ways (p,), moves "
-                "(b,), sizes (b,) or None, step > 0";
+                "(b,), sizes (b,) or None, step > 0, level >= 0";
             const std::size_t p = G.shape(1);
             require(row.shape(0) == p && square.shape(0) == p && q.shape(0) == p && w.shape(0) == p, expected);
-            require(ways.shape(0) == p && step > 0.0 && (!sizes || sizes->shape(0) == moves.shape(0)), expected);
+            require(ways.shape(0) == p && step > 0.0 && level >= 0.0 && (!sizes || sizes->shape(0) == moves.shape(0)),
+                    expected);
             require(p < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), expected);
             for (std::size_t j = 0; j < p; ++j)
                 require(row.data()[j] < static_cast<std::int64_t>(G.shape(0)), expected);

@@ -1,5 +1,7 @@
 """Least angle regression and the exact lasso path: published paths, scikit-learn, conditions that define them, ties."""
 
+import tracemalloc
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -18,9 +20,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import epicycle as ep
-from epicycle import Lars, Lasso, LinearRegression, lasso_path
+from epicycle import Lars, Lasso, LinearRegression, Stagewise, lasso_path
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.linear import lars_fit, lars_steps
+from epicycle.linear import lars_angles, lars_fit
 
 DIABETES = load_diabetes(return_X_y=True)  # columns of length one and mean zero, as in Efron et al. (2004)
 # The columns age, sex, bmi, bp, s1 (tc), s2 (ldl), s3 (hdl), s4 (tch), s5 (ltg), s6 (glu).
@@ -139,8 +141,8 @@ FORMS = {
 def test_every_breakpoint_of_the_lasso_is_optimal(form, shape, weighted, lazy, monkeypatch):
     """Breakpoints of scikit-learn's homotopy on rows times sqrt(v), and the conditions of optimality at each."""
     if lazy:
-        monkeypatch.setattr(lars_steps, "SMALL", 0.0)
-        monkeypatch.setattr(lars_steps, "FIRST_LOOK", 5)
+        monkeypatch.setattr(lars_angles, "SMALL", 0.0)
+        monkeypatch.setattr(lars_angles, "FIRST_LOOK", 5)
         monkeypatch.setattr(lars_fit, "MAX_GRAM_IN_MEMORY", 0)
         monkeypatch.setattr("epicycle.linear.lasso_data.FEW_FOR_PATH", 0)
     X, y, weight = problem(*shape, seed=1, density=0.5 if "cs" in form else 1.0)
@@ -253,13 +255,13 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
     A, b, *_ = centred(X, y)
     first = np.abs(A.T @ b).max()
     positive = positive and method == "lasso"
-    limit = lars_steps.SMALL
+    limit = lars_angles.SMALL
     try:
-        lars_steps.SMALL = 0.0 if form == "lazy" else limit
+        lars_angles.SMALL = 0.0 if form == "lazy" else limit
         given = sp.csc_array(X) if form == "csc" else np.asfortranarray(X)
         model = Lars(method, alpha=share * first, positive=positive).fit(given, y)
     finally:
-        lars_steps.SMALL = limit
+        lars_angles.SMALL = limit
     assert model.n_iter_ <= 200
     w, alpha = model.coef_, model.alpha_
     assert model.certificate_.holds
@@ -269,13 +271,54 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
     if method == "lar":
         assert (np.abs(c) <= alpha + 1e-7 * scale + 1e-12 * first).all()
     elif alpha > 0:
-        lasso = Lasso(alpha, positive=positive, tol=1e-12).fit(given, y)
+        with ep.config(on_nonconvergence="ignore"):
+            lasso = Lasso(alpha, positive=positive, tol=1e-10, max_iter=30).fit(X, y)
         loss = [((b - A @ v) ** 2).sum() / 2 + alpha * np.abs(v).sum() for v in (w, lasso.coef_)]
         assert loss[0] <= loss[1] + 2e-8 * (b @ b) / 2
     assert not positive or (w >= 0).all()
     if share == 0 and not positive and kind not in ("interpolated", "wild"):
         best = np.linalg.lstsq(A, b, rcond=None)[0]
         assert_allclose(np.linalg.norm(b - A @ w), np.linalg.norm(b - A @ best), rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(3, 30), p=st.integers(1, 40), method=st.sampled_from(["lar", "lasso"]),
+    scale=st.sampled_from([1e-5, 1e6]),
+)  # fmt: skip
+def test_order_of_columns_and_rows_scale_and_repetition(seed, n, p, method, scale):
+    X, y, weight = problem(n, p, seed)
+    rng = np.random.default_rng(seed)
+    few = max(1, min(n - 2, p, 8))
+    model = Lars(method, n_nonzero_coefs=few).fit(X, y, weight)
+    columns, rows = rng.permutation(p), rng.permutation(n)
+    other = Lars(method, n_nonzero_coefs=few).fit(X[rows][:, columns], y[rows], weight[rows])
+    first = model.alphas_[0]
+    assert_allclose(other.alphas_, model.alphas_, rtol=0, atol=1e-9 * first)
+    assert_allclose(other.coef_path_, model.coef_path_[columns], rtol=0, atol=1e-7 * np.abs(model.coef_path_).max())
+    scaled = Lars(method, n_nonzero_coefs=few).fit(X, scale * y, 3.0 * weight)
+    assert_allclose(scaled.alphas_, scale * model.alphas_, rtol=0, atol=1e-9 * scale * first)
+    times = rng.integers(0, 4, n)
+    times[0] += 1
+    if np.count_nonzero(times) > 2:
+        repeated = Lars(method, n_nonzero_coefs=few).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        weighted = Lars(method, n_nonzero_coefs=few).fit(X, y, times.astype(float))
+        assert_allclose(repeated.alphas_, weighted.alphas_, rtol=0, atol=1e-9 * weighted.alphas_[0])
+
+
+@pytest.mark.serial
+def test_no_copy_of_a_large_matrix():
+    rng = np.random.default_rng(0)
+    dense = np.asfortranarray(rng.standard_normal((500, 20_000)))  # 80 MB
+    y = dense[:, :3].sum(axis=1) + rng.standard_normal(500)
+    for X in (dense, sp.random_array((500, 40_000), density=0.2, format="csc", rng=rng)):
+        size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+        for model in (Lars("lasso", n_nonzero_coefs=15), Stagewise(alpha=0.3, max_iter=500, tol=1.0)):
+            tracemalloc.start()
+            model.fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 0.2 * size
 
 
 def test_constant_target_and_one_row():

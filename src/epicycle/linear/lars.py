@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin
 
 from epicycle.base import MethodCard, fitting
@@ -14,7 +13,7 @@ from epicycle.data import Data
 from epicycle.evidence import Certificate
 from epicycle.exceptions import ParameterError
 from epicycle.linear.lars_fit import angles_of, certify, lars_problem
-from epicycle.linear.lars_record import PathRecord
+from epicycle.linear.lars_record import PathRecord, point_at_alpha, point_at_bound
 from epicycle.linear.lars_steps import LeastAngle
 from epicycle.linear.lasso_data import LassoProblem
 from epicycle.linear.lasso_estimator import SparseLinearModel
@@ -194,7 +193,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             record = PathRecord.resumed(resumed.get("paths", ())[t]) if t < len(resumed.get("paths", ())) else None
             path, record, ending = self._follow(problem, t, W, records, record, monitor)
             records.append(record)
-            alphas.append(max(path.C, self.alpha) if path.C > 0 or self.alpha > 0 else 0.0)
+            alphas.append(max(path.C, float(self.alpha)))
             certificates.append(certify(path, alphas[-1], self.tol))
             reason = reason if ending == "converged" else ending
             if ending == "stopped":
@@ -324,8 +323,8 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             alphas, intercepts = alphas[target], intercepts[target]
         if bound is None:
             assert alpha is not None
-            return _at_alpha(path, np.asarray(alphas), np.asarray(intercepts), float(alpha))
-        return _at_bound(path, np.asarray(intercepts), float(bound))
+            return point_at_alpha(path, np.asarray(alphas), np.asarray(intercepts), float(alpha))
+        return point_at_bound(path, np.asarray(intercepts), float(bound))
 
     def plot(self, against: Against = "fraction", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.
@@ -356,32 +355,3 @@ class Lars(MultiOutputMixin, SparseLinearModel):
 
     def _penalty_line(self) -> str:
         return "" if self.method == "lar" else f"{np.max(getattr(self, 'alpha_', self.alpha)):g} |w|_1"
-
-
-def _at_alpha(path: sp.csc_array, alphas: np.ndarray, intercepts: np.ndarray, alpha: float) -> tuple[np.ndarray, float]:
-    if not alpha >= alphas[-1]:
-        raise ParameterError(f"alpha={alpha:g}; the path ends at {alphas[-1]:g}: fit with a smaller alpha")
-    i = int(np.searchsorted(-alphas, -alpha, side="right"))  # alphas[i - 1] >= alpha > alphas[i]
-    if i == 0 or i == len(alphas):
-        at = 0 if i == 0 else i - 1
-        return path[:, [at]].toarray()[:, 0], float(intercepts[at])
-    return _mixed(path, intercepts, i, (alphas[i - 1] - alpha) / (alphas[i - 1] - alphas[i]))
-
-
-def _at_bound(path: sp.csc_array, intercepts: np.ndarray, bound: float) -> tuple[np.ndarray, float]:
-    if not bound >= 0:
-        raise ParameterError(f"bound={bound:g}; expected a number >= 0")
-    norms = np.asarray(abs(path).sum(axis=0)).ravel()
-    reached = np.flatnonzero(norms >= bound)
-    if len(reached) == 0:
-        raise ParameterError(f"bound={bound:g}; the norm along the path is at most {norms.max():g}")
-    i = int(reached[0])
-    if i == 0:
-        return path[:, [0]].toarray()[:, 0], float(intercepts[0])
-    return _mixed(path, intercepts, i, (bound - norms[i - 1]) / (norms[i] - norms[i - 1]))
-
-
-def _mixed(path: sp.csc_array, intercepts: np.ndarray, i: int, share: float) -> tuple[np.ndarray, float]:
-    """The point that divides piece i, from point i - 1 to point i."""
-    before, after = (path[:, [j]].toarray()[:, 0] for j in (i - 1, i))
-    return (1 - share) * before + share * after, float((1 - share) * intercepts[i - 1] + share * intercepts[i])

@@ -7,7 +7,8 @@ import numpy as np
 from epicycle import _native
 from epicycle.data import ArrayData, Data
 from epicycle.evidence import Certificate
-from epicycle.linear.lars_steps import Angles, ColumnAngles, GramAngles, LeastAngle
+from epicycle.linear.lars_angles import Angles, ColumnAngles, GramAngles
+from epicycle.linear.lars_steps import LeastAngle
 from epicycle.linear.lasso_data import LassoProblem, lasso_problem, moment_problem
 from epicycle.linear.lasso_duality import gap_certificate
 from epicycle.linear.lasso_solver import ColumnSolver, LassoSolver, MomentSolver

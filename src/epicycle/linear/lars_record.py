@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.exceptions import ParameterError
 from epicycle.linear.lars_steps import LeastAngle, Step
 
-__all__ = ["PathRecord"]
+__all__ = ["PathRecord", "point_at_alpha", "point_at_bound"]
 
 
 class PathRecord:
@@ -78,3 +79,36 @@ class PathRecord:
         record._values = np.split(np.asarray(state["values"]), cuts)
         record._signs = np.asarray(state["signs"])
         return record
+
+
+def point_at_alpha(
+    path: sp.csc_array, alphas: np.ndarray, intercepts: np.ndarray, alpha: float
+) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept where the common correlation is alpha."""
+    if not alpha >= alphas[-1]:
+        raise ParameterError(f"alpha={alpha:g}; the path ends at {alphas[-1]:g}: fit with a smaller alpha")
+    i = int(np.searchsorted(-alphas, -alpha, side="right"))  # alphas[i - 1] >= alpha > alphas[i]
+    if i == 0 or i == len(alphas):
+        at = 0 if i == 0 else i - 1
+        return path[:, [at]].toarray()[:, 0], float(intercepts[at])
+    return _mixed(path, intercepts, i, (alphas[i - 1] - alpha) / (alphas[i - 1] - alphas[i]))
+
+
+def point_at_bound(path: sp.csc_array, intercepts: np.ndarray, bound: float) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept where their L1 norm first reaches the bound."""
+    if not bound >= 0:
+        raise ParameterError(f"bound={bound:g}; expected a number >= 0")
+    norms = np.asarray(abs(path).sum(axis=0)).ravel()
+    reached = np.flatnonzero(norms >= bound)
+    if len(reached) == 0:
+        raise ParameterError(f"bound={bound:g}; the norm along the path is at most {norms.max():g}")
+    i = int(reached[0])
+    if i == 0:
+        return path[:, [0]].toarray()[:, 0], float(intercepts[0])
+    return _mixed(path, intercepts, i, (bound - norms[i - 1]) / (norms[i] - norms[i - 1]))
+
+
+def _mixed(path: sp.csc_array, intercepts: np.ndarray, i: int, share: float) -> tuple[np.ndarray, float]:
+    """The point that divides piece i, from point i - 1 to point i."""
+    before, after = (path[:, [j]].toarray()[:, 0] for j in (i - 1, i))
+    return (1 - share) * before + share * after, float((1 - share) * intercepts[i - 1] + share * intercepts[i])

@@ -162,11 +162,8 @@ class Lasso(PenalisedRegressor):
         return outcomes
 
     def _keep_outcomes(self, outcomes: list[Outcome], penalty: Penalty, *, vector: bool) -> None:
-        given = self.bound is None
         alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
-        factors = penalty.l1 / self.alpha if given and self.alpha > 0 else penalty.l1
-        if given and self.alpha == 0:
-            factors = np.ones(len(penalty.l1)) if self.penalty_weights is None else np.asarray(self.penalty_weights)
+        factors = np.ones(len(penalty.l1)) if self.penalty_weights is None else np.asarray(self.penalty_weights)
         bounds = np.array([float(factors @ np.abs(outcome.w)) for outcome in outcomes])
         self.alpha_ = float(alphas[0]) if vector else alphas
         self.bound_ = float(bounds[0]) if vector else bounds
