@@ -1,5 +1,6 @@
 """Linear models."""
 
+from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -10,10 +11,14 @@ from epicycle.linear.ridge import Ridge
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "FourierFeatures",
+    "HingeFeatures",
     "Lasso",
     "LassoCV",
     "LinearRegression",
+    "LinearSpline",
     "LogisticRegression",
+    "PolynomialRegression",
     "RegularizationPath",
     "Ridge",
     "enet_path",
