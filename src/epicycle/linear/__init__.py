@@ -5,6 +5,7 @@ from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
+from epicycle.linear.local import LocallyWeightedRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.ridge import Ridge
 
@@ -17,6 +18,7 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LinearSpline",
+    "LocallyWeightedRegression",
     "LogisticRegression",
     "PolynomialRegression",
     "RegularizationPath",
