@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -310,57 +311,94 @@ inline double line_radius(const LocalLine &P, double q, double share) {
     return std::max(q - P.x[0], P.x[P.n - 1] - q);
 }
 
-constexpr std::size_t LANES = 8;
+#define EPICYCLE_INLINE_LAMBDA __attribute__((always_inline))
 
+// Eight numbers at a time, spelt out: sums over a window keep eight partial sums each, whatever the instruction set.
+constexpr std::size_t LANES = 8;
+using Lanes = double __attribute__((vector_size(8 * sizeof(double))));
+
+EPICYCLE_INLINE void load(const double *from, Lanes &to) { std::memcpy(&to, from, sizeof to); }
+
+template <LocalKernel kernel>
+EPICYCLE_INLINE void lane_weights(const Lanes &u, Lanes &k) {
+    const Lanes d = u < 0.0 ? -u : u, one = Lanes{} + 1.0;
+    if constexpr (kernel == LocalKernel::gaussian || kernel == LocalKernel::uniform) {
+        for (std::size_t l = 0; l < LANES; ++l) k[l] = local_weight<kernel>(d[l]);
+        return;
+    }
+    const Lanes e = d < 1.0 ? d : one;
+    if constexpr (kernel == LocalKernel::triangular)
+        k = one - e;
+    else if constexpr (kernel == LocalKernel::tricube)
+        k = one - e * e * e;
+    else
+        k = one - e * e;
+    if constexpr (kernel == LocalKernel::biweight) k *= k;
+    if constexpr (kernel == LocalKernel::tricube || kernel == LocalKernel::triweight) k *= k * k;
+}
+
+// Calls step(u, c, y) for the points [begin, end), eight at a time; the last ones are filled up with points of no
+// weight.
+template <class Step>
+EPICYCLE_INLINE void over_window(const LocalLine &P, std::size_t begin, std::size_t end, double q, double inv,
+                                 const Step &step) {
+    Lanes x, c, y, u;
+    std::size_t j = begin;
+    for (; j + LANES <= end; j += LANES) {
+        load(P.x + j, x);
+        load(P.c + j, c);
+        load(P.y + j, y);
+        u = (x - q) * inv;
+        step(u, c, y);
+    }
+    if (j == end) return;
+    x = Lanes{} + q, c = Lanes{}, y = Lanes{};
+    for (std::size_t l = 0; j < end; ++j, ++l) x[l] = P.x[j], c[l] = P.c[j], y[l] = P.y[j];
+    u = (x - q) * inv;
+    step(u, c, y);
+}
+
+EPICYCLE_INLINE double sum_of(const Lanes &v) {
+    double total = 0.0;
+    for (std::size_t l = 0; l < LANES; ++l) total += v[l];
+    return total;
+}
+
+// S[i] = sum_j K_j c_j u_j^i for i <= 2 degree, T[i] = sum_j K_j c_j y_j u_j^i for i <= degree.
 template <LocalKernel kernel, int degree>
 EPICYCLE_INLINE void line_sums(const LocalLine &P, std::size_t begin, std::size_t end, double q, double inv, double *S,
                                double *T) {
-    double s[2 * degree + 1][LANES] = {}, t[degree + 1][LANES] = {};
-    const auto add = [&](std::size_t j, std::size_t lane) {
-        const double u = (P.x[j] - q) * inv;
-        double k = local_weight<kernel>(std::abs(u)) * P.c[j], ky = k * P.y[j];
+    Lanes s[2 * degree + 1] = {}, t[degree + 1] = {};
+    over_window(P, begin, end, q, inv, [&](const Lanes &u, const Lanes &c, const Lanes &y) EPICYCLE_INLINE_LAMBDA {
+        Lanes k;
+        lane_weights<kernel>(u, k);
+        k *= c;
+        Lanes ky = k * y;
         for (int i = 0; i <= 2 * degree; ++i) {
-            s[i][lane] += k;
+            s[i] += k;
             k *= u;
-            if (i <= degree) {
-                t[i][lane] += ky;
-                ky *= u;
-            }
+            if (i > degree) continue;
+            t[i] += ky;
+            ky *= u;
         }
-    };
-    std::size_t j = begin;
-    for (; j + LANES <= end; j += LANES)
-        for (std::size_t lane = 0; lane < LANES; ++lane) add(j + lane, lane);
-    for (std::size_t lane = 0; j < end; ++j, ++lane) add(j, lane);
-    for (int i = 0; i <= 2 * degree; ++i) {
-        S[i] = 0.0;
-        for (std::size_t lane = 0; lane < LANES; ++lane) S[i] += s[i][lane];
-    }
-    for (int i = 0; i <= degree; ++i) {
-        T[i] = 0.0;
-        for (std::size_t lane = 0; lane < LANES; ++lane) T[i] += t[i][lane];
-    }
+    });
+    for (int i = 0; i <= 2 * degree; ++i) S[i] = sum_of(s[i]);
+    for (int i = 0; i <= degree; ++i) T[i] = sum_of(t[i]);
 }
 
 // sum_j K_j^2 c_j (a' phi_j)^2
 template <LocalKernel kernel, int degree>
 EPICYCLE_INLINE double line_squares(const LocalLine &P, std::size_t begin, std::size_t end, double q, double inv,
                                     const double *a) {
-    double s[LANES] = {};
-    const auto add = [&](std::size_t j, std::size_t lane) {
-        const double u = (P.x[j] - q) * inv;
-        double p = a[degree];
+    Lanes s{};
+    over_window(P, begin, end, q, inv, [&](const Lanes &u, const Lanes &c, const Lanes &) EPICYCLE_INLINE_LAMBDA {
+        Lanes k, p = Lanes{} + a[degree];
+        lane_weights<kernel>(u, k);
         for (int i = degree - 1; i >= 0; --i) p = p * u + a[i];
-        const double l = local_weight<kernel>(std::abs(u)) * p;
-        s[lane] += l * l * P.c[j];
-    };
-    std::size_t j = begin;
-    for (; j + LANES <= end; j += LANES)
-        for (std::size_t lane = 0; lane < LANES; ++lane) add(j + lane, lane);
-    for (std::size_t lane = 0; j < end; ++j, ++lane) add(j, lane);
-    double total = 0.0;
-    for (std::size_t lane = 0; lane < LANES; ++lane) total += s[lane];
-    return total;
+        p *= k;
+        s += p * p * c;
+    });
+    return sum_of(s);
 }
 
 // The mean of the points nearest to q among those with weight.
@@ -439,9 +477,9 @@ EPICYCLE_INLINE LocalAnswer line_answer_of(const LocalLine &P, double q, double 
     return line_answer<kernel, 2>(P, q, h, squares, ws);
 }
 
-EPICYCLE_CLONES inline void line_queries(const LocalLine &P, const double *queries, const double *h, std::size_t from,
-                                         std::size_t to, LocalKernel kernel, int degree, bool squares,
-                                         LocalWorkspace &ws, const LocalOutput &out) {
+EPICYCLE_INLINE void line_queries_body(const LocalLine &P, const double *queries, const double *h, std::size_t from,
+                                       std::size_t to, LocalKernel kernel, int degree, bool squares, LocalWorkspace &ws,
+                                       const LocalOutput &out) {
     for (std::size_t i = from; i < to; ++i) {
         LocalAnswer answer;
         switch (kernel) {
@@ -471,6 +509,34 @@ EPICYCLE_CLONES inline void line_queries(const LocalLine &P, const double *queri
         out.squares[i] = answer.squares;
         out.error[i] = answer.error;
         out.status[i] = static_cast<std::uint8_t>(answer.status);
+    }
+}
+
+EPICYCLE_V4 inline void line_queries_v4(const LocalLine &P, const double *queries, const double *h, std::size_t from,
+                                        std::size_t to, LocalKernel kernel, int degree, bool squares,
+                                        LocalWorkspace &ws, const LocalOutput &out) {
+    line_queries_body(P, queries, h, from, to, kernel, degree, squares, ws, out);
+}
+EPICYCLE_V3 inline void line_queries_v3(const LocalLine &P, const double *queries, const double *h, std::size_t from,
+                                        std::size_t to, LocalKernel kernel, int degree, bool squares,
+                                        LocalWorkspace &ws, const LocalOutput &out) {
+    line_queries_body(P, queries, h, from, to, kernel, degree, squares, ws, out);
+}
+inline void line_queries_plain(const LocalLine &P, const double *queries, const double *h, std::size_t from,
+                               std::size_t to, LocalKernel kernel, int degree, bool squares, LocalWorkspace &ws,
+                               const LocalOutput &out) {
+    line_queries_body(P, queries, h, from, to, kernel, degree, squares, ws, out);
+}
+
+inline void line_queries(const LocalLine &P, const double *queries, const double *h, std::size_t from, std::size_t to,
+                         LocalKernel kernel, int degree, bool squares, LocalWorkspace &ws, const LocalOutput &out) {
+    switch (isa()) {
+        case Isa::avx512:
+            return line_queries_v4(P, queries, h, from, to, kernel, degree, squares, ws, out);
+        case Isa::avx2:
+            return line_queries_v3(P, queries, h, from, to, kernel, degree, squares, ws, out);
+        default:
+            return line_queries_plain(P, queries, h, from, to, kernel, degree, squares, ws, out);
     }
 }
 
