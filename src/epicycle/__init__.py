@@ -15,6 +15,7 @@ _EXPORTS = {
     "EarlyStopping": "epicycle.callbacks",
     "ElasticNet": "epicycle.linear",
     "ElasticNetCV": "epicycle.linear",
+    "EpicycleRegression": "epicycle.linear",
     "FourierFeatures": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
     "GradientBoostingRegressor": "epicycle.tree",
@@ -47,6 +48,7 @@ __all__ = [
     "EarlyStopping",
     "ElasticNet",
     "ElasticNetCV",
+    "EpicycleRegression",
     "FourierFeatures",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from epicycle.linear import (
         ElasticNet,
         ElasticNetCV,
+        EpicycleRegression,
         FourierFeatures,
         HingeFeatures,
         Lasso,

@@ -1,6 +1,7 @@
 """Linear models."""
 
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
+from epicycle.linear.epicycles import EpicycleRegression
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -12,6 +13,7 @@ from epicycle.linear.ridge import Ridge
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "EpicycleRegression",
     "FourierFeatures",
     "HingeFeatures",
     "Lasso",
