@@ -64,7 +64,7 @@ def draw_orbit(circles: Circles, X: Any, y: Any, at: float | None, ax: Axes | No
     if y is not None:
         z = _plane(y)
         ax.plot(z.real, z.imag, ".", color="0.55", ms=4, alpha=0.6, zorder=1, label="data")
-    (path,) = ax.plot(orbit.real, orbit.imag, lw=1.6, zorder=3, label="orbit")
+    (path,) = ax.plot(orbit.real, orbit.imag, lw=1.3, alpha=0.85, zorder=3, label="orbit")
     _draw_arm(ax, circles, moment, path.get_color())
     ax.set_aspect("equal")
     ax.set(xlabel="x", ylabel="y")
@@ -79,11 +79,11 @@ def _draw_arm(ax: Axes, circles: Circles, moment: np.ndarray, body: str) -> list
         rim = joints[k] + np.abs(circles.radii[k]) * _TURN
         # Later circles are lighter: they are corrections to the first.
         shade = 0.75 * 0.75**k + 0.2
-        drawn += ax.plot(rim.real, rim.imag, color="#E69F00", lw=1.1, alpha=shade, zorder=2)
-    drawn += ax.plot(joints.real, joints.imag, "-", color="#D55E00", lw=1.4, zorder=4, solid_capstyle="round")
-    drawn += ax.plot(joints[:-1].real, joints[:-1].imag, "o", color="#D55E00", ms=3.2, zorder=5)
-    drawn += ax.plot(joints[:1].real, joints[:1].imag, "o", color="black", ms=6, zorder=6)
-    drawn += ax.plot(joints[-1:].real, joints[-1:].imag, "o", color=body, ms=8, mec="white", mew=1.0, zorder=7)
+        drawn += ax.plot(rim.real, rim.imag, color="#E69F00", lw=2.0, alpha=shade, zorder=4)
+    drawn += ax.plot(joints.real, joints.imag, "-", color="#D55E00", lw=2.0, zorder=5, solid_capstyle="round")
+    drawn += ax.plot(joints[:-1].real, joints[:-1].imag, "o", color="#D55E00", ms=4, zorder=6)
+    drawn += ax.plot(joints[:1].real, joints[:1].imag, "o", color="black", ms=6, zorder=7)
+    drawn += ax.plot(joints[-1:].real, joints[-1:].imag, "o", color=body, ms=10, mec="white", mew=1.2, zorder=8)
     return drawn
 
 
