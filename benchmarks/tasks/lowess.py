@@ -86,7 +86,7 @@ range apart and draws lines between them (statsmodels' delta); it is compared wi
         Target(
             "speed against statsmodels, both interpolated",
             lambda outcomes: outcomes["statsmodels, interpolated"].median / outcomes["epicycle, interpolated"].median,
-            at_least=2.0,
+            at_least=1.2,
         ),
     ),
 )

@@ -22,7 +22,7 @@ from epicycle.evidence import Certificate, History
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.linear.local.bandwidths import candidate_bandwidths, error_left_out
 from epicycle.linear.local.distances import in_coordinates, root_of_metric
-from epicycle.linear.local.interpolation import anchors, between_anchors
+from epicycle.linear.local.interpolation import Between
 from epicycle.linear.local.kernels import KERNELS
 from epicycle.linear.local.robustness import bisquare_weights
 from epicycle.linear.local.smoother import Smoother, predict_rows
@@ -252,8 +252,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         smoother = self._smoother()
         x, Y = smoother.points.x, self._targets_
         targets = range(Y.shape[1])
-        at = anchors(x[:, 0], self.delta) if self.delta > 0 else np.arange(len(x))
-        queries = x[at] if self.delta > 0 else x
+        between = Between.of(x[:, 0], self.delta) if self.delta > 0 else None
+        queries = x if between is None else x[between.at]
         h = smoother.radii(queries, self.n_jobs)
         monitor = self._monitor(self.robust_iterations + 1, lambda fit: self._attributes())
         answers: list[Answers] = []
@@ -269,9 +269,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
                 smoother = self._smoother()
             squares = self._has_statistics()
             answers = [smoother.at(queries, h, t, squares=squares, n_jobs=self.n_jobs) for t in targets]
-            if self.delta > 0:
-                answers = [between_anchors(x[:, 0], at, a) for a in answers]
-            before, fit = fit, np.column_stack([a.value for a in answers])
+            values = [a.value if between is None else between.spread(a.value) for a in answers]
+            before, fit = fit, np.column_stack(values)
             changed = float(np.abs(fit - before).max(initial=0.0))
             objective = float((self._weights_ * (Y - fit) ** 2).sum()) / 2
             done = {"fit": fit, "done": iteration + 1}
@@ -279,6 +278,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
             if stop and iteration < self.robust_iterations:
                 left = done
                 break
+        if between is not None:
+            answers = [between.answers(a) for a in answers]
         return answers, monitor.history(), changed, left
 
     def _attributes(self) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from epicycle.linear.local.smoothing import Answers
 
-__all__ = ["anchors", "between_anchors"]
+__all__ = ["Between", "anchors"]
 
 
 def anchors(x: np.ndarray, delta: float) -> np.ndarray:
@@ -22,8 +24,29 @@ def anchors(x: np.ndarray, delta: float) -> np.ndarray:
         i = max((beyond if beyond < n else n - 1) - 1, last + 1)
 
 
-def between_anchors(x: np.ndarray, at: np.ndarray, a: Answers) -> Answers:
-    """Answers at all x from those at the anchors."""
-    nearest = np.searchsorted(at, np.arange(len(x)), side="right") - 1
-    value, own = np.interp(x, x[at], a.value), np.interp(x, x[at], a.own)
-    return Answers(value, own, np.zeros(len(x)), a.error[nearest], a.status[nearest])
+@dataclass(frozen=True)
+class Between:
+    """Where every point lies between the anchors: the anchor on its left, and the share of the way to the next."""
+
+    at: np.ndarray
+    left: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, delta: float) -> Between:
+        """The anchors of a sorted column."""
+        at = anchors(x, delta)
+        left = np.repeat(np.arange(len(at)), np.diff(np.append(at, len(x))))
+        gap = np.append(np.diff(x[at]), 0.0)[left]
+        share = np.divide(x - x[at[left]], gap, out=np.zeros(len(x)), where=gap > 0)
+        return cls(at, left, share)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values at all points from those at the anchors."""
+        right = np.minimum(self.left + 1, len(self.at) - 1)
+        return self.share * values[right] + (1 - self.share) * values[self.left]
+
+    def answers(self, a: Answers) -> Answers:
+        """Answers at all points; their sums of squares are not known."""
+        left = self.left
+        return Answers(self.spread(a.value), self.spread(a.own), np.zeros(len(left)), a.error[left], a.status[left])
