@@ -252,6 +252,15 @@ def test_any_data(seed, n, circles, even):
     assert model.converged_ == model.certificate_.holds
 
 
+def test_a_slow_arc_and_a_given_zero():
+    t = np.linspace(0, 1, 50)
+    model = ep.EpicycleRegression(1).fit(t[:, None], orbit(t, [0.3], [5.0]))  # less than a twentieth of a turn
+    assert model.certificate_.holds
+    assert abs(model.frequencies_[0]) >= 2 * np.pi / 8 * (1 - 1e-12)
+    still = ep.EpicycleRegression(1, frequencies=[0.0], fit_centre=False, refine=False).fit(t[:, None], np.full(50, 2j))
+    assert still.radii_[0] == pytest.approx(2j)
+
+
 def test_constant_times_and_constant_positions():
     model = ep.EpicycleRegression().fit(np.ones((5, 1)), np.arange(5.0))
     assert len(model.radii_) == 0

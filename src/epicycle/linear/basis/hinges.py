@@ -37,11 +37,15 @@ class HingeBasis(Basis):
         return np.asarray(np.take(X, self.owners, axis=1), dtype=np.float64) - self.knots
 
     def expand(self, X: np.ndarray) -> np.ndarray:
+        # Function by function, each in one piece of memory, as the factorisation wants them.
         first = self.n_features if self.linear else 0
-        out = np.empty((len(X), self.n_functions))
-        out[:, :first] = X[:, :first]
-        np.maximum(self._hinges(X), 0.0, out=out[:, first:])
-        return out
+        out = np.empty((self.n_functions, len(X)))
+        columns = np.array(X.T, dtype=np.float64, order="C")
+        out[:first] = columns[:first]
+        for i, (j, knot) in enumerate(zip(self.owners.tolist(), self.knots.tolist(), strict=True)):
+            np.subtract(columns[j], knot, out=out[first + i])
+        np.maximum(out[first:], 0.0, out=out[first:])
+        return out.T
 
     def expand_sparse(self, X: np.ndarray) -> sp.csr_array:
         """The same, with the zeros of the hinges left out."""

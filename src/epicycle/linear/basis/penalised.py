@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dgeqrf, dgeqrf_lwork
 
 from epicycle import engine
 from epicycle._memory import require_memory
@@ -30,19 +31,25 @@ def _columns(y: np.ndarray) -> np.ndarray:
     return y[:, None] if y.ndim == 1 else y
 
 
+def _triangle_in_place(A: np.ndarray) -> np.ndarray:
+    """R of a tall A in Fortran order, which is overwritten."""
+    work = int(dgeqrf_lwork(*A.shape)[0])
+    return np.triu(dgeqrf(A, lwork=work, overwrite_a=True)[0][: min(A.shape)])
+
+
 def basis_statistic(batch: Batch, basis: Basis, shift: np.ndarray) -> tuple[TriangularFactor, float, int]:
     """(factor of the rows sqrt(w) (1, phi - s, y - s), total weight, rows of positive weight)."""
     d, Y = basis.n_functions, _columns(batch.y)
     factor: TriangularFactor | None = None
     for part, phi in expanded_pieces(batch, basis):
-        A = np.empty((len(phi), 1 + d + Y.shape[1]))
+        A = np.empty((len(phi), 1 + d + Y.shape[1]), order="F")
         A[:, 0] = 1.0
         np.subtract(phi, shift[:d], out=A[:, 1 : d + 1])
         np.subtract(Y[part], shift[d:], out=A[:, d + 1 :])
         if batch.weight is not None:
             A *= np.sqrt(batch.weight[part])[:, None]
-        R = scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)]
-        factor = TriangularFactor(R) if factor is None else factor + TriangularFactor(R)
+        piece = TriangularFactor(_triangle_in_place(A))
+        factor = piece if factor is None else factor + piece
     if batch.weight is None:
         return factor, float(batch.n_rows), batch.n_rows
     return factor, float(batch.weight.sum()), int(np.count_nonzero(batch.weight))

@@ -71,7 +71,7 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
     grids = []
     for j, times in enumerate(columns):
         if model.frequencies is not None:
-            grid = _given_grid(model.frequencies, times.span, j)
+            grid = _given_grid(model.frequencies, j, constant=not model.fit_centre)
         else:
             most = (MOST if times.step() is not None else MOST_UNEVEN)[method]
             grid = default_grid(times, j, oversampling=OVERSAMPLING[method], most=most, plane=plane)
@@ -90,7 +90,8 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
     return Problem(data, grids, origin, spans, weight, squares / 2, setting)
 
 
-def _given_grid(frequencies: Any, span: float, column: int) -> Grid:
+def _given_grid(frequencies: Any, column: int, *, constant: bool) -> Grid:
+    """The caller's frequencies; zero is among them only where the centre is not."""
     try:
         given = np.atleast_1d(np.asarray(frequencies, dtype=np.float64))
     except (TypeError, ValueError):
@@ -99,7 +100,7 @@ def _given_grid(frequencies: Any, span: float, column: int) -> Grid:
         raise ParameterError(
             f"EpicycleRegression: frequencies={frequencies!r:.80}; expected distinct finite numbers in one dimension"
         )
-    return Grid(column, 0.0, 0.0, len(given), 0.0, given=given)
+    return Grid(column, 0.0, 0.0, len(given), -1.0 if constant else 0.0, given=given)
 
 
 # ------------------------------------------------------------------------------------------------ boosting
@@ -182,7 +183,8 @@ def _boosting_certificate(model: EpicycleRegression, value: float) -> Certificat
     if model.refine:
         meaning = (
             f"no small change of all frequencies, radii and the centre lowers the sum of squares by more than "
-            f"{value:.1e} of that of the data; which circles were chosen is greedy"
+            f"{value:.1e} of that of the data, slower ones than an eighth of a turn left aside; which circles were "
+            "chosen is greedy"
         )
         return Certificate("stationarity", value, model.tol, meaning)
     if model.refit:

@@ -2,8 +2,8 @@
 
 With the radii and the centre always at their least-squares values, the sum of squares is a function of the frequencies
 alone. Its gradient and Hessian come from one pass over the rows; the Hessian is that of all parameters with the linear
-ones eliminated. Steps are damped as Levenberg and Marquardt do, with negative curvature turned round, and frequencies
-stay within a few times the resolution 2 pi / T of where they began.
+ones eliminated. Steps are damped as Levenberg and Marquardt do, with negative curvature turned round, and none is
+longer than the resolution 2 pi / T.
 """
 
 from __future__ import annotations
@@ -93,10 +93,9 @@ def refine(
     if K == 0:
         return Refined(circles, normal.residual_squares / 2, 0.0)
     start = circles.frequencies
-    low, high = start - 2 * resolution, start + 2 * resolution
     # A circle that turns by less than an eighth over the whole span is a constant; and none changes its sense.
-    low = np.where(start > 0, np.maximum(low, np.minimum(resolution / 8, start)), low)
-    high = np.where(start < 0, np.minimum(high, np.maximum(-resolution / 8, start)), high)
+    low = np.where(start > 0, np.minimum(resolution / 8, start), -np.inf)
+    high = np.where(start < 0, np.maximum(-resolution / 8, start), np.inf)
     damping, decrement = 1e-6, np.inf
     for _ in range(max_iter):
         g, M = _reduced(data, circles, setting)
@@ -108,7 +107,8 @@ def refine(
         improved = False
         for _ in range(25):
             moved = w.copy()
-            moved[free] = np.clip(w[free] + step_of(damping), low[free], high[free])
+            step = np.clip(step_of(damping), -resolution[free], resolution[free])
+            moved[free] = np.clip(w[free] + step, low[free], high[free])
             candidate, found = fit_radii(data, replace(circles, frequencies=moved), setting)
             if found.residual_squares < normal.residual_squares:
                 gain = normal.residual_squares - found.residual_squares
