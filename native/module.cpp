@@ -10,6 +10,7 @@ void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_local(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 }  // namespace epicycle
 
@@ -28,5 +29,6 @@ NB_MODULE(_native, m) {
     bind_linear(m);
     bind_stumps(m);
     bind_online(m);
+    bind_local(m);
     bind_tree(m);
 }

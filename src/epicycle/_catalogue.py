@@ -18,12 +18,14 @@ class MethodCard:
     catalogue : the rows of the catalogue that it covers, such as ``("A1", "A2")``.
     engines : where it can be fitted, such as ``("memory", "files", "dask")``.
     certificate : the kind of proof that its fit ends with.
+    keeps_rows : whether a fitted object holds the training data, because they are the model.
     """
 
     family: str
     catalogue: tuple[str, ...]
     engines: tuple[str, ...]
     certificate: str
+    keeps_rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,30 @@ def csr_logistic_hessian(
     coef: Array,
     intercept: float,
 ) -> tuple[float, Array, Array]: ...
+def local_line_radii(x: Array, upto: Array | None, queries: Array, share: float, threads: int) -> Array: ...
+def local_line(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+def local_space_radii(x: Array, prior: Array, queries: Array, share: float, threads: int) -> Array: ...
+def local_space(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
 def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...

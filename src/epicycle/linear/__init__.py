@@ -1,10 +1,13 @@
 """Linear models."""
 
 from epicycle.linear.lars import Lars
+from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
+from epicycle.linear.epicycles import EpicycleRegression
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
+from epicycle.linear.local import LocallyWeightedRegression
 from epicycle.linear.logistic import LogisticRegression
 from epicycle.linear.matching_pursuit import MatchingPursuit
 from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
@@ -16,12 +19,18 @@ __all__ = [
     "ElasticNet",
     "ElasticNetCV",
     "Lars",
+    "EpicycleRegression",
+    "FourierFeatures",
+    "HingeFeatures",
     "Lasso",
     "LassoCV",
     "LinearRegression",
+    "LinearSpline",
+    "LocallyWeightedRegression",
     "LogisticRegression",
     "MatchingPursuit",
     "Perceptron",
+    "PolynomialRegression",
     "RegularizationPath",
     "Ridge",
     "RidgeCV",
