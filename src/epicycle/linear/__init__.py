@@ -1,5 +1,6 @@
 """Linear models."""
 
+from epicycle.linear.glm import Family, GeneralizedLinearModel, families, links
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -10,6 +11,8 @@ from epicycle.linear.ridge import Ridge
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
+    "Family",
+    "GeneralizedLinearModel",
     "Lasso",
     "LassoCV",
     "LinearRegression",
@@ -17,5 +20,7 @@ __all__ = [
     "RegularizationPath",
     "Ridge",
     "enet_path",
+    "families",
     "lasso_path",
+    "links",
 ]

@@ -1,0 +1,362 @@
+"""What a fitted generalized linear model does with rows: predictions, scores, residuals, tests, the summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.base import Estimator
+from epicycle.data import Batch, Data, Scan, as_data
+from epicycle.data.partitions import is_dask
+from epicycle.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
+from epicycle.linear.glm.designs import Design
+from epicycle.linear.glm.families import Family, Multinomial
+from epicycle.linear.glm.inputs import Predictor, coded, is_raw, offset_of, open_rows
+from epicycle.linear.glm.multinomial import multinomial_deviances, multinomial_mean
+from epicycle.linear.glm.null_model import null_model
+from epicycle.linear.glm.objectives import GlmObjective, Penalty
+from epicycle.linear.glm.residuals import KINDS, residuals
+from epicycle.linear.glm.rows import Response, response_of
+from epicycle.linear.glm.statistics import Model
+from epicycle.linear.glm.targets import Target, gather
+from epicycle.linear.glm.tests_of_models import TestResult, likelihood_ratio, score
+from epicycle.linear.inference import Summary, wald_summary
+from epicycle.randomness import stream
+
+__all__ = ["Evaluation"]
+
+Array = np.ndarray
+
+
+class Evaluation(Estimator):
+    """The methods of :class:`GeneralizedLinearModel` after `fit`."""
+
+    coef_: Array
+    intercept_: Any
+    family_: Family
+    link: Any
+    alpha: float
+    fit_intercept: bool
+    handle_unknown: str
+    dispersion: str | float
+    n_jobs: int | None
+    categories_: dict[int, Array]
+    coefficient_names_: list[str]
+    dispersion_: float
+    residual_degrees_: float
+    deviance_: float
+    effective_parameters_: float
+    _drop_: bool
+    _covariance_: Array
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The mean of the response for every row; for the multinomial family the probability of every class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        offset, exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
+            As in `fit`. They are not remembered: a model with offsets predicts without them unless they are given.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            A lazy Dask array for a Dask collection.
+        """
+        eta = self.predict_linear(X, offset=offset, exposure=exposure)
+        if isinstance(self.family_, Multinomial):
+            return multinomial_mean(eta)
+        response = self._response()
+        if is_dask(eta):
+            return eta.map_blocks(_mean, response, dtype=eta.dtype)
+        return _mean(eta, response)
+
+    def predict_linear(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The linear predictor eta for every row, offsets among it; the arguments are those of `predict`."""
+        self._check_fitted()
+        if isinstance(self.family_, Multinomial):
+            data = self._predict_data(X)
+            return engine.map(_scores, data, self.coef_, self.intercept_, n_jobs=self.n_jobs)
+        if exposure is not None and self._response().link.name != "log":
+            raise ParameterError(f"exposure: is for link='log'; the link is {self._response().link.name!r}")
+        w, b = self._internal()
+        if isinstance(X, Scan) and (offset is not None or exposure is not None):
+            bare = Scan(X.tables, X.columns, (), X.weight, False, X.batch_rows)
+            given = gather(bare, None, offset, exposure, Target(self.family_), type(self).__name__)
+            data = as_data(given.X, target="numeric", multi_output=True, estimator_name=type(self).__name__)
+            self._check_features(given.X, data, reset=False)
+            design = self._design(raw=True)
+            return Predictor(design, w, b)(data, given.target, self.n_jobs)
+        extra = offset_of(X, offset, exposure)
+        ignore = self.handle_unknown == "ignore"
+        data = self._predict_data(coded(X, self.categories_, ignore_unknown=ignore, estimator_name=type(self).__name__))
+        eta = Predictor(self._design(raw=is_raw(X)), w, b)(data, None, self.n_jobs)
+        return eta if extra is None else eta + extra
+
+    def _response(self) -> Response:
+        return response_of(self.family_, self.link)
+
+    def _design(self, *, raw: bool) -> Design:
+        ignore = self.handle_unknown == "ignore"
+        return Design(self.n_features_in_, self.categories_, drop=self._drop_, raw=raw, ignore_unknown=ignore)
+
+    def _internal(self) -> tuple[Array, float]:
+        """Coefficients in the order of work, and the intercept."""
+        w = np.empty_like(self.coef_)
+        w[self._design(raw=False).reported()] = self.coef_
+        return w, float(self.intercept_)
+
+    # ------------------------------------------------------------------------------------------- rows with responses
+
+    def _open(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> tuple[Data, Target, Design]:
+        self._check_fitted()
+        name, ignore = type(self).__name__, self.handle_unknown == "ignore"
+        if isinstance(self.family_, Multinomial):
+            raise ParameterError("family='multinomial': this is not defined for labels")
+        raw = is_raw(X)
+        X = coded(X, self.categories_, ignore_unknown=ignore, estimator_name=name)
+        data, target = open_rows(X, y, sample_weight, offset, exposure, Target(self.family_), name)
+        if not isinstance(X, Scan) or data.n_features == self.n_features_in_:
+            self._check_features(X if not isinstance(X, Scan) else data, data, reset=False)
+        return data, target, self._design(raw=raw)
+
+    def _objective(self, data: Data, target: Target, design: Design) -> tuple[GlmObjective, Array, float]:
+        """The unpenalised objective on other rows, the coefficients as its vector, and its null deviance."""
+        response = self._response()
+        null = null_model(data, target, response, intercept=False, n_jobs=self.n_jobs)
+        nothing = np.zeros(design.size)
+        model = Model(response, target, design, np.zeros(design.n_dense))
+        objective = GlmObjective(
+            data, model, Penalty(nothing, nothing), intercept=True, totals=null.totals, n_jobs=self.n_jobs
+        )
+        w, b = self._internal()
+        return objective, np.append(w.astype(np.float64), b), null.deviance
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """D^2 = 1 - deviance / null deviance: the share of the deviance that the model explains on these rows.
+
+        For the Gaussian family this is R^2. The null model is the mean of these rows (next to the offsets).
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        self._check_fitted()
+        if isinstance(self.family_, Multinomial):
+            deviance, null = multinomial_deviances(self, X, y, sample_weight)
+        else:
+            objective, x, null = self._objective(*self._open(X, y, sample_weight, offset, exposure))
+            deviance = 2 * objective.totals.weight * objective.value(x)
+        return 1 - deviance / null if null > 0 else float(deviance <= 0) * 1.0
+
+    def residuals(
+        self, X: Any, y: Any = None, kind: str = "deviance", *, sample_weight: Any = None, offset: Any = None,
+        exposure: Any = None, random_state: Any = None,
+    ) -> Any:  # fmt: skip
+        """Residuals of rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            As in `fit`.
+        kind : {"response", "pearson", "deviance", "working", "anscombe", "quantile"}, default="deviance"
+            Quantile residuals are standard normal under the model; for discrete responses they are randomised.
+        random_state : int, Generator, RandomState or None
+            For quantile residuals of discrete responses.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if kind not in KINDS:
+            raise ParameterError(f"kind={kind!r}; expected one of {', '.join(map(repr, KINDS))}")
+        if is_dask(X):
+            raise DataTypeError("X: residuals are given for rows in memory and in files, not for a Dask collection")
+        data, target, design = self._open(X, y, sample_weight, offset, exposure)
+        w, b = self._internal()
+        seed = int(stream(random_state).integers(2**62)) if kind == "quantile" else 0
+        phi = self.dispersion_ if self.family_.dispersion is None else 1.0
+        model = Model(self._response(), target, design, np.zeros(design.n_dense))
+        return engine.map(_residuals, data, model, w, b, kind, phi, seed, n_jobs=self.n_jobs)
+
+    # ------------------------------------------------------------------------------------------- inference
+
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """Coefficients, standard errors, z or t, p-values and intervals.
+
+        They follow from the likelihood and its expected information, so only an unpenalised fit has them. The statistic
+        is normal (z) where the dispersion is known and Student's t where it is estimated.
+        """
+        self._check_fitted()
+        title = f"Generalized linear model, {self.family_.name} family, {self.link_} link, {self._penalty_line()}"
+        if isinstance(self.family_, Multinomial):
+            return Summary.of_coefficients(
+                self._names(), self.coef_, self.intercept_ if self.fit_intercept else None,
+                [str(c) for c in self.classes_], title, "standard errors are not given for the multinomial family",
+            )  # fmt: skip
+        intercept = float(self.intercept_) if self.fit_intercept else None
+        if hasattr(self, "_covariance_") and np.isfinite(self.dispersion_):
+            facts = {
+                "deviance": self.deviance_, "null deviance": self.null_deviance_, "dispersion": self.dispersion_,
+                "log-likelihood": self.log_likelihood_, "AIC": self.aic_,
+            }  # fmt: skip
+            estimated = self.dispersion in ("pearson", "deviance") or (
+                self.dispersion == "auto" and self.family_.dispersion is None
+            )
+            return wald_summary(
+                self.coefficient_names_, self.coef_, intercept, self.dispersion_ * self._covariance_,
+                confidence=confidence, title=title, facts=facts,
+                degrees_of_freedom=self.residual_degrees_ if estimated else None,
+            )  # fmt: skip
+        if self.alpha > 0:
+            why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use alpha=0 for inference"
+        elif not self.converged_:
+            why = "the fit did not converge"
+        else:
+            why = "the columns depend on each other, or are too many for the rows: standard errors do not exist"
+        b = None if intercept is None else np.array([intercept])
+        return Summary.of_coefficients(self.coefficient_names_, self.coef_[None, :], b, ["y"], title, why)
+
+    def likelihood_ratio_test(
+        self, small: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> TestResult:
+        """Test a smaller model against this one, both fitted to these rows without a penalty.
+
+        Parameters
+        ----------
+        small : GeneralizedLinearModel
+            Fitted to some of the columns of X: found by name in a data frame; for an array its first columns.
+        X, y, sample_weight, offset, exposure
+            The rows that both were fitted to.
+
+        Returns
+        -------
+        TestResult
+            Chi-square where the dispersion is known, F where it is estimated.
+        """
+        self._check_unpenalised(small)
+        deviances = []
+        for model in (small, self):
+            part = X if model is self else _columns_of(X, small)
+            objective, x, _ = model._objective(*model._open(part, y, sample_weight, offset, exposure))
+            deviances.append(2 * objective.totals.weight * objective.value(x))
+            if abs(deviances[-1] - model.deviance_) > 1e-6 * max(abs(model.deviance_), 1e-300):
+                which = "small" if model is small else "the model"
+                there, here = model.deviance_, deviances[-1]
+                raise DataError(
+                    f"X, y: {which} was fitted to other rows: its deviance is {there:g} there, {here:g} here"
+                )
+        q = self.effective_parameters_ - small.effective_parameters_
+        known = self.family_.dispersion
+        phi = known if self.dispersion == "auto" else self.dispersion if not isinstance(self.dispersion, str) else None
+        return likelihood_ratio(*deviances, q, phi, self.dispersion_, self.residual_degrees_)
+
+    def score_test(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> TestResult:
+        """Test whether columns that this model does not have would improve it, without fitting the larger model.
+
+        Parameters
+        ----------
+        X : array or data frame
+            The columns of this model (by name in a frame; for an array its first columns) and those to be tested.
+        y, sample_weight, offset, exposure
+            The rows that this model was fitted to.
+
+        Returns
+        -------
+        TestResult
+        """
+        self._check_unpenalised(self)
+        if self.categories_:
+            raise ParameterError("score_test: the model has columns of categories; expected dense or sparse columns")
+        own, n_columns = _positions(X, self)
+        data, target = open_rows(X, y, sample_weight, offset, exposure, Target(self.family_), type(self).__name__)
+        design = Design(n_columns)
+        objective, _, _ = replace_design(self, data, target, design)
+        x = np.zeros(n_columns + 1)
+        x[own], x[-1] = self.coef_, self.intercept_
+        V = objective.totals.weight
+        _, g = objective.value_and_gradient(x)
+        information = objective.information(x)
+        keep = np.arange(n_columns + self.fit_intercept)
+        tested = np.setdiff1d(np.arange(n_columns), own)
+        if len(tested) == 0:
+            raise DataError("X: has no column besides those of the model; expected some to test")
+        return score(V * g[keep], information[np.ix_(keep, keep)], tested, self.dispersion_)
+
+    def _check_unpenalised(self, small: Any) -> None:
+        if not isinstance(small, Evaluation):
+            raise ParameterTypeError(f"small: expected a fitted model of this class, got {type(small).__name__}")
+        for model in (self, small):
+            model._check_fitted()
+            if model.alpha > 0 or isinstance(model.family_, Multinomial):
+                raise ParameterError("tests between models need unpenalised fits (alpha=0) of one response")
+        if self.family_ != small.family_ or self.link_ != small.link_:
+            raise ParameterError(f"small: its family is {small.family_!r}, this model's {self.family_!r}")
+
+
+def replace_design(model: Evaluation, data: Data, target: Target, design: Design) -> tuple[GlmObjective, Array, float]:
+    """The model's objective on rows with other columns."""
+    response = model._response()
+    null = null_model(data, target, response, intercept=False, n_jobs=model.n_jobs)
+    nothing = np.zeros(design.size)
+    shape = Model(response, target, design, np.zeros(design.n_dense))
+    objective = GlmObjective(
+        data, shape, Penalty(nothing, nothing), intercept=True, totals=null.totals, n_jobs=model.n_jobs
+    )
+    return objective, nothing, null.deviance
+
+
+def _positions(X: Any, model: Evaluation) -> tuple[Array, int]:
+    """Where the columns of a model stand in X, and how many X has."""
+    names = getattr(model, "feature_names_in_", None)
+    if hasattr(X, "columns") and names is not None:
+        have = [str(c) for c in X.columns]
+        missing = [n for n in names if n not in have]
+        if missing:
+            raise DataError(f"X: has no column {missing[0]!r}, which the smaller model has")
+        return np.array([have.index(n) for n in names]), len(have)
+    p = int(np.shape(X)[1]) if not hasattr(X, "shape") else int(X.shape[1])
+    if model.n_features_in_ > p:
+        raise DataError(f"X: has {p} columns, the smaller model {model.n_features_in_}")
+    return np.arange(model.n_features_in_), p
+
+
+def _columns_of(X: Any, model: Evaluation) -> Any:
+    """The columns of a smaller model."""
+    at, p = _positions(X, model)
+    if len(at) == p and (at == np.arange(p)).all():
+        return X
+    if hasattr(X, "columns"):
+        return X[[X.columns[j] for j in at]]
+    return X[:, : len(at)] if hasattr(X, "shape") else np.asarray(X)[:, : len(at)]
+
+
+def _mean(eta: Array, response: Response) -> Array:
+    with np.errstate(over="ignore"):
+        return response.mean(eta).astype(eta.dtype, copy=False)
+
+
+def _scores(batch: Batch, coef: Array, intercept: Array) -> Array:
+    return np.asarray(batch.X @ coef.T) + intercept
+
+
+def _residuals(batch: Batch, model: Model, w: Array, b: float, kind: str, phi: float, seed: int) -> Array:
+    rows = model.target.rows(batch)
+    eta = model.design.predictor(batch.X, w.astype(np.float64)) + b
+    if rows.offset is not None:
+        eta = eta + rows.offset
+    return residuals(kind, model.response, replace(rows), eta, phi, stream(seed, batch.start))
