@@ -12,7 +12,7 @@ in it. So with L the smaller of the two factors:
   1/2, then F >= F(x) on the border of that ellipsoid, so the minimum is inside, and F(x) - min F <= nu^2 / (2 kappa).
 - Where H is singular (more columns than rows) but every coefficient is penalised, F >= 0 bounds the minimiser,
   |w*_j| <= F(x) / l1_j and |w*_j| <= sqrt(2 F(x) / l2_j), and convexity gives F(x) - min F <= sum_j |u_j| |w_j - w*_j|,
-  once the intercept is at its own optimum, whose distance self-concordance bounds.
+  or sum_j u_j^2 / (2 l2_j), once the intercept is at its own optimum, whose distance self-concordance bounds.
 
 Where none of this is known, or the deviance is not convex in eta, the certificate says what it can: that x is a
 stationary point, to so many digits.
@@ -29,7 +29,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.evidence import Certificate
 from epicycle.linear.glm.statistics import floor_statistic, predictor
-from epicycle.linear.logistic_objective import inverse_factor, self_concordant_bound
+from epicycle.linear.logistic_objective import self_concordant_bound
 from epicycle.linear.logistic_statistics import Largest
 
 if TYPE_CHECKING:
@@ -56,22 +56,30 @@ def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Arra
         return Certificate("none", np.inf, tol, "the objective is not finite here")
     if not known:
         return _stationarity(objective, x, tol, u)
+    goal = tol * scale
     bound, kind = np.inf, "newton decrement"
-    last = objective.last_second
-    if last is not None and last.observed and response.curvature_rate is not None:
-        bound = _newton_bound(objective, last, x, u)
-    may_hold = bound <= tol * scale or _estimate(objective, u) <= tol * scale
-    if bound > tol * scale and may_hold and "hessian" in objective.capabilities:
-        here = _second_order_at(objective, x, expected=False)
-        if here is not None:
-            bound = min(bound, _newton_bound(objective, here, x, u))
-    if bound > tol * scale:
-        other = _bounded_minimiser(objective, x, value, u, tol * scale)
-        if other < bound:
-            bound, kind = other, "KKT residual"
+    ways = [(_by_hessian, "newton decrement"), (_by_penalty, "penalty bound")]
+    for way, name in ways if objective.size <= MAX_EIGENVALUES else ways[::-1]:
+        if bound > goal and (other := way(objective, x, value, u, goal)) < bound:
+            bound, kind = other, name
     relative = bound / scale
     meaning = f"the objective is at most {relative:.1e} of the null model's above its minimum"
     return Certificate(kind, relative, tol, meaning)
+
+
+def _by_hessian(objective: GlmObjective, x: Array, value: float, u: Array, goal: float) -> float:
+    """The bounds that need H: with the last one if that will do, else with a pass at x, where it is worth it."""
+    if "hessian" not in objective.capabilities or (objective.l1.any() and objective.size > MAX_EIGENVALUES):
+        return np.inf
+    last, bound = objective.last_second, np.inf
+    if last is not None and last.observed and objective.model.response.curvature_rate is not None:
+        bound = _newton_bound(objective, last, x, u)
+    if bound <= goal or (last is not None and np.array_equal(last.x, x) and last.observed and np.isfinite(bound)):
+        return bound
+    if _estimate(objective, u) > goal:
+        return bound
+    here = _second_order_at(objective, x, expected=False)
+    return bound if here is None else min(bound, _newton_bound(objective, here, x, u))
 
 
 def _second_order_at(objective: GlmObjective, x: Array, *, expected: bool) -> SecondOrder | None:
@@ -88,7 +96,7 @@ def _estimate(objective: GlmObjective, u: Array) -> float:
     second = objective.last_second
     if second is None:
         return 0.0
-    half, _, _ = inverse_factor(second.H)
+    half, _, _ = second.factor
     return 0.25 * float(np.sum(np.square(half.T @ u)))
 
 
@@ -97,7 +105,7 @@ def _estimate(objective: GlmObjective, u: Array) -> float:
 
 def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Array) -> float:
     response = objective.model.response
-    half, null, _ = inverse_factor(second.H)
+    half, null, _ = second.factor
     if null.shape[1] and not _moves_nothing(objective, null):
         return np.inf
     L = _row_moves(second, half, objective)
@@ -166,33 +174,36 @@ def move_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[Larg
 # ------------------------------------------------------------------------------------------------ by the penalty
 
 
-def _bounded_minimiser(objective: GlmObjective, x: Array, value: float, u: Array, target: float) -> float:
-    """The third bound of the module's head; inf where a coefficient is not penalised."""
+def _by_penalty(objective: GlmObjective, x: Array, value: float, u: Array, goal: float) -> float:
+    """The third bound of the module's head, and strong convexity; inf where a coefficient is not penalised."""
     l1, l2, M = objective.penalty.l1, objective.penalty.l2, objective.model.response.curvature_rate
     p = objective.n_coefficients
     if M is None or not ((l1 > 0) | (l2 > 0)).all():
         return np.inf
-    w = x[:p]
     by_l1 = np.where(l1 > 0, value / np.where(l1 > 0, l1, 1.0), np.inf)
     size = np.minimum(by_l1, np.where(l2 > 0, np.sqrt(2 * value / np.where(l2 > 0, l2, 1.0)), np.inf))
-    far = np.abs(w) + size
-    if float(np.abs(u[:p]) @ far) > target:
+    far = np.abs(x[:p]) + size
+
+    def gap(r: Array) -> float:
+        """For derivatives no larger than r, with b at its optimum."""
+        straight = float(r @ far)
+        return min(straight, 0.5 * float(np.sum(np.square(r) / l2))) if (l2 > 0).all() else straight
+
+    r = np.abs(u[:p])
+    if not objective.intercept or gap(r) > goal:
+        return gap(r) if not objective.intercept else np.inf
+    first, second, least = objective.diagonal(x)
+    h_b = float(first[-1])
+    if not (h_b > 0 and least >= 0):
         return np.inf
-    gain = 0.0
-    slack = np.zeros(p)
-    if objective.intercept:
-        first, second, least = objective.diagonal(x)
-        h_b = float(first[-1])
-        if not (h_b > 0 and least >= 0):
-            return np.inf
-        rho, nu = M / np.sqrt(h_b), abs(float(u[-1])) / np.sqrt(h_b)
-        gain = self_concordant_bound(nu, rho)
-        if not np.isfinite(gain):
-            return np.inf
-        # b is this far from its optimum for the given w, and the gradient in w changes by no more than `slack` there.
-        distance = (-np.log1p(-rho * nu) / rho if rho > 0 else nu) / np.sqrt(h_b)
-        slack = distance * np.exp(M * distance) * np.sqrt(h_b * np.maximum(second[:p], 0.0))
-    return gain + float((np.abs(u[:p]) + slack) @ far)
+    rho, nu = M / np.sqrt(h_b), abs(float(u[-1])) / np.sqrt(h_b)
+    gain = self_concordant_bound(nu, rho) if rho > 0 else 0.5 * nu * nu
+    if not np.isfinite(gain):
+        return np.inf
+    # b is this far from its optimum for the given w, and the gradient in w changes by no more than `slack` there.
+    distance = (-np.log1p(-rho * nu) / rho if rho > 0 else nu) / np.sqrt(h_b)
+    slack = distance * np.exp(M * distance) * np.sqrt(h_b * np.maximum(second[:p], 0.0))
+    return gain + gap(r + slack)
 
 
 # ------------------------------------------------------------------------------------------------ without convexity

@@ -267,12 +267,12 @@ class GeneralizedLinearModel(Evaluation, RegressorMixin, Estimator):
             self.solver_options or {}, self.tol, self.max_iter, self.random_state, self.n_jobs,
         )  # fmt: skip
         self.categories_, self._drop_ = levels, drop
-        self.coefficient_names_ = design.names(self._names())
+        self.coefficient_names_ = names = design.names(self._names())
         fitted = fit(
             problem,
             lambda objective: self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
             self._resume_state(),
-            [design.names(self._names())[k] for k in np.argsort(design.reported())],
+            [names[k] for k in np.argsort(design.reported())],
         )
         fitted = self._keep_inference(fitted)
         for attribute, value in self._attributes(fitted.objective, fitted.solution.x).items():

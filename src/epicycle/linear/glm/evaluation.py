@@ -45,10 +45,19 @@ class Evaluation(Estimator):
     n_jobs: int | None
     categories_: dict[int, Array]
     coefficient_names_: list[str]
-    dispersion_: float
-    residual_degrees_: float
+    classes_: Array
+    link_: str
     deviance_: float
+    null_deviance_: float
+    n_observations_: int
     effective_parameters_: float
+    residual_degrees_: float
+    pearson_dispersion_: float
+    deviance_dispersion_: float
+    dispersion_: float
+    log_likelihood_: float
+    aic_: float
+    bic_: float
     _drop_: bool
     _covariance_: Array
 

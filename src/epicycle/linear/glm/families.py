@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.interpolate import CubicSpline
 from scipy.special import beta, betainc, expit, gammaln, hyp2f1, log_wright_bessel, logit, xlog1py, xlogy
 
 from epicycle.exceptions import DataError, ParameterError
@@ -48,6 +49,8 @@ class StandardFamily(Family):
     default_link: str = "identity"
     canonical_link: str = "identity"
     dispersion: float | None = None
+    #: Whether the saturated likelihood of single trials is the weight times a function of y.
+    weighs_likelihood: bool = False
 
     @abstractmethod
     def variance_slope(self, mu: Array) -> Array:
@@ -125,6 +128,7 @@ class Binomial(StandardFamily):
     """Proportions of successes, V = mu (1 - mu); 0 and 1 for single trials."""
 
     name = "binomial"
+    weighs_likelihood = True
     support, mean_range = (0.0, 1.0), (0.0, 1.0)
     default_link = canonical_link = "logit"
     dispersion = 1.0
@@ -197,6 +201,7 @@ class Poisson(PowerVariance):
     """Counts, V = mu."""
 
     name = "poisson"
+    weighs_likelihood = True
     exponent = 1.0
     closed = (True, False)
     canonical_link = "log"
@@ -405,7 +410,8 @@ class Tweedie(PowerVariance):
         there = y > 0
         x, s = y[there], np.broadcast_to(own, np.shape(y))[there]
         rate, scale, shape = x ** (2 - p) / (s * (2 - p)), s * (p - 1) * x ** (p - 1), (2 - p) / (p - 1)
-        out[there] = -rate - x / scale - np.log(x) + log_wright_bessel(shape, 0.0, rate * (x / scale) ** shape)
+        log_argument = np.log(rate) + shape * np.log(x / scale)
+        out[there] = -rate - x / scale - np.log(x) + _log_wright(shape, log_argument)
         return out
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
@@ -425,6 +431,20 @@ class Tweedie(PowerVariance):
         return np.where(y > 0, total, below), np.minimum(total, 1.0)
 
 
+#: Of more numbers than this the series is interpolated: cubic splines on so many knots are exact to about 1e-9.
+MANY, KNOTS = 4096, 1024
+
+
+def _log_wright(shape: float, log_x: Array) -> Array:
+    """log of Wright's function sum_k x^k / (k! Gamma(k shape)), from log x; smooth, so that few values give many."""
+    if log_x.size <= MANY:
+        return np.asarray(log_wright_bessel(shape, 0.0, np.exp(log_x)))
+    knots = np.linspace(log_x.min(), log_x.max(), KNOTS)
+    if knots[0] == knots[-1]:
+        return np.full(log_x.shape, float(log_wright_bessel(shape, 0.0, np.exp(knots[0]))))
+    return np.asarray(CubicSpline(knots, log_wright_bessel(shape, 0.0, np.exp(knots)))(log_x))
+
+
 class NegativeBinomial(StandardFamily):
     """Counts that vary more than Poisson's, V = mu + alpha mu^2.
 
@@ -435,6 +455,7 @@ class NegativeBinomial(StandardFamily):
     """
 
     name = "negative_binomial"
+    weighs_likelihood = True
     support, mean_range = (0.0, np.inf), (0.0, np.inf)
     closed = (True, False)
     default_link = "log"

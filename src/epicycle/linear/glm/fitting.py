@@ -132,8 +132,10 @@ def polish(fitted: Fit) -> tuple[Fit, Array | None]:
         if last is None or not np.array_equal(last.x, x) or (observed and not last.observed):
             value, g, H = objective.second_order_of(x, not observed)
         else:
-            (value, g), H = objective.value_and_gradient(x), last.H
-        half, null, _ = inverse_factor(H)
+            value, g, H = last.value, last.gradient, last.H
+        last = objective.last_second
+        same = last is not None and last.H is H
+        half, null, _ = last.factor if same else inverse_factor(H)
         if null.shape[1]:
             return fitted, None
         step = half.T @ g

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
+from epicycle.data import ArrayData
 from epicycle.linear.glm.families import Gaussian, StandardFamily
 from epicycle.linear.glm.fitting import Fit
 from epicycle.linear.glm.statistics import saturated_statistic
@@ -75,7 +76,8 @@ def effective_parameters(fitted: Fit) -> float:
     chosen = np.flatnonzero((x != 0) | (objective.l1 == 0))
     if second is None:
         return float(len(chosen))
-    half, _, _ = inverse_factor(second.H[np.ix_(chosen, chosen)])
+    whole = len(chosen) == len(second.H)
+    half, _, _ = second.factor if whole else inverse_factor(second.H[np.ix_(chosen, chosen)])
     return float(half.shape[1] - objective.l2[chosen] @ np.square(half).sum(axis=1))
 
 
@@ -88,9 +90,11 @@ def _log_likelihood(fitted: Fit, deviance: float, phi: float, n: int) -> float:
         phi = family.dispersion
     if not (np.isfinite(phi) and phi > 0):
         return np.nan
-    (saturated,) = engine.sum(
-        saturated_statistic, objective.data, objective.model.target, response, phi, n_jobs=objective.n_jobs
-    )
+    data, target = objective.data, objective.model.target
+    if isinstance(data, ArrayData):  # at once: some likelihoods are tabulated first
+        (saturated,) = saturated_statistic(data.rows(0, data.n_rows), target, response, phi)
+    else:
+        (saturated,) = engine.sum(saturated_statistic, data, target, response, phi, n_jobs=objective.n_jobs)
     return float(saturated) - deviance / (2 * phi)
 
 

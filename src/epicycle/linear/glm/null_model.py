@@ -29,7 +29,9 @@ class NullModel:
 
 def null_model(data: Data, target: Target, response: Response, *, intercept: bool, n_jobs: int | None) -> NullModel:
     """Check y, and fit a constant to it."""
-    rows, weight, total, constant, top, bottom = engine.sum(target_statistic, data, target, response, n_jobs=n_jobs)
+    rows, weight, total, size, constant, top, bottom = engine.sum(
+        target_statistic, data, target, response, n_jobs=n_jobs
+    )
     mean, family = total / weight, response.family
     low, high = family.mean_range if isinstance(family, StandardFamily) else (-np.inf, np.inf)
     inside = low < mean < high
@@ -44,9 +46,7 @@ def null_model(data: Data, target: Target, response: Response, *, intercept: boo
     b = float(response.link.link(np.array(mean))) if inside else 0.0
     if offset and inside:
         b = _with_offset(data, target, response, b, n_jobs)
-    loss, _, _, size = engine.sum(constant_statistic, data, target, response, b, n_jobs=n_jobs)
-    own = 0.0 if isinstance(family, StandardFamily) else constant
-    half = (loss + own) / weight if inside and np.isfinite(loss) else 0.0
+    half = _half_deviance(data, target, response, b, mean, constant, weight, n_jobs) if inside else 0.0
     if float(top) == -float(bottom) and not offset:
         half = 0.0  # but for rounding
     scale = half if half > 1e-12 * max(abs(constant), size) / weight else max(abs(constant), size) / weight
@@ -55,12 +55,26 @@ def null_model(data: Data, target: Target, response: Response, *, intercept: boo
     return NullModel(b, deviance, totals)
 
 
+def _half_deviance(
+    data: Data, target: Target, response: Response, b: float, mean: float, constant: float, weight: float,
+    n_jobs: int | None,
+) -> float:  # fmt: skip
+    """The mean of d(y, mean) / 2, which is that of a*(y) less a*(mean): by a pass only where this would cancel."""
+    if response.native not in (None, 0) and not (target.offset or target.exposure):
+        half = constant / weight - float(response.constant(np.array([mean]))[0])
+        if half > 1e-5 * abs(constant) / weight:
+            return half
+    (loss, _, _) = engine.sum(constant_statistic, data, target, response, b, n_jobs=n_jobs)
+    own = 0.0 if isinstance(response.family, StandardFamily) else constant
+    return (loss + own) / weight if np.isfinite(loss) else 0.0
+
+
 def _with_offset(data: Data, target: Target, response: Response, b: float, n_jobs: int | None) -> float:
     """The best constant next to the offsets, by damped Newton steps on the sums over rows."""
-    loss, slope, bend, _ = engine.sum(constant_statistic, data, target, response, b, n_jobs=n_jobs)
+    loss, slope, bend = engine.sum(constant_statistic, data, target, response, b, n_jobs=n_jobs)
     if not np.isfinite(loss):  # offsets that push some means out of their range: begin where all are inside
         for trial in (0.0, *np.geomspace(1e-3, 1e6, 40), *-np.geomspace(1e-3, 1e6, 40)):
-            loss, slope, bend, _ = engine.sum(constant_statistic, data, target, response, trial, n_jobs=n_jobs)
+            loss, slope, bend = engine.sum(constant_statistic, data, target, response, trial, n_jobs=n_jobs)
             if np.isfinite(loss):
                 b = float(trial)
                 break
@@ -80,5 +94,5 @@ def _with_offset(data: Data, target: Target, response: Response, b: float, n_job
         b += step
         if new[0] >= loss and abs(new[1]) >= 0.5 * abs(slope):
             break
-        loss, slope, bend, _ = new
+        loss, slope, bend = new
     return b

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -20,6 +21,7 @@ from epicycle.data import ArrayData, Batch, Data
 from epicycle.evidence import Certificate
 from epicycle.linear.glm.certificates import certify
 from epicycle.linear.glm.statistics import Model, diagonal_statistic, row_statistic, second_statistic
+from epicycle.linear.logistic_objective import inverse_factor
 from epicycle.linear.minibatches import can_draw_rows, minibatches
 from epicycle.optim import Metric, Objective
 
@@ -59,10 +61,17 @@ class SecondOrder:
     """F's smooth part at x: its Hessian, and what bounds the moves of rows (curvatures over the total weight)."""
 
     x: Array
+    value: float
+    gradient: Array
     H: Array
     least: float
     reach: float | None
     observed: bool
+
+    @cached_property
+    def factor(self) -> tuple[Array, Array, Array]:
+        """The inverse of H as a product, and what it leaves out: see :func:`inverse_factor`."""
+        return inverse_factor(self.H)
 
 
 class GlmObjective(Objective):
@@ -152,9 +161,11 @@ class GlmObjective(Objective):
         H[np.diag_indices_from(H)] += self.l2
         if self.row_metric is None and np.isfinite(H).all():
             self.row_metric = _row_metric(H, self.intercept)
+        value, g = self._penalised(x, value, g)
         if np.isfinite(H).all() and np.isfinite(value):
-            self.last_second = SecondOrder(x.copy(), H, least, reach, not expected or self.model.response.canonical)
-        return (*self._penalised(x, value, g), H)
+            observed = not expected or self.model.response.canonical
+            self.last_second = SecondOrder(x.copy(), value, g, H, least, reach, observed)
+        return value, g, H
 
     def _full(self, L: Array) -> Array:
         """A symmetric matrix from its lower triangle, over the total weight, without the intercept if there is none."""

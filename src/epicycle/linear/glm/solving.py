@@ -26,7 +26,7 @@ Array = np.ndarray
 
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_DENSE = 500
-NEWTON_WORK = 2e9
+NEWTON_WORK, NEWTON_SOLVE = 1e10, 5e10
 #: Moves that are this small next to others are rounding.
 STILL = 1e-6
 
@@ -74,9 +74,10 @@ def _choose(objective: GlmObjective) -> str:
         return "lbfgs"
     design = objective.model.design
     k, p, P = len(design.levels), design.n_dense, objective.size
-    work = (objective.data.n_rows or np.inf) * (k * (k + p) + p * p) / 2 + P**3 / 3
+    work = (objective.data.n_rows or np.inf) * (k * (k + p) + p * p) / 2
     convex = objective.model.response.convex
-    cheap = p <= NEWTON_DENSE or work <= NEWTON_WORK or not objective.penalty.any or not convex
+    cheap = (p <= NEWTON_DENSE or work <= NEWTON_WORK) and P**3 / 3 <= NEWTON_SOLVE
+    cheap = cheap or not objective.penalty.any or not convex  # only Newton's decrement can certify these
     return "newton" if cheap else "lbfgs"
 
 

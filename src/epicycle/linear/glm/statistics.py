@@ -6,6 +6,7 @@ gradient is in (w, b); of the Hessian the lower triangle is filled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -204,29 +205,49 @@ def recession_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple
 
 def target_statistic(
     batch: Batch, target: Target, response: Response
-) -> tuple[float, float, float, float, Largest, Largest]:
-    """(rows and weight that count, weighted sum of y, of the constant of the loss, largest y, least y negated)."""
+) -> tuple[float, float, float, float, float, Largest, Largest]:
+    """(rows and weight that count, sums of y, of |y| and of the loss's constant, largest y, least y negated)."""
     rows = target.rows(batch)
-    weight, y = rows.weights, rows.y
+    y, weight = rows.y, rows.weight
     if isinstance(response.family, StandardFamily):
         response.family.check_target(y, batch.start)
-    used = weight > 0
-    constant = float(np.sum(weight[used] * response.constant(y[used])))
-    total = float(weight.sum())
-    top, bottom = (float(v) for v in (y[used].max(initial=-np.inf), (-y[used]).max(initial=-np.inf)))
-    return float(used.sum()), total, float(weight @ y), constant, Largest(top), Largest(bottom)
+    if weight is not None and not weight.all():
+        used = weight > 0
+        y, weight = y[used], weight[used]
+    low, high = float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
+    total = float(y.sum()) if weight is None else float(weight @ y)
+    size = total if low >= 0 else float(np.abs(y).sum()) if weight is None else float(weight @ np.abs(y))
+    constant = sum_of(response.constant, y, weight, low, high)
+    amount = float(len(y)) if weight is None else float(weight.sum())
+    return float(len(y)), amount, total, size, constant, Largest(high), Largest(-low)
 
 
-def constant_statistic(batch: Batch, target: Target, response: Response, b: float) -> tuple[float, float, float, float]:
-    """(loss, its derivative in b, its expected second derivative, weighted sum of |y|) at eta = b + offset."""
+#: Responses that are whole numbers up to this are counted, and functions of them evaluated once for each.
+COUNTED = 4096
+
+
+def sum_of(function: Callable[[Array], Array], y: Array, weight: Array | None, low: float, high: float) -> float:
+    """sum_i w_i f(y_i), with f evaluated at the distinct values where y are small whole numbers."""
+    if low >= 0 and high <= COUNTED and len(y) > COUNTED:
+        whole = y.astype(np.intp)
+        if np.array_equal(whole, y):
+            amounts = np.bincount(whole, weights=weight)
+            present = np.flatnonzero(amounts)
+            return float(amounts[present] @ function(present.astype(np.float64)))
+    values = function(y)
+    return float(values.sum()) if weight is None else float(weight @ values)
+
+
+def constant_statistic(batch: Batch, target: Target, response: Response, b: float) -> tuple[float, float, float]:
+    """(loss, its derivative in b, its expected second derivative) at eta = b + offset."""
     rows = target.rows(batch)
     weight = rows.weights
     eta = np.full(len(rows.y), b) if rows.offset is None else b + rows.offset
     terms = response.terms(rows.y, eta)
     with np.errstate(invalid="ignore"):
         used = weight > 0
-        sums = [float(weight[used] @ values[used]) for values in (terms.loss, terms.r, terms.e, np.abs(rows.y))]
-    return sums[0], sums[1], sums[2], sums[3]
+        sums = [float(weight[used] @ values[used]) for values in (terms.loss, terms.r, terms.e)]
+    return sums[0], sums[1], sums[2]
 
 
 def saturated_statistic(batch: Batch, target: Target, response: Response, phi: float) -> tuple[float]:
@@ -237,5 +258,9 @@ def saturated_statistic(batch: Batch, target: Target, response: Response, phi: f
     family = response.family
     if not isinstance(family, StandardFamily):
         return (float(weight @ (rows.log_base[used] + family.conjugate(y))),)
+    if family.weighs_likelihood and rows.trials is None and len(y):
+        one = np.ones(1)
+        low, high = float(y.min()), float(y.max())
+        return (sum_of(lambda v: family.log_likelihood_saturated(v, one, phi, None), y, weight, low, high),)
     trials = None if rows.trials is None else rows.trials[used]
     return (float(np.sum(family.log_likelihood_saturated(y, weight, phi, trials))),)

@@ -128,8 +128,8 @@ def gather(X: Any, y: Any, offset: Any, exposure: Any, target: Target, estimator
         return Given(X, y, target, multi_output=not target.plain)
     if y is None:
         return Given(X, y, target, multi_output=False)
-    shape = np.shape(y)
-    pairs = binomial and len(shape) == 2 and shape[1] == 2
+    shape = np.shape(np.asarray(y)) if binomial else ()
+    pairs = len(shape) == 2 and shape[1] == 2
     target = replace(target, pairs=pairs)
     if not extra:
         return Given(X, y, target, multi_output=pairs)
