@@ -86,7 +86,7 @@ def proximal_newton(
         d = np.zeros(len(x))
         d[columns] = subproblem(H, g[columns], x[columns], l1[columns]) - x[columns]
         promise = float(g @ d) + _l1(x + d, l1) - _l1(x, l1)
-        if not promise < 0:
+        if not promise < ROUNDING * max(abs(F), 1e-3):
             if whole or len(columns) == len(x) or not run.norm > 0:
                 run.stall()
                 return run.solution()
@@ -150,7 +150,7 @@ def _search(
                 value, gradient = objective.value_and_gradient(point)
             total = value + _l1(point, l1)
         if math.isfinite(total) and np.isfinite(gradient).all():
-            enough = total <= F + C1 * t * promise
+            enough = promise < 0 and total <= F + C1 * t * promise
             # At the level of rounding the value says nothing; the subgradient still does.
             if not enough and total <= F + ROUNDING * max(abs(F), 1e-3):
                 enough = float(np.linalg.norm(subgradient(point, gradient, l1))) < 0.9 * before

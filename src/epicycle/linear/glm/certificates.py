@@ -63,7 +63,7 @@ def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Arra
         if bound > goal and (other := way(objective, x, value, u, goal)) < bound:
             bound, kind = other, name
     relative = bound / scale
-    meaning = f"the objective is at most {relative:.1e} of the null model's above its minimum"
+    meaning = f"the objective is at most {relative:.1e} of {objective.totals.unit} above its minimum"
     return Certificate(kind, relative, tol, meaning)
 
 
@@ -191,7 +191,7 @@ def _by_penalty(objective: GlmObjective, x: Array, value: float, u: Array, goal:
 
     r = np.abs(u[:p])
     if not objective.intercept or gap(r) > goal:
-        return gap(r) if not objective.intercept else np.inf
+        return gap(r)
     first, second, least = objective.diagonal(x)
     h_b = float(first[-1])
     if not (h_b > 0 and least >= 0):
@@ -211,29 +211,24 @@ def _by_penalty(objective: GlmObjective, x: Array, value: float, u: Array, goal:
 
 def _stationarity(objective: GlmObjective, x: Array, tol: float, u: Array) -> Certificate:
     """Half the squared length of u in the metric of the (absolute) Hessian: what a Newton step could gain."""
-    meaning = (
-        "{:.1e} of the null model's objective is what a Newton step would gain: a stationary point, which need not "
-    )
-    meaning += "be the lowest"
+    unit = objective.totals.unit
+    meaning = f"{{:.1e}} of {unit} is what a Newton step would gain: a stationary point, which need not be the lowest"
     if "hessian" not in objective.capabilities:
         value = float(np.abs(u).max(initial=0.0)) / objective.totals.scale
-        return Certificate(
-            "stationarity", value, tol, f"no derivative exceeds {value:.1e} of the null model's objective"
-        )
+        return Certificate("stationarity", value, tol, f"no derivative exceeds {value:.1e} of {unit}")
     second = _second_order_at(objective, x, expected=objective.expected)
     if second is None:
         return Certificate("stationarity", np.inf, tol, "the Hessian is not finite here")
     diagonal = np.abs(np.diagonal(second.H))
-    unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    values, V = scipy.linalg.eigh(second.H * unit * unit[:, None], check_finite=False)
-    a = V.T @ (unit * u)
+    root = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values, V = scipy.linalg.eigh(second.H * root * root[:, None], check_finite=False)
+    a = V.T @ (root * u)
     cut = 8 * len(values) * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
     flat = np.abs(values) <= cut
     gain = 0.5 * float(np.sum(np.square(a[~flat]) / np.abs(values[~flat])))
     # Along flat directions a slope that is more than rounding leaves nothing to be said.
-    if np.abs(a[flat]).max(initial=0.0) > 1e-7 * max(
-        np.abs(unit * u).max(initial=0.0), np.sqrt(objective.totals.scale)
-    ):
+    level = max(np.abs(root * u).max(initial=0.0), np.sqrt(objective.totals.scale))
+    if np.abs(a[flat]).max(initial=0.0) > 1e-7 * level:
         gain = np.inf
     relative = gain / objective.totals.scale
     return Certificate("stationarity", relative, tol, meaning.format(relative))

@@ -268,13 +268,14 @@ class GeneralizedLinearModel(Evaluation, RegressorMixin, Estimator):
         )  # fmt: skip
         self.categories_, self._drop_ = levels, drop
         self.coefficient_names_ = names = design.names(self._names())
+        worked = [names[k] for k in np.argsort(design.reported())]  # names in the order of work
         fitted = fit(
             problem,
             lambda objective: self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
             self._resume_state(),
-            [names[k] for k in np.argsort(design.reported())],
+            worked,
         )
-        fitted = self._keep_inference(fitted)
+        fitted = self._keep_inference(fitted, worked)
         for attribute, value in self._attributes(fitted.objective, fitted.solution.x).items():
             setattr(self, attribute, value)
         statistics = statistics_of(fitted, self.dispersion)
@@ -297,12 +298,12 @@ class GeneralizedLinearModel(Evaluation, RegressorMixin, Estimator):
             "_drop_": self._drop_,
         }
 
-    def _keep_inference(self, fitted: Fit) -> Fit:
+    def _keep_inference(self, fitted: Fit, names: list[str]) -> Fit:
         """The inverse information of an unpenalised fit. Polishes the solution."""
         objective = fitted.objective
         if objective.penalty.any or objective.size > MAX_HESSIAN or not fitted.solution.converged:
             return fitted
-        fitted, information = polish(fitted)
+        fitted, information = polish(fitted, names)
         covariance = None if information is None else covariance_of(fitted, information)
         if covariance is not None:
             order = objective.model.design.reported()

@@ -29,6 +29,8 @@ Array = np.ndarray
 
 #: Distance from the optimum, in standard errors, at which coefficients are reported.
 SETTLED = 1e-9
+#: A step that may move the eta of some row this far, though F hardly changes, is looked at.
+FAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def _fit(
     if solution.n_iter == 0:  # the start was optimal: that is one row of the history
         own(1, solution.x, objective=solution.value, step=0.0)
         solution = replace(solution, n_iter=1, history=own.history())
-    refuse_separation(objective, solution, names)
+    if not solution.converged:
+        refuse_separation(objective, solution.x, names)
     return Fit(objective, solution, null, response)
 
 
@@ -119,7 +122,7 @@ def _shift(problem: Problem) -> Array:
     return np.ascontiguousarray(far_shift(problem.data)[design.dense])
 
 
-def polish(fitted: Fit) -> tuple[Fit, Array | None]:
+def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
     """Newton steps until the parameters, and not only F, have settled; and the information there, if it is regular.
 
     An objective within 1e-8 of its minimum leaves parameters some thousandths of their standard errors off.
@@ -137,8 +140,11 @@ def polish(fitted: Fit) -> tuple[Fit, Array | None]:
         same = last is not None and last.H is H
         half, null, _ = last.factor if same else inverse_factor(H)
         if null.shape[1]:
+            refuse_separation(objective, x, names)
             return fitted, None
         step = half.T @ g
+        if same and np.linalg.norm(step) > FAR * np.sqrt(max(last.least, 0.0)):
+            refuse_separation(objective, x, names)
         if np.linalg.norm(step) * np.sqrt(V) <= SETTLED:
             break
         x = x - half @ step

@@ -74,7 +74,7 @@ def effective_parameters(fitted: Fit) -> float:
     second = objective.last_second
     x = fitted.solution.x
     chosen = np.flatnonzero((x != 0) | (objective.l1 == 0))
-    if second is None:
+    if second is None or not len(chosen):
         return float(len(chosen))
     whole = len(chosen) == len(second.H)
     half, _, _ = second.factor if whole else inverse_factor(second.H[np.ix_(chosen, chosen)])

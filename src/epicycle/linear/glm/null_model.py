@@ -49,9 +49,10 @@ def null_model(data: Data, target: Target, response: Response, *, intercept: boo
     half = _half_deviance(data, target, response, b, mean, constant, weight, n_jobs) if inside else 0.0
     if float(top) == -float(bottom) and not offset:
         half = 0.0  # but for rounding
-    scale = half if half > 1e-12 * max(abs(constant), size) / weight else max(abs(constant), size) / weight
+    other = max(abs(constant), size) / weight
+    scale, unit = (half, Totals.unit) if half > 1e-12 * other else (other, "the size of the responses")
     deviance = 2 * weight * max(half, 0.0) if inside else np.nan
-    totals = Totals(rows, weight, constant, max(scale, float(np.finfo(float).tiny)))
+    totals = Totals(rows, weight, constant, max(scale, float(np.finfo(float).tiny)), unit)
     return NullModel(b, deviance, totals)
 
 

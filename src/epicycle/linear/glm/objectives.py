@@ -54,6 +54,7 @@ class Totals:
     weight: float
     constant: float
     scale: float
+    unit: str = "the null model's objective"
 
 
 @dataclass(frozen=True)

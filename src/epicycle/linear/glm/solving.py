@@ -26,7 +26,7 @@ Array = np.ndarray
 
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_DENSE = 500
-NEWTON_WORK, NEWTON_SOLVE = 1e10, 5e10
+NEWTON_WORK, NEWTON_SOLVE = 1e10, 1e9
 #: Moves that are this small next to others are rounding.
 STILL = 1e-6
 
@@ -145,16 +145,16 @@ def start_statistic(batch: Batch, model: Model, intercept: bool) -> tuple[Array,
     return X.T @ X, X.T @ z
 
 
-def refuse_separation(objective: GlmObjective, solution: Solution, names: list[str]) -> None:
+def refuse_separation(objective: GlmObjective, x: Array, names: list[str]) -> None:
     """A direction along which no row's loss ever rises and some fall for ever proves that there is no maximum."""
     family = objective.model.response.family
     log_like = isinstance(family, Poisson | NegativeBinomial | Tweedie) and objective.model.response.link.name == "log"
     if not (isinstance(family, Binomial) or log_like) or objective.penalty.l1.all() or objective.penalty.l2.all():
         return
-    if solution.converged or "hessian" not in objective.capabilities or not np.isfinite(solution.x).all():
+    if "hessian" not in objective.capabilities or not np.isfinite(x).all():
         return
-    _, g, H = objective.second_order(solution.x)
-    d = newton_direction(H, g, solution.x)
+    _, g, H = objective.second_order(x)
+    d = newton_direction(H, g, x)
     if (d[objective.l2 + objective.l1 > 0] != 0).any() and objective.penalty.any:
         return
     w, b = objective.unpack(d)
