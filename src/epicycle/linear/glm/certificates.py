@@ -12,7 +12,7 @@ in it. So with L the smaller of the two factors:
   1/2, then F >= F(x) on the border of that ellipsoid, so the minimum is inside, and F(x) - min F <= nu^2 / (2 kappa).
 - Where H is singular (more columns than rows) but every coefficient is penalised, F >= 0 bounds the minimiser,
   |w*_j| <= F(x) / l1_j and |w*_j| <= sqrt(2 F(x) / l2_j), and convexity gives F(x) - min F <= sum_j |u_j| |w_j - w*_j|,
-  or sum_j u_j^2 / (2 l2_j), once the intercept is at its own optimum, whose distance self-concordance bounds.
+  or sum_j u_j^2 / (2 l2_j), once what is not penalised is at its own optimum, whose distance self-concordance bounds.
 
 Where none of this is known, or the deviance is not convex in eta, the certificate says what it can: that x is a
 stationary point, to so many digits.
@@ -29,7 +29,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.evidence import Certificate
 from epicycle.linear.glm.statistics import floor_statistic, predictor
-from epicycle.linear.logistic_objective import self_concordant_bound
+from epicycle.linear.logistic_objective import inverse_factor, self_concordant_bound
 from epicycle.linear.logistic_statistics import Largest
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ MAX_EIGENVALUES = 800
 #: A direction that H ignores has to leave every eta alone, to this precision.
 LEVEL = 1e-12
 MAX_NULL = 64
+#: Parameters without a penalty that may stand next to penalised ones.
+MAX_FREE = 500
 
 
 def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Array) -> Certificate:
@@ -175,34 +177,39 @@ def move_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[Larg
 
 
 def _by_penalty(objective: GlmObjective, x: Array, value: float, u: Array, goal: float) -> float:
-    """The third bound of the module's head, and strong convexity; inf where a coefficient is not penalised."""
-    l1, l2, M = objective.penalty.l1, objective.penalty.l2, objective.model.response.curvature_rate
-    p = objective.n_coefficients
-    if M is None or not ((l1 > 0) | (l2 > 0)).all():
+    """The third bound of the module's head, and strong convexity, over what is penalised; the rest is moved first."""
+    l1, l2, M = objective.l1, objective.l2, objective.model.response.curvature_rate
+    held = (l1 > 0) | (l2 > 0)
+    free = np.flatnonzero(~held)
+    if M is None or not held.any() or len(free) > MAX_FREE:
         return np.inf
+    l1, l2 = l1[held], l2[held]
     by_l1 = np.where(l1 > 0, value / np.where(l1 > 0, l1, 1.0), np.inf)
     size = np.minimum(by_l1, np.where(l2 > 0, np.sqrt(2 * value / np.where(l2 > 0, l2, 1.0)), np.inf))
-    far = np.abs(x[:p]) + size
+    far = np.abs(x[held]) + size
 
     def gap(r: Array) -> float:
-        """For derivatives no larger than r, with b at its optimum."""
+        """For derivatives no larger than r, with all that is free at its optimum."""
         straight = float(r @ far)
         return min(straight, 0.5 * float(np.sum(np.square(r) / l2))) if (l2 > 0).all() else straight
 
-    r = np.abs(u[:p])
-    if not objective.intercept or gap(r) > goal:
+    r = np.abs(u[held])
+    if not len(free) or gap(r) > goal:
         return gap(r)
-    first, second, least = objective.diagonal(x)
-    h_b = float(first[-1])
-    if not (h_b > 0 and least >= 0):
+    _, diagonal, least = objective.diagonal(x)
+    half, null, _ = inverse_factor(objective.hessian_on(x, free))
+    if null.shape[1] or not least >= 0:
         return np.inf
-    rho, nu = M / np.sqrt(h_b), abs(float(u[-1])) / np.sqrt(h_b)
-    gain = self_concordant_bound(nu, rho) if rho > 0 else 0.5 * nu * nu
-    if not np.isfinite(gain):
+    # No row moves by more than L times the length, in the Hessian, of a move of the free parameters.
+    only_intercept = len(free) == 1 and objective.intercept
+    L = float(half[0, 0]) if only_intercept else 1 / np.sqrt(least) if least > 0 else np.inf
+    rho, nu = M * L, float(np.linalg.norm(half.T @ u[free]))
+    if not rho * nu < 1:
         return np.inf
-    # b is this far from its optimum for the given w, and the gradient in w changes by no more than `slack` there.
-    distance = (-np.log1p(-rho * nu) / rho if rho > 0 else nu) / np.sqrt(h_b)
-    slack = distance * np.exp(M * distance) * np.sqrt(h_b * np.maximum(second[:p], 0.0))
+    gain = self_concordant_bound(nu, rho)
+    # They are this far from their optimum for given others, whose derivatives change by no more than `slack` there.
+    distance = -np.log1p(-rho * nu) / rho if rho > 0 else nu
+    slack = distance * np.exp(rho * distance) * np.sqrt(np.maximum(diagonal[: len(held)][held], 0.0))
     return gain + gap(r + slack)
 
 

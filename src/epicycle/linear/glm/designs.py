@@ -96,9 +96,9 @@ class Design:
         if sp.issparse(X) or not self.levels:
             return np.asarray(X @ coef)
         dense, codes = self.split(X)
-        eta = np.asarray(dense @ coef[: self.n_dense], dtype=np.float64)
+        eta = np.asarray(dense @ coef[: self.n_dense], dtype=coef.dtype)
         for c, (first, count, skip) in enumerate(zip(*self.tables(), strict=True)):
-            own = np.zeros(count + 1)  # the last is for unknown levels
+            own = np.zeros(count + 1, coef.dtype)  # the last is for unknown levels
             own[skip:count] = coef[first : first + count - skip]
             eta += own[codes[:, c].astype(np.intp)]
         return eta

@@ -195,11 +195,11 @@ class Family(ABC):
             numeric = Family.mean(self, at)
             slope = _difference(self.mean, at, self._step(at))
         size = np.abs(a) * np.finfo(float).eps / self._step(at)
+        if (slope <= 0).any() or (variance <= 0).any():
+            where = at[np.argmax((slope <= 0) | (variance <= 0))]
+            raise ParameterError(f"{self.name}: a''({where:g}) is not positive; log_partition has to be convex")
         _agree(self.name, "mean", "a'", at, mean, numeric, size)
         _agree(self.name, "mean_variance", "a''", at, variance, slope, size / self._step(at))
-        if (variance <= 0).any():
-            where = at[np.argmax(variance <= 0)]
-            raise ParameterError(f"{self.name}: a''({where:g}) is not positive; log_partition has to be convex")
 
     def __epi_state__(self) -> dict[str, object]:
         return dict(vars(self))

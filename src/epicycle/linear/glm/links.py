@@ -233,10 +233,11 @@ def cloglog_terms(eta: Array) -> tuple[Array, Array, Array]:
     m = np.exp(np.minimum(eta, 700.0))
     small, gone = m < 0.03, m >= 700.0
     safe = np.where(small | gone, 1.0, m)
-    grow = np.expm1(safe)
-    value = np.where(small, m / 2 - m**2 / 24 + m**4 / 2880 - eta, -np.log1p(-np.exp(-safe)))
-    first = np.where(small, m / 2 - m**2 / 12 + m**4 / 720 - 1, -safe / grow)
+    decay = np.exp(-safe)
+    left = -np.expm1(-safe)
+    value = np.where(small, m / 2 - m**2 / 24 + m**4 / 2880 - eta, -np.log1p(-decay))
+    first = np.where(small, m / 2 - m**2 / 12 + m**4 / 720 - 1, -safe * decay / left)
     # d/deta of -m / (e^m - 1); the closed form cancels for small m, the series of m / (e^m - 1) does not.
     series = m / 2 - m**2 / 6 + m**4 / 180 - m**6 / 5040
-    second = np.where(small, series, safe * (np.exp(safe) * (safe - 1) + 1) / np.square(grow))
+    second = np.where(small, series, safe * decay * (safe - 1 + decay) / np.square(left))
     return np.where(gone, 0.0, value), np.where(gone, 0.0, first), np.where(gone, 0.0, second)
