@@ -64,7 +64,8 @@ def objective(kind, X, y, weight, l1, l2, coef, intercept, offset=None):
     eta = X @ w + LD(intercept) + (0 if offset is None else np.asarray(offset, LD))
     used = v > 0
     value = losses(kind, eta[used], y[used])[0]
-    return (v[used] @ value) / v.sum() + LD(l1) * np.abs(w).sum() + LD(l2) / 2 * (w @ w)
+    l1, l2 = (np.asarray(a, LD) for a in (l1, l2))
+    return (v[used] @ value) / v.sum() + (l1 * np.abs(w)).sum() + (l2 * w * w).sum() / 2
 
 
 def solve(A, b):
@@ -129,16 +130,17 @@ def minimum(kind, X, y, weight, l1, l2, intercept, guess, offset=None):
     X, y, o, v = X[used], y[used], o[used], v[used] / v.sum()
     p = X.shape[1]
     A = np.column_stack([X, np.ones(len(y), LD)]) if intercept else X
-    ridge = np.append(np.full(p, LD(l2)), [0] * intercept)
+    l1, l2 = (np.broadcast_to(np.asarray(a, LD), (p,)) for a in (l1, l2))
+    ridge = np.append(l2, [0] * intercept)
     start = np.asarray(guess, LD)
-    if l1 == 0:
+    if not l1.any():
         x, value, sure = newton(kind, A, y, v, ridge, np.zeros(len(ridge), LD), start, o)
         return value, sure
     patterns = [tuple(np.sign(start[:p]).astype(int)), *itertools.product((-1, 0, 1), repeat=p)]
     for signs in patterns:
-        signs = np.array(signs)
-        on = np.concatenate([signs != 0, np.ones(int(intercept), bool)])
-        linear = np.append(LD(l1) * signs, [0] * intercept)[on]
+        signs = np.where(l1 > 0, signs, 0)
+        on = np.concatenate([(signs != 0) | (l1 == 0), np.ones(int(intercept), bool)])
+        linear = np.append(l1 * signs, [0] * intercept)[on]
         begin = np.where(on, start, 0)[on]
         if not on.any():
             x, value, sure = np.zeros(0, LD), v @ losses(kind, o, y)[0], True
@@ -149,6 +151,7 @@ def minimum(kind, X, y, weight, l1, l2, intercept, guess, offset=None):
         if not sure or (full[:p] * signs < 0).any():
             continue
         g = A.T @ (v * losses(kind, A @ full + o, y)[1])
-        if (np.abs(g[:p][signs == 0]) <= LD(l1) * (1 + 1e-12)).all():
+        off = (signs == 0) & (l1 > 0)
+        if (np.abs(g[:p][off]) <= l1[off] * (1 + 1e-12)).all():
             return value, True
     return LD(0), False

@@ -54,14 +54,14 @@ def draw_problem(kind, seed, n, p, shape):
     return X, y, rng
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     kind=st.sampled_from(sorted(KINDS, key=str)), seed=st.integers(0, 10_000), n=st.integers(2, 40),
     p=st.integers(1, 3), shape=st.sampled_from(["plain", "collinear", "constant", "wild", "far", "indicators"]),
     penalty=st.sampled_from([(0.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (0.05, 1.0), (0.3, 0.5)]),
-    intercept=st.booleans(), weighted=st.booleans(), with_offset=st.booleans(),
+    intercept=st.booleans(), weighted=st.booleans(), with_offset=st.booleans(), free=st.booleans(),
 )  # fmt: skip
-def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, weighted, with_offset):
+def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, weighted, with_offset, free):
     X, y, rng = draw_problem(kind, seed, n, p, shape)
     weight = rng.integers(0, 4, n).astype(float) if weighted else None
     if weighted and not weight.any():
@@ -70,13 +70,16 @@ def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, 
     offset = 0.1 * rng.standard_normal(n) if with_offset and not domain else None
     alpha, rho = penalty
     family, link = KINDS[kind]
-    model = GeneralizedLinearModel(family, link=link, alpha=alpha, l1_ratio=rho, fit_intercept=intercept, max_iter=300)
+    factors = np.append(0.0, np.ones(p - 1)) if free else np.ones(p)
+    model = GeneralizedLinearModel(
+        family, link=link, alpha=alpha, l1_ratio=rho, penalty_weights=factors, fit_intercept=intercept, max_iter=300
+    )
     with warnings.catch_warnings(), ep.config(on_nonconvergence="ignore"):
         warnings.simplefilter("error")
         try:
             model.fit(X, y, weight, offset=offset)
         except (SeparationError, DataError):
-            assert alpha == 0 or intercept or domain  # no maximum, or no place to start from
+            assert alpha == 0 or intercept or domain or free  # no maximum, or no place to start from
             return
     w, b = model.coef_, float(model.intercept_)
     assert np.isfinite(w).all()
@@ -84,7 +87,7 @@ def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, 
     certificate = model.certificate_
     if not certificate.holds:
         return
-    l1, l2 = alpha * rho, alpha * (1 - rho)
+    l1, l2 = alpha * rho * factors, alpha * (1 - rho) * factors
     reached = objective(kind, X, y, weight, l1, l2, w, b, offset)
     # About the mean of the columns, where the reference is accurate however far the data is.
     centre = X.mean(axis=0) if intercept else np.zeros(p)

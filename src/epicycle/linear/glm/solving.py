@@ -46,12 +46,11 @@ def minimise(
     """Minimise F by the named solver, or with "auto" by the one that suits the problem, from a subsample's optimum."""
     objective.begin_at(start)
     if objective.l1.any():
-        if solver not in ("auto", "proximal-newton"):
+        if solver != "auto" or options:
             raise ParameterError(
-                f"solver={solver!r} is for smooth penalties; with an L1 term: 'auto' or 'proximal-newton'"
+                f"solver={solver!r}, solver_options={dict(options)!r}: an L1 term is minimised by proximal Newton; "
+                "expected solver='auto' and no options"
             )
-        if options:
-            raise ParameterError(f"solver_options={dict(options)!r}: proximal Newton has none")
         begin = start if state else _subsample_start(objective, start, l1=True)
         return proximal_newton(
             objective, begin, objective.l1, quadratic_lasso, tol=tol, max_iter=max_iter, monitor=monitor, state=state
@@ -118,8 +117,7 @@ def best_start(objective: GlmObjective, constant: float) -> Array:
     if not risky or objective.model.response.native is not None or np.isfinite(objective.value(zero)):
         return zero
     M, v = engine.sum(start_statistic, objective.data, objective.model, objective.intercept, n_jobs=objective.n_jobs)
-    M[np.diag_indices_from(M)] += 1e-10 * max(float(np.diagonal(M).max(initial=0.0)), 1e-300)
-    x = scipy.linalg.solve(M, v, assume_a="sym")
+    x = scipy.linalg.lstsq(M, v, check_finite=False)[0] if np.isfinite(M).all() and np.isfinite(v).all() else zero
     if np.isfinite(objective.value(x)):
         return x
     response = objective.model.response
