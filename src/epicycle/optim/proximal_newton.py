@@ -19,7 +19,7 @@ from epicycle.optim.objective import Objective, Solution
 from epicycle.optim.solvers.line_search import C1, ROUNDING
 from epicycle.optim.solvers.run import Run, State
 
-__all__ = ["proximal_newton"]
+__all__ = ["minimise_with_l1"]
 
 Array = np.ndarray
 
@@ -39,7 +39,7 @@ class Composite(Protocol):
         """The Hessian of f over some coordinates."""
 
 
-def proximal_newton(
+def minimise_with_l1(
     objective: Objective,
     start: Array,
     l1: Array,
@@ -112,7 +112,7 @@ def proximal_newton(
 
 def subgradient(x: Array, g: Array, l1: Array) -> Array:
     """The shortest element of the subdifferential of F at x."""
-    return np.where(x != 0, g + l1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - l1, 0.0))
+    return np.asarray(np.where(x != 0, g + l1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)))
 
 
 def _l1(x: Array, l1: Array) -> float:

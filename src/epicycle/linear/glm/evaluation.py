@@ -270,7 +270,7 @@ class Evaluation(Estimator):
         q = self.effective_parameters_ - small.effective_parameters_
         known = self.family_.dispersion
         phi = known if self.dispersion == "auto" else self.dispersion if not isinstance(self.dispersion, str) else None
-        return likelihood_ratio(*deviances, q, phi, self.dispersion_, self.residual_degrees_)
+        return likelihood_ratio(deviances[0], deviances[1], q, phi, self.dispersion_, self.residual_degrees_)
 
     def score_test(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None

@@ -16,7 +16,7 @@ from epicycle.linear.glm.objectives import MAX_HESSIAN, GlmObjective
 from epicycle.linear.glm.statistics import Model, predictor, recession_statistic
 from epicycle.linear.glm.subproblems import quadratic_lasso
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
-from epicycle.optim.proximal_newton import proximal_newton
+from epicycle.optim.proximal_newton import minimise_with_l1
 from epicycle.optim.solvers.newton_method import newton_direction
 from epicycle.randomness import seed_of
 
@@ -52,7 +52,7 @@ def minimise(
                 "expected solver='auto' and no options"
             )
         begin = start if state else _subsample_start(objective, start, l1=True)
-        return proximal_newton(
+        return minimise_with_l1(
             objective, begin, objective.l1, quadratic_lasso, tol=tol, max_iter=max_iter, monitor=monitor, state=state
         )
     if solver not in ("auto", "irls"):
@@ -91,7 +91,7 @@ def _subsample_start(objective: GlmObjective, start: Array, *, l1: bool, solver:
     if not np.isfinite(part.value(begin)):
         return start
     if l1:
-        rough = proximal_newton(part, begin, part.l1, quadratic_lasso, tol=1e-4, max_iter=20)
+        rough = minimise_with_l1(part, begin, part.l1, quadratic_lasso, tol=1e-4, max_iter=20)
     else:
         rough = solve(solver, part, begin, tol=1e-4, max_iter=20)
     objective.row_metric = part.row_metric

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,10 +69,9 @@ def row_statistic(
         return _in_python(batch, parts, model, rows, w, b, metric, expected, hessian)
     given = (rows.y, rows.weight, rows.offset)
     how = (w, b, metric, response.native, response.a, response.b, expected, hessian)
-    if sp.issparse(X):
-        loss, pearson, least, reach, g, H = _native.csr_glm_pass(*parts, *given, *how)
-    else:
-        loss, pearson, least, reach, g, H = _native.glm_pass(*parts, *given, model.shift, *how)
+    sparse = sp.issparse(X)
+    kernel: Any = _native.csr_glm_pass if sparse else _native.glm_pass
+    loss, pearson, least, reach, g, H = kernel(*parts, *given, *(() if sparse else (model.shift,)), *how)
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
 
@@ -122,7 +122,7 @@ def _add_up(
 ) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     sparse = sp.issparse(batch.X)
-    kernel = _native.csr_glm_add_up if sparse else _native.glm_add_up
+    kernel: Any = _native.csr_glm_add_up if sparse else _native.glm_add_up
     head = parts if sparse else (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
     positive = np.maximum(h, 0.0) if below else h
