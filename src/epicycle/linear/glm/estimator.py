@@ -12,9 +12,9 @@ from sklearn.base import RegressorMixin
 from epicycle.base import Estimator, MethodCard, fitting
 from epicycle.exceptions import ParameterError
 from epicycle.linear.glm.designs import Design
-from epicycle.linear.glm.evaluation import Evaluation
 from epicycle.linear.glm.families import FAMILIES, Family, Multinomial, as_family
 from epicycle.linear.glm.fitting import Fit, Problem, fit, polish
+from epicycle.linear.glm.inference import Inference
 from epicycle.linear.glm.inputs import coded, is_raw, learn_levels, penalty_factors
 from epicycle.linear.glm.likelihood import covariance_of, statistics_of
 from epicycle.linear.glm.links import LINKS, Link
@@ -39,7 +39,7 @@ from epicycle.parameters import (
 __all__ = ["GeneralizedLinearModel"]
 
 
-class GeneralizedLinearModel(Evaluation, RegressorMixin, Estimator):
+class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
     r"""Generalized linear model: any exponential family, any link, elastic-net penalty, inference.
 
     The mean :math:`\mu_i` of a response with variance :math:`\phi V(\mu_i) / v_i` follows from
