@@ -6,6 +6,7 @@
 
 namespace epicycle {
 void bind_lars(nb::module_ &m);
+void bind_glm(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
@@ -25,6 +26,7 @@ NB_MODULE(_native, m) {
                                                             : "baseline"; },
         "The instruction set that was chosen for the tiled kernels.");
     bind_lars(m);
+    bind_glm(m);
     bind_lasso(m);
     bind_linear(m);
     bind_stumps(m);

@@ -285,6 +285,37 @@ def online_learn(
     one: bool,
 ) -> float: ...
 def csr_online_learn(
+def glm_pass(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    y: Array,
+    weight: Array | None,
+    offset: Array | None,
+    shift: Array,
+    coef: Array,
+    intercept: float,
+    metric: Array | None,
+    kind: int,
+    a: float,
+    b: float,
+    expected: bool,
+    hessian: bool,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def glm_add_up(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    shift: Array,
+    r: Array,
+    h: Array | None,
+    metric: Array | None,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def csr_glm_pass(
     data: Array,
     indices: Array,
     indptr: Array,
@@ -322,3 +353,18 @@ def csr_margin_pass(
     a: Array,
     w: Array,
 ) -> None: ...
+    y: Array,
+    weight: Array | None,
+    offset: Array | None,
+    coef: Array,
+    intercept: float,
+    metric: Array | None,
+    kind: int,
+    a: float,
+    b: float,
+    expected: bool,
+    hessian: bool,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def csr_glm_add_up(
+    data: Array, indices: Array, indptr: Array, n_columns: int, r: Array, h: Array | None, metric: Array | None
+) -> tuple[float, float, float, float, Array, Array]: ...

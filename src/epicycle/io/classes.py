@@ -116,6 +116,17 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     ),
 }
 
+#: The families and links of generalized linear models, stored by their parameters.
+_GLM = {
+    "families": "Binomial Exponential Gamma Gaussian InverseGaussian Multinomial NegativeBinomial Poisson Tweedie",
+    "links": "CLogLog Identity Inverse InverseSquared Log Logit Power Probit Sqrt",
+}
+_SMALL |= {
+    f"epicycle.{module}.{name}": (f"epicycle.linear.glm.{module}", name, _OWN)
+    for module, names in _GLM.items()
+    for name in names.split()
+}
+
 _registered: dict[str, tuple[type, Form | None]] = {}
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 

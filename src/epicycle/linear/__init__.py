@@ -3,6 +3,7 @@
 from epicycle.linear.lars import Lars
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.epicycles import EpicycleRegression
+from epicycle.linear.glm import Family, GeneralizedLinearModel, families, links
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -22,6 +23,8 @@ __all__ = [
     "EpicycleRegression",
     "FourierFeatures",
     "HingeFeatures",
+    "Family",
+    "GeneralizedLinearModel",
     "Lasso",
     "LassoCV",
     "LinearRegression",
@@ -38,5 +41,7 @@ __all__ = [
     "SGDRegressor",
     "Stagewise",
     "enet_path",
+    "families",
     "lasso_path",
+    "links",
 ]
