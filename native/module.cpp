@@ -5,13 +5,13 @@
 #include "threads.hpp"
 
 namespace epicycle {
-void bind_lars(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
-void bind_stumps(nb::module_ &m);
-void bind_online(nb::module_ &m);
 void bind_local(nb::module_ &m);
+void bind_online(nb::module_ &m);
+void bind_stumps(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 }  // namespace epicycle
 
@@ -25,12 +25,12 @@ NB_MODULE(_native, m) {
                                        : isa() == Isa::avx2 ? "avx2"
                                                             : "baseline"; },
         "The instruction set that was chosen for the tiled kernels.");
-    bind_lars(m);
     bind_glm(m);
+    bind_lars(m);
     bind_lasso(m);
     bind_linear(m);
-    bind_stumps(m);
-    bind_online(m);
     bind_local(m);
+    bind_online(m);
+    bind_stumps(m);
     bind_tree(m);
 }

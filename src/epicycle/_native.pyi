@@ -40,30 +40,6 @@ def csr_logistic_hessian(
     coef: Array,
     intercept: float,
 ) -> tuple[float, Array, Array]: ...
-def local_line_radii(x: Array, upto: Array | None, queries: Array, share: float, threads: int) -> Array: ...
-def local_line(
-    x: Array,
-    y: Array,
-    c: Array,
-    queries: Array,
-    h: Array,
-    kernel: int,
-    degree: int,
-    squares: bool,
-    threads: int,
-) -> tuple[Array, Array, Array, Array, Array]: ...
-def local_space_radii(x: Array, prior: Array, queries: Array, share: float, threads: int) -> Array: ...
-def local_space(
-    x: Array,
-    y: Array,
-    c: Array,
-    queries: Array,
-    h: Array,
-    kernel: int,
-    degree: int,
-    squares: bool,
-    threads: int,
-) -> tuple[Array, Array, Array, Array, Array]: ...
 def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
@@ -135,22 +111,6 @@ def predict_trees(
     out: Array,
     threads: int,
 ) -> None: ...
-def cholesky_append(L: Array, k: int, products: Array, square: float, least: float) -> float: ...
-def cholesky_remove(L: Array, k: int, i: int) -> None: ...
-def cholesky_solve(L: Array, x: Array) -> None: ...
-def stagewise(
-    G: Array,
-    row: Array,
-    square: Array,
-    step: float,
-    proportional: bool,
-    level: float,
-    q: Array,
-    w: Array,
-    ways: Array,
-    moves: Array,
-    sizes: Array | None,
-) -> tuple[int, int, int, float]: ...
 def gram_lasso_descend(
     G: Array,
     slots: Array,
@@ -265,6 +225,22 @@ def csc_lasso_descend(
     target: float,
     max_work: float,
 ) -> tuple[int, float, bool]: ...
+def cholesky_append(L: Array, k: int, products: Array, square: float, least: float) -> float: ...
+def cholesky_remove(L: Array, k: int, i: int) -> None: ...
+def cholesky_solve(L: Array, x: Array) -> None: ...
+def stagewise(
+    G: Array,
+    row: Array,
+    square: Array,
+    step: float,
+    proportional: bool,
+    level: float,
+    q: Array,
+    w: Array,
+    ways: Array,
+    moves: Array,
+    sizes: Array | None,
+) -> tuple[int, int, int, float]: ...
 def online_learn(
     X: Array,
     rule: Array,
@@ -285,37 +261,6 @@ def online_learn(
     one: bool,
 ) -> float: ...
 def csr_online_learn(
-def glm_pass(
-    X: Array,
-    codes: Array,
-    first: Array,
-    levels: Array,
-    skip: Array,
-    y: Array,
-    weight: Array | None,
-    offset: Array | None,
-    shift: Array,
-    coef: Array,
-    intercept: float,
-    metric: Array | None,
-    kind: int,
-    a: float,
-    b: float,
-    expected: bool,
-    hessian: bool,
-) -> tuple[float, float, float, float, Array, Array]: ...
-def glm_add_up(
-    X: Array,
-    codes: Array,
-    first: Array,
-    levels: Array,
-    skip: Array,
-    shift: Array,
-    r: Array,
-    h: Array | None,
-    metric: Array | None,
-) -> tuple[float, float, float, float, Array, Array]: ...
-def csr_glm_pass(
     data: Array,
     indices: Array,
     indptr: Array,
@@ -353,6 +298,65 @@ def csr_margin_pass(
     a: Array,
     w: Array,
 ) -> None: ...
+def local_line_radii(x: Array, upto: Array | None, queries: Array, share: float, threads: int) -> Array: ...
+def local_line(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+def local_space_radii(x: Array, prior: Array, queries: Array, share: float, threads: int) -> Array: ...
+def local_space(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+def glm_pass(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    y: Array,
+    weight: Array | None,
+    offset: Array | None,
+    shift: Array,
+    coef: Array,
+    intercept: float,
+    metric: Array | None,
+    kind: int,
+    a: float,
+    b: float,
+    expected: bool,
+    hessian: bool,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def glm_add_up(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    shift: Array,
+    r: Array,
+    h: Array | None,
+    metric: Array | None,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def csr_glm_pass(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
     y: Array,
     weight: Array | None,
     offset: Array | None,
@@ -368,3 +372,131 @@ def csr_margin_pass(
 def csr_glm_add_up(
     data: Array, indices: Array, indptr: Array, n_columns: int, r: Array, h: Array | None, metric: Array | None
 ) -> tuple[float, float, float, float, Array, Array]: ...
+def logistic_residual(z: Array, y: Array, v: Array, u: Array) -> float: ...
+def coin_divergence(margin: Array, v: Array, factor: Array) -> float: ...
+def logistic_descend(
+    X: Array,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
+def csc_logistic_descend(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
+def csr_multinomial_curvature(
+    data: Array, indices: Array, indptr: Array, n_columns: int, weight: Array | None, P: Array
+) -> Array: ...
+def shifted_product(X: Array, shift: Array, coef: Array, intercept: float) -> Array: ...
+def shifted_sums(X: Array, shift: Array, r: Array) -> Array: ...
+def quantile_pivots(
+    X: Array,
+    shift: Array,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def huber_sums(
+    X: Array, y: Array, weight: Array | None, shift: Array, coef: Array, intercept: float, limit: float
+) -> tuple[Array, Array, float, float, float, float, float]: ...
+def csr_quantile_pivots(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def csr_huber_sums(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    y: Array,
+    weight: Array | None,
+    coef: Array,
+    intercept: float,
+    limit: float,
+) -> tuple[Array, Array, float, float, float, float, float]: ...
+def forest_sums(
+    X: Array, nodes: Array, values: Array, roots: Array, levels: Array, out: Array, threads: int
+) -> None: ...
+def forest_leaves(X: Array, nodes: Array, roots: Array, levels: Array, out: Array, threads: int) -> None: ...
+def sort_columns(X: Array, columns: Array, out: Array, distinct: Array, missing: Array, threads: int) -> None: ...
+def sort_sparse_columns(
+    data: Array, rows: Array, start: Array, n_rows: int, out: Array, distinct: Array, threads: int
+) -> None: ...
+def grow_cart(
+    codes: Array,
+    coded_feature: Array,
+    n_codes: Array,
+    low: Array,
+    high: Array,
+    categorical: Array,
+    lists: Array,
+    list_start: Array,
+    sorted_feature: Array,
+    values: Array | None,
+    value_rows: Array | None,
+    value_start: Array | None,
+    n_features: int,
+    weight: Array,
+    y: Array | None,
+    labels: Array | None,
+    n_classes: int,
+    order: Array,
+    criterion: int,
+    l2: float,
+    unit_weights: bool,
+    max_depth: int,
+    max_leaves: int,
+    min_split: int,
+    min_leaf: int,
+    min_weight: float,
+    min_gain: float,
+    leaf_cost: float,
+    max_features: int,
+    random: bool,
+    monotone: Array | None,
+    seed: int,
+    threads: int,
+) -> tuple[Array, ...]: ...
+def leaves_of_codes(codes: Array, rows: Array, column: Array, left: Array, sides: Array, out: Array) -> None: ...

@@ -1,9 +1,9 @@
 """Linear models."""
 
-from epicycle.linear.lars import Lars
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.epicycles import EpicycleRegression
 from epicycle.linear.glm import Family, GeneralizedLinearModel, families, links
+from epicycle.linear.lars import Lars
 from epicycle.linear.lasso import ElasticNet, Lasso
 from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
@@ -19,12 +19,12 @@ from epicycle.linear.stagewise import Stagewise
 __all__ = [
     "ElasticNet",
     "ElasticNetCV",
-    "Lars",
     "EpicycleRegression",
-    "FourierFeatures",
-    "HingeFeatures",
     "Family",
+    "FourierFeatures",
     "GeneralizedLinearModel",
+    "HingeFeatures",
+    "Lars",
     "Lasso",
     "LassoCV",
     "LinearRegression",
