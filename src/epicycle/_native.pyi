@@ -40,6 +40,41 @@ def csr_logistic_hessian(
     coef: Array,
     intercept: float,
 ) -> tuple[float, Array, Array]: ...
+def logistic_residual(z: Array, y: Array, v: Array, u: Array) -> float: ...
+def coin_divergence(margin: Array, v: Array, factor: Array) -> float: ...
+def logistic_descend(
+    X: Array,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
+def csc_logistic_descend(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
 def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...

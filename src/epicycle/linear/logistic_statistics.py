@@ -23,11 +23,14 @@ __all__ = [
     "margin_statistic",
     "multinomial_gradient",
     "multinomial_hessian",
+    "row_weights",
+    "shifted_features",
     "square_statistic",
 ]
 
 
-def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+    """The weights of the rows, times those of their classes; None for ones."""
     if class_weight is None:
         return batch.weight
     by_class = class_weight[batch.y.astype(np.intp)]
@@ -38,7 +41,7 @@ def binary_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, h = _native.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
@@ -51,7 +54,7 @@ def binary_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (w, b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, H = _native.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
@@ -60,7 +63,7 @@ def binary_hessian(
     return loss, g[None, :], H
 
 
-def _features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
+def shifted_features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
     """The features of a batch in float64, shifted where there is a shift; no copy where there is nothing to do."""
     if sp.issparse(batch.X):
         return batch.X
@@ -86,7 +89,7 @@ def multinomial_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = False
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (W, b), Hessian in b where `curvature` asks for it), without the penalty."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     if not sp.issparse(batch.X):
         return _native.multinomial_gradient(batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature)
     X = batch.X
@@ -102,7 +105,7 @@ def multinomial_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (W, b): block (k, l) is sum_i w_i p_ik ([k = l] - p_il) (x_i, 1)(x_i, 1)'."""
-    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    weight, X = row_weights(batch, class_weight), shifted_features(batch, shift)
     loss, P = _probabilities(X, batch, params, weight)
     w = np.ones(batch.n_rows) if weight is None else weight
     K, d = params.shape
@@ -141,18 +144,18 @@ def _sparse_curvature(X1: sp.csr_array, w: np.ndarray, P: np.ndarray) -> np.ndar
 
 def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
     """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     if sp.issparse(batch.X):
         squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
     else:
-        X = _features(batch, shift)
+        X = shifted_features(batch, shift)
         squares = np.einsum("ij,ij->i", X, X)
     return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
 
 
 def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
     """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
-    weight, none = _weight(batch, class_weight), np.empty((batch.n_rows, 0))
+    weight, none = row_weights(batch, class_weight), np.empty((batch.n_rows, 0))
     X = batch.X
     if sp.issparse(X):
         return (_native.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
@@ -168,7 +171,7 @@ class Largest(float):
 
 def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tuple[Largest]:
     """The least positive weight of a row, negated."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     return (Largest(-weight[weight > 0].min(initial=np.inf)),)
 
 
@@ -209,9 +212,9 @@ def column_square_statistic(
     batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
     """(sum_i w_i (x_ij - s_j)^2 for every j, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else weight
-    X = _features(batch, shift)
+    X = shifted_features(batch, shift)
     squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
     return np.asarray(squares), float(w.sum())
 
@@ -221,7 +224,7 @@ def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tup
 
     For two classes -(2 y - 1) z. For more, max_{k != y} z_k - z_y, and then each class against the mean of all.
     """
-    Z = np.asarray(_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
+    Z = np.asarray(shifted_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
     if len(params) == 1:
         wrong = -(2 * batch.y - 1)[:, None] * Z
     else:
