@@ -19,6 +19,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "SeparationError",
+    "SeparationWarning",
 ]
 
 
@@ -80,3 +81,7 @@ class EpicycleWarning(UserWarning):
 
 class ConvergenceWarning(EpicycleWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """A fit stopped before its certificate held."""
+
+
+class SeparationWarning(ConvergenceWarning):
+    """An unpenalised likelihood has no maximum because the classes are separable but for ties."""

@@ -24,9 +24,12 @@ from epicycle.linear.logistic_proximal import HessianSolver
 
 __all__ = ["ColumnLogistic"]
 
-FIRST_WORKING_SET, GROWTH = 100, 400
-#: Gap over the working set that ends a round, relative to that over all columns.
-INNER_ACCURACY = 0.03
+#: Sizes of working sets: the first (or a hundredth of all columns), and by how much the support is exceeded.
+FIRST, GROWTH = 100, 400
+#: Share of the columns new to a working set that come into use when the set was too small.
+SATURATED = 0.5
+#: Gap over the working set that ends a round, relative to that over all columns; and where the set was too small.
+INNER_ACCURACY, ROUGH = 0.03, 0.3
 NEWTON_STEPS = 20
 #: Parameters up to which all classes are finished together.
 MAX_JOINT = 600
@@ -97,16 +100,15 @@ class ColumnLogistic:
         zero = _Zero(self)
         return self.total * float(np.abs(np.where(self.square > 0, zero.c, 0.0)).max(initial=0.0))
 
-    def minimise(
-        self, l1: float, l2: float, tol: float, max_rounds: int, report: Report | None = None
-    ) -> Outcome:
+    def minimise(self, l1: float, l2: float, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise sum_i w_i loss + l1 |W|_1 + l2/2 |W|^2 until the gap is at most tol times the objective."""
         l1, l2 = l1 / self.total, l2 / self.total
         p = self.design.p
         l1s, l2s = np.full(p, l1), np.full(p, l2)
         alive = np.repeat((self.square > 0).astype(np.uint8)[None], self.rows, axis=0)
         score = np.empty((self.rows, p))
-        lower, last, size, worked_on, stalled, accuracy = -np.inf, np.inf, 0, 0, 0, INNER_ACCURACY
+        lower, last, accuracy = -np.inf, np.inf, INNER_ACCURACY
+        size = worked_on = stalled = support = 0
         for done in range(max_rounds + 1):
             slack = self._refresh(l1, alive)
             objective = self.loss + l1 * float(np.abs(self.W).sum()) + l2 / 2 * float((self.W**2).sum())
@@ -132,23 +134,20 @@ class ColumnLogistic:
             )  # fmt: skip
             if reason:
                 break
-            slow = gap > 0.5 * last
-            accuracy = max(accuracy * 0.1, 1e-8) if slow else INNER_ACCURACY
+            before, support = support, int(np.count_nonzero(self.W.any(axis=0)))
+            new = worked_on - before
+            saturated = done == 0 or (new > 0 and support - before >= SATURATED * new)  # the rest lies outside the set
+            slow = gap > 0.5 * last and not saturated
+            accuracy = max(accuracy * 0.1, 1e-8) if slow else ROUGH if saturated else INNER_ACCURACY
             last = min(gap, last)
             best = score.min(axis=0)
-            size = self._next_size(size, int(np.count_nonzero(best < np.inf)), slow=slow)
+            left = int(np.count_nonzero(best < np.inf))
+            size = min(_next_size(size, support, saturated=saturated, slow=slow, first=max(FIRST, p // 100)), left)
             working_set = _lowest(best, size)
             worked_on = len(working_set)
             self._minimise_over(working_set, l1, l2, max(accuracy * gap, 0.3 * tol * objective))
             self._look_again()
-        return Outcome(
-            self.W.copy(), self.intercept, self.total * objective, self.total * gap, done, reason
-        )
-
-    def _next_size(self, size: int, left: int, *, slow: bool) -> int:
-        support = int(np.count_nonzero(self.W.any(axis=0)))
-        size = max(support + min(max(support, FIRST_WORKING_SET), GROWTH), 2 * size if slow and size else 0)
-        return min(size, left)
+        return Outcome(self.W.copy(), self.intercept, self.total * objective, self.total * gap, done, reason)
 
     # ------------------------------------------------------------------------------------------- the dual point
 
@@ -292,6 +291,13 @@ class _Zero:
             y = solver.Y[k]
             rest = y - (float(solver.v @ y) if solver.design.centre else 1 / solver.n_classes)
             solver.design.correlations(solver.design.weighted(rest), None, self.c[k])
+
+
+def _next_size(size: int, support: int, *, saturated: bool, slow: bool, first: int) -> int:
+    """Columns of the next working set: four times as many where all were needed, else the support and some more."""
+    if saturated:
+        return max(4 * support, first)
+    return max(support + min(max(support, FIRST), GROWTH), 2 * size if slow else 0)
 
 
 def _lowest(score: np.ndarray, size: int) -> np.ndarray:

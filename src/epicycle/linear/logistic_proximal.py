@@ -136,9 +136,7 @@ class HessianSolver:
     # ------------------------------------------------------------------------------------------- Newton's method
 
     def _look(self, params: np.ndarray) -> _Point:
-        loss, g, H = engine.sum(
-            self._statistic, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs
-        )
+        loss, g, H = engine.sum(self._statistic, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
         d = self.data.n_features + 1
         return _Point(params, float(loss), g, H.reshape(self.rows, d, self.rows, d))
 
@@ -171,9 +169,7 @@ class HessianSolver:
         xy = q + H @ w
         yy = float(w @ (xy + q)) + 4 * point.loss
         size = len(w)
-        problem = GramProblem(
-            H, np.arange(size), xy, yy, Penalty(np.full(size, l1), np.full(size, l2), False), w, q
-        )
+        problem = GramProblem(H, np.arange(size), xy, yy, Penalty(np.full(size, l1), np.full(size, l2), False), w, q)
         minimise_on_gram(problem, accuracy, max_epochs=EPOCHS)
         target = point.params.copy()
         target[:, :-1] = w.reshape(K, p)
@@ -185,9 +181,7 @@ class HessianSolver:
         predicted = float((point.g * step)[:, : p + self.intercept].sum())
         return target, predicted + _penalty(target[:, :-1], l1, l2) - _penalty(W, l1, l2)
 
-    def _step(
-        self, point: _Point, target: np.ndarray, predicted: float, l1: float, l2: float
-    ) -> tuple[_Point, float]:
+    def _step(self, point: _Point, target: np.ndarray, predicted: float, l1: float, l2: float) -> tuple[_Point, float]:
         """To the target, or part of the way: half as far again until the objective falls, but for its rounding."""
         before, t = point.value(l1, l2), 1.0
         rounding = 1e-14 * abs(before)

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from epicycle import engine
 from epicycle.evidence import History
-from epicycle.exceptions import ParameterError, SeparationError
+from epicycle.exceptions import ParameterError
 from epicycle.linear.logistic_objective import LogisticObjective, inverse_factor
-from epicycle.linear.logistic_statistics import margin_statistic
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
 from epicycle.randomness import seed_of
 
-__all__ = ["minimise", "polish", "refuse_separation"]
+__all__ = ["minimise", "polish"]
 
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_FEATURES = 500
@@ -123,17 +121,3 @@ def polish(objective: LogisticObjective, solution: Solution) -> tuple[Solution, 
     if not certificate.holds:
         return solution, half
     return replace(solution, x=x, value=value, certificate=certificate), half
-
-
-def refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
-    """Without a penalty, a hyperplane with every row on its own side proves that the likelihood has no maximum."""
-    if (solution.converged and solution.value >= objective.separation_level) or not np.isfinite(solution.x).all():
-        return
-    params = objective.matrix(solution.x)
-    worst = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
-    if min(worst) < 0:
-        order = np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5]
-        raise SeparationError(
-            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
-            f"{', '.join(names[j] for j in order)}. Use a finite C."
-        )
