@@ -110,7 +110,7 @@ class LogisticRegression(LinearClassifier):
     0.954
     >>> sparse = LogisticRegression(C=0.1, l1_ratio=1.0).fit(X, y)
     >>> int((sparse.coef_ != 0).sum())
-    9
+    6
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -193,7 +193,7 @@ class LogisticRegression(LinearClassifier):
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
-        if l1 > 0:
+        if l1 > 0 or self.solver == NAME:
             solution = self._fit_l1(data, l1, l2, factors)
             params = solution.x.reshape(-1, data.n_features + 1)
         else:
@@ -221,9 +221,9 @@ class LogisticRegression(LinearClassifier):
                 f"solver={self.solver!r} takes smooth objectives; with an L1 term (l1_ratio > 0) expected 'auto' or "
                 f"{NAME!r}"
             )
-        if l1 == 0 and self.solver == NAME:
-            raise ParameterError(f"solver={NAME!r} is for an L1 term; expected l1_ratio > 0 and a finite C")
-        if l1 > 0 and self.solver_options:
+        if l1 == l2 == 0 and self.solver == NAME:
+            raise ParameterError(f"solver={NAME!r} needs a penalty; expected a finite C")
+        if (l1 > 0 or self.solver == NAME) and self.solver_options:
             raise ParameterError(f"solver_options={self.solver_options!r}: {NAME} has none")
         return l1, l2
 

@@ -28,8 +28,10 @@ from epicycle.optim import Solution
 
 __all__ = ["Separation", "examine_separation", "find_separation"]
 
-#: Numbers in the constraints of a linear program, at most; rows that are added at a time; and how often.
-MAX_SIZE, CUTS, ROUNDS = 400_000, 500, 25
+#: Parameters that a direction may have, at most.
+MAX_FREE = 3000
+#: Numbers in the constraints of the first linear program; rows that are added at a time; and how often.
+MAX_SIZE, CUTS, ROUNDS = 60_000, 500, 25
 #: A margin below this, relative to the terms that it is made of, is zero but for rounding.
 TINY = 1e-9
 
@@ -167,7 +169,7 @@ def find_separation(objective: LogisticObjective, x: np.ndarray) -> tuple[Separa
     """
     data: Data = objective.data
     K, p = objective.rows, data.n_features
-    if K * (p + 1) > MAX_SIZE // 50:
+    if K * (p + 1) > MAX_FREE:
         return None
     scale = np.sqrt(np.maximum(objective._column_squares()[:p] / objective.total_weight, 0.0))
     scale[scale == 0] = 1.0
@@ -191,7 +193,7 @@ def find_separation(objective: LogisticObjective, x: np.ndarray) -> tuple[Separa
                 checked = (D, direction, told, n, ties) if told else None
                 break
             rows, codes = _distinct(np.vstack([rows, picked.X]), np.concatenate([codes, picked.codes]))
-            if rows.size * max(1, K - 1) > 2 * MAX_SIZE:
+            if rows.size * max(1, K - 1) > 10 * MAX_SIZE:
                 break
         if checked is None:
             return None
