@@ -5,6 +5,8 @@ from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
 from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.logistic import LogisticRegression
+from epicycle.linear.logistic_cv import LogisticRegressionCV
+from epicycle.linear.one_vs_rest import OneVsRest
 from epicycle.linear.ridge import Ridge
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "LogisticRegressionCV",
+    "OneVsRest",
     "RegularizationPath",
     "Ridge",
     "enet_path",

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle._labels import class_weights, encode_labels
-from epicycle.base import MethodCard, fitting
+from epicycle.base import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.evidence import Certificate
 from epicycle.exceptions import ParameterError, SeparationError, SeparationWarning
@@ -189,12 +189,18 @@ class LogisticRegression(LinearClassifier):
         LogisticRegression
             The fitted estimator.
         """
-        l1, l2 = self._penalties()
+        self._penalties()
         data = self._fit_data(X, y, sample_weight, target="labels")
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
+        self._conclude_fit(self._solve(data, self))
+        return self
+
+    def _solve(self, data: Data, owner: Estimator) -> Solution:
+        """Minimise and set what prediction needs; progress, callbacks and a state to resume from are the owner's."""
+        l1, l2 = self._penalties()
+        self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
         if l1 > 0 or self.solver == NAME:
-            solution = self._fit_l1(data, l1, l2, factors)
+            solution = self._fit_l1(data, l1, l2, factors, owner)
             params = solution.x.reshape(-1, data.n_features + 1)
         else:
             objective = LogisticObjective(
@@ -206,12 +212,11 @@ class LogisticRegression(LinearClassifier):
                 class_weight=factors,
                 n_jobs=self.n_jobs,
             )
-            solution = self._fit_smooth(objective, totals if factors is None else totals * factors)
+            solution = self._fit_smooth(objective, totals if factors is None else totals * factors, owner)
             params = _at_origin(objective, solution.x)
         for name, value in self._attributes(params, data.dtype, l1).items():
             setattr(self, name, value)
-        self._conclude_fit(solution)
-        return self
+        return solution
 
     def _penalties(self) -> tuple[float, float]:
         """(l1, l2), with a solver that can take them."""
@@ -250,22 +255,22 @@ class LogisticRegression(LinearClassifier):
             self._run.inputs["X"] = X
         return data
 
-    def _fit_smooth(self, objective: LogisticObjective, totals: np.ndarray) -> Solution:
+    def _fit_smooth(self, objective: LogisticObjective, totals: np.ndarray, owner: Estimator) -> Solution:
         solution = minimise(
             objective,
             self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            monitor=self._monitor(
+            monitor=owner._monitor(
                 self.max_iter, lambda x: self._attributes(_at_origin(objective, x), objective.data.dtype, 0.0)
             ),
-            state=self._resume_state(),
+            state=owner._resume_state(),
             options=self.solver_options or {},
             random_state=self.random_state,
         )
         if objective.penalty > 0:
             return solution
-        if separated := examine_separation(objective, solution, self._names()):
+        if separated := examine_separation(objective, solution, owner._names()):
             certificate = Certificate("separation", np.inf, self.tol, separated)
             return replace(solution, certificate=certificate, reason="separated", message=separated)
         solution, found = inference(objective, solution)
@@ -274,7 +279,7 @@ class LogisticRegression(LinearClassifier):
             self._class_totals_ = totals
         return solution
 
-    def _fit_l1(self, data: Data, l1: float, l2: float, factors: np.ndarray | None) -> Solution:
+    def _fit_l1(self, data: Data, l1: float, l2: float, factors: np.ndarray | None, owner: Estimator) -> Solution:
         p = data.n_features
         return minimise_l1(
             data,
@@ -285,8 +290,8 @@ class LogisticRegression(LinearClassifier):
             class_weight=factors,
             tol=self.tol,
             max_iter=self.max_iter,
-            monitor=self._monitor(self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), data.dtype, l1)),
-            state=self._resume_state(),
+            monitor=owner._monitor(self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), data.dtype, l1)),
+            state=owner._resume_state(),
             n_jobs=self.n_jobs,
         )
 

@@ -8,6 +8,7 @@ the origin.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -115,6 +116,14 @@ class LogisticObjective(Objective):
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
 
+    def with_penalty(self, penalty: float) -> LogisticObjective:
+        """The same objective with another penalty; what was summed over the rows for this one is shared."""
+        other = copy.copy(self)
+        other.penalty = penalty
+        if not self.intercept:
+            other.strong_convexity = penalty
+        return other
+
     # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it,
     # the term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
     def _gauge(self) -> np.ndarray | None:
@@ -215,8 +224,7 @@ class LogisticObjective(Objective):
                 return (v.reshape(K, d) / root).ravel()
 
             return Metric(lambda v: scale(scale(v)), scale, scale)
-        (gram,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
-        M = c * gram[:d, :d]
+        M = c * self._gram()[:d, :d]
         tiny = np.finfo(float).eps * d * np.diag(M).max(initial=0.0)
         M[np.diag_indices(d)] += ridge + max(tiny, np.finfo(float).tiny)
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
@@ -229,6 +237,11 @@ class LogisticObjective(Objective):
             return out.T.ravel()
 
         return Metric(lambda v: half_t(half(v)), half, half_t)
+
+    def _gram(self) -> np.ndarray:
+        if not hasattr(self, "_gram_sum"):
+            (self._gram_sum,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        return self._gram_sum
 
     def _column_squares(self) -> np.ndarray:
         squares, total = engine.sum(

@@ -37,8 +37,11 @@ def minimise(
     state: Mapping[str, Any] | None,
     options: Mapping[str, Any],
     random_state: Any,
+    start: np.ndarray | None = None,
 ) -> Solution:
-    """Minimise by the named solver, or with "auto" by the one that suits the size, from the optimum of a subsample."""
+    """Minimise by the named solver, or with "auto" by the one that suits the size: from `start`, or where there is
+    none from the optimum of a subsample.
+    """
     if objective.penalty == 0:
         monitor = SeparationWatch(monitor, objective.separation_level)
     if solver != "auto":
@@ -49,7 +52,8 @@ def minimise(
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
     name = str(state["solver"]) if state else _choose(objective)
-    start = np.zeros(objective.size) if state else _start(objective, name)
+    if start is None:
+        start = np.zeros(objective.size) if state else _start(objective, name)
     may_switch = name == "lbfgs" and "hessian" in objective.capabilities
     limit = min(max_iter, PATIENCE) if may_switch else max_iter
     solution = solve(name, objective, start, tol=tol, max_iter=limit, monitor=monitor, state=state)
