@@ -1,6 +1,7 @@
 // Bindings of L1-penalised logistic regression.
 #include "binding.hpp"
 #include "logistic_l1.hpp"
+#include "multinomial.hpp"
 
 namespace epicycle {
 namespace {
@@ -78,6 +79,30 @@ void bind_sparse(nb::module_ &m) {
         "max_work"_a);
 }
 
+template <class T, class I>
+void bind_curvature(nb::module_ &m) {
+    m.def(
+        "csr_multinomial_curvature",
+        [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns, Weight weight,
+           nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> P) {
+            constexpr const char *expected = "csr_multinomial_curvature: expected a well-formed CSR matrix (n, p), "
+                                             "weight (n,) or None, P (n, K) in C order";
+            require(indptr.shape(0) >= 1 && indices.shape(0) == data.shape(0), expected);
+            const Csr<T, I> x{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_columns};
+            require(well_formed(x, data.shape(0)) && P.shape(0) == x.rows, expected);
+            const double *w = pointer(weight, x.rows, expected);
+            const std::size_t size = P.shape(1) * (x.cols + 1);
+            Buffer H(size * size);
+            {
+                nb::gil_scoped_release nogil;
+                multinomial_curvature(x, w, P.data(), P.shape(1), H.data.get());
+            }
+            return matrix_out(H, size, size);
+        },
+        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "weight"_a.none(),
+        "P"_a.noconvert());
+}
+
 void bind_rows(nb::module_ &m) {
     m.def(
         "logistic_residual",
@@ -112,9 +137,13 @@ void bind_logistic(nb::module_ &m) {
     bind_dense<double>(m);
     bind_dense<float>(m);
     bind_sparse<double, std::int32_t>(m);
+    bind_curvature<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
+    bind_curvature<double, std::int64_t>(m);
     bind_sparse<float, std::int32_t>(m);
+    bind_curvature<float, std::int32_t>(m);
     bind_sparse<float, std::int64_t>(m);
+    bind_curvature<float, std::int64_t>(m);
 }
 
 }  // namespace epicycle

@@ -63,7 +63,7 @@ Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def fold_paths(
     data: ArrayData, folds: Sequence[Fold], settings: PathSettings, score: Score, n_jobs: int | None
 ) -> Paths:
-    """The paths of all folds and shares. Each runs on one thread, so that the result does not depend on their number."""
+    """The paths of all folds and shares; each runs on one thread: the result does not depend on how many there are."""
     by_column = data
     if sp.issparse(data.X) and (settings.l1_ratios > 0).any():
         by_column = ArrayData(data.X.tocsc(), data.y, data.weight)

@@ -27,7 +27,8 @@ def path_scores(
     Log loss and accuracy of all models come from one product. Rows of no weight do not count, and neither do rows of a
     class that has none.
     """
-    assert labelled.y is not None and data.y is not None
+    assert labelled.y is not None
+    assert data.y is not None
     known = np.isin(labelled.y[test], classes)
     weight = None if data.weight is None else data.weight[test]
     if weight is not None and (weight * known).any():

@@ -109,12 +109,14 @@ def multinomial_hessian(
     loss, P = _probabilities(X, batch, params, weight)
     w = np.ones(batch.n_rows) if weight is None else weight
     K, d = params.shape
-    ones = np.ones((batch.n_rows, 1))
-    X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
-    H = _sparse_curvature(X1, w, P) if sp.issparse(X1) else _dense_curvature(X1, w, P)
     R = P * w[:, None]
     R[np.arange(batch.n_rows), batch.y] -= w
-    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+    g = np.column_stack([np.asarray(X.T @ R).T, R.sum(axis=0)])
+    if sp.issparse(X):
+        H = _native.csr_multinomial_curvature(*csr_parts(X), w, np.ascontiguousarray(P))
+    else:
+        H = _dense_curvature(np.hstack([X, np.ones((batch.n_rows, 1))]), w, P).reshape(K * d, K * d)
+    return loss, g, H
 
 
 def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray:
@@ -129,16 +131,6 @@ def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray
     H = H.reshape(K, d, K, d)
     for k in range(K):
         H[k, :, k] += _native.moments(X1, none, w * P[:, k], origin[:d])[:-1, :-1]
-    return H
-
-
-def _sparse_curvature(X1: sp.csr_array, w: np.ndarray, P: np.ndarray) -> np.ndarray:
-    d, K = X1.shape[1], P.shape[1]
-    H = np.empty((K, d, K, d))
-    for k in range(K):
-        for m in range(k + 1):
-            h = w * P[:, k] * ((k == m) - P[:, m])
-            H[k, :, m] = H[m, :, k] = (X1.T @ X1.multiply(h[:, None])).toarray()
     return H
 
 

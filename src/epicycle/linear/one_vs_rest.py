@@ -1,7 +1,7 @@
 """One classifier for each class against all others, or for each label of a table of labels.
 
-A row gets the class whose classifier gives it the largest score; its probabilities are those of the classifiers, divided
-by their sum. With a table of labels every classifier speaks for itself.
+A row gets the class whose classifier gives it the largest score; its probabilities are those of the classifiers,
+divided by their sum. With a table of labels every classifier speaks for itself.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,16 +35,20 @@ from epicycle.settings import config
 __all__ = ["OneVsRest"]
 
 
-def _parts_have(method: str) -> Any:
-    """Whether the classifiers of an instance have a method."""
+F = TypeVar("F")
+
+
+def where_parts_have(method: str) -> Callable[[F], F]:
+    """Decorate a method that exists only where the classifiers have one of that name."""
 
     def check(self: OneVsRest) -> bool:
         return hasattr(self._base(), method)
 
-    return check
+    decorate: Callable[[F], F] = available_if(check)
+    return decorate
 
 
-class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
+class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
     """Several classes by one two-class classifier for each, against all others; also several labels at once.
 
     Parameters
@@ -157,7 +161,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         self._collect(seconds)
         return self
 
-    @available_if(_parts_have("partial_fit"))
+    @where_parts_have("partial_fit")
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with further rows.
@@ -303,14 +307,14 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
             return np.asarray(self.classes_[(scores[:, 0] > 0).astype(np.intp)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    @available_if(_parts_have("decision_function"))
+    @where_parts_have("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes: one a row for two classes, else one for each class or label."""
         self._check_fitted()
         scores = self._scores(X, probabilities=False)
         return scores[:, 0] if len(self.classes_) == 2 and not self.multilabel_ else scores
 
-    @available_if(_parts_have("predict_proba"))
+    @where_parts_have("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, which sum to one; of every label by itself where y was a table."""
         self._check_fitted()
