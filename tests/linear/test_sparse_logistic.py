@@ -69,7 +69,7 @@ def test_agrees_with_scikit_learn(n_classes, l1_ratio):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_zero_exactly_up_to_the_smallest_C(n_classes):
+def test_zero_exactly_while_the_penalty_is_strong(n_classes):
     """W = 0 iff every |x_j'(y_k - mean(y_k))| <= 1 / C."""
     X, y, weight = problem(n_classes=n_classes)
     Y = (y[:, None] == np.arange(n_classes)).astype(float)
@@ -151,7 +151,7 @@ def test_files_and_dask(n_classes, tmp_path):
 
 def test_too_many_features_for_a_hessian():
     X = da.zeros((10, 6000), chunks=(5, 6000))
-    with pytest.raises(DataError, match="6000 features.*Load the data into memory"):
+    with pytest.raises(DataError, match=r"6000 features.*Load the data into memory"):
         LogisticRegression(l1_ratio=1.0).fit(X, da.from_array(np.arange(10) % 2, chunks=5))
 
 
@@ -175,7 +175,9 @@ def test_far_from_the_origin():
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 3), sparse=st.booleans(), l1_ratio=st.sampled_from([1.0, 0.4]))
+@given(
+    seed=st.integers(0, 10**6), n_classes=st.integers(2, 3), sparse=st.booleans(), l1_ratio=st.sampled_from([1.0, 0.4])
+)
 def test_weights_are_repetitions_and_order_does_not_matter(seed, n_classes, sparse, l1_ratio):
     X, y, _ = problem(n=40, p=30, n_classes=n_classes, seed=seed)
     if len(np.unique(y)) < n_classes:

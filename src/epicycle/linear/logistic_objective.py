@@ -40,6 +40,8 @@ MAX_METRIC = 3000
 CHEAP_CURVATURE = 32
 #: Mean loss below which nothing is concluded from curvatures: products of probabilities that small underflow.
 FLAT = 1e-50
+#: Leverage, for rows of unit weight, above which curvatures are too small to conclude from: they may have underflowed.
+STEEP = 1e50
 #: Where no margin moves by more than this, relative to the terms of its sum, features depend on each other.
 LEVEL = 1e-12
 
@@ -348,7 +350,7 @@ class LogisticObjective(Objective):
         shape = self.rows, self.columns
         moves = basis.reshape(*shape, -1), null.reshape(*shape, -1), scale.reshape(shape)
         leverage, move, terms = engine.sum(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
-        if move > LEVEL * terms:
+        if move > LEVEL * terms or (self.penalty == 0 and leverage * self.total_weight > STEEP):
             return np.inf
         return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))
 

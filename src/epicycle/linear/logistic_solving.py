@@ -11,6 +11,7 @@ import numpy as np
 from epicycle.evidence import History
 from epicycle.exceptions import ParameterError
 from epicycle.linear.logistic_objective import LogisticObjective, inverse_factor
+from epicycle.linear.separation import find_separation, largest_margin
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
 from epicycle.randomness import seed_of
 
@@ -23,6 +24,8 @@ NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
 #: Iterations after which a quasi-Newton method has shown that it does not like the problem (classes that are nearly
 #: separable are such), and Newton's method goes on from there.
 PATIENCE = 100
+#: Iterations after which a fit without a penalty is looked at for separation, and the margin from which that pays.
+LOOKS, FAR = (25, 50, 100, 200, 400, 800), 18.0
 #: Distance from the optimum, in standard errors, at which coefficients are reported.
 SETTLED = 1e-9
 
@@ -43,7 +46,7 @@ def minimise(
     none from the optimum of a subsample.
     """
     if objective.penalty == 0:
-        monitor = SeparationWatch(monitor, objective.separation_level)
+        monitor = SeparationWatch(monitor, objective)
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
@@ -66,10 +69,14 @@ def minimise(
 
 
 class SeparationWatch(Monitor):
-    """Ends a fit without a penalty once the objective is so low that no row can be on the wrong side."""
+    """Ends a fit without a penalty once it is clear that there is no maximum.
 
-    def __init__(self, monitor: Monitor, level: float) -> None:
-        self._monitor, self._level = monitor, level
+    That is so when the objective is so low that no row can be on the wrong side; and when a fit that takes long has
+    rows of next to no loss, and a direction is found that tells them apart.
+    """
+
+    def __init__(self, monitor: Monitor, objective: LogisticObjective) -> None:
+        self._monitor, self._objective, self._level = monitor, objective, objective.separation_level
 
     def __call__(
         self,
@@ -80,7 +87,10 @@ class SeparationWatch(Monitor):
         state: Callable[[], Mapping[str, Any]] | None = None,
         **columns: float,
     ) -> bool:
-        return self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+        stop = self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+        if stop or iteration not in LOOKS or not np.isfinite(x).all():
+            return stop
+        return largest_margin(self._objective, x) > FAR and find_separation(self._objective, x) is not None
 
     def history(self) -> History:
         return self._monitor.history()

@@ -23,15 +23,17 @@ from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.exceptions import SeparationError
 from epicycle.linear.logistic_objective import LogisticObjective
-from epicycle.linear.logistic_statistics import margin_statistic, row_weights, shifted_features
+from epicycle.linear.logistic_statistics import Largest, margin_statistic, row_weights, shifted_features
 from epicycle.optim import Solution
 
-__all__ = ["Separation", "examine_separation", "find_separation"]
+__all__ = ["Separation", "examine_separation", "find_separation", "largest_margin"]
 
 #: Parameters that a direction may have, at most.
 MAX_FREE = 3000
 #: Numbers in the constraints of the first linear program; rows that are added at a time; and how often.
 MAX_SIZE, CUTS, ROUNDS = 60_000, 500, 25
+#: Columns that are tried to be left out of the names.
+MAX_PRUNED = 20
 #: A margin below this, relative to the terms that it is made of, is zero but for rounding.
 TINY = 1e-9
 
@@ -147,6 +149,19 @@ def violation_statistic(
     return picked, int(told.sum()), int(used.sum()), _ties(batch, relative, len(direction))
 
 
+def largest_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tuple[Largest]:
+    """The largest margin by which a row is told from a class."""
+    margins, _ = _margins(batch, params, shift)
+    return (Largest(np.where(np.isfinite(margins) & _used(batch)[:, None], margins, -np.inf).max(initial=-np.inf)),)
+
+
+def largest_margin(objective: LogisticObjective, x: np.ndarray) -> float:
+    """The largest margin by which a row is told from a class at a point."""
+    params = objective.matrix(x)
+    (largest,) = engine.sum(largest_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
+    return float(largest)
+
+
 def _ties(batch: Batch, relative: np.ndarray, n_rows: int) -> np.ndarray:
     """For every class, how many pairs of one of its rows and another class are tied; both ways."""
     tied = relative <= TINY
@@ -241,8 +256,7 @@ def _direction(
     A = _constraints(rows, codes, K)
     m, size = A.shape
     free = np.ones((K, size // K), dtype=bool)
-    if not intercept:
-        free[:, -1] = False
+    free[:, -1] = intercept
     bounds = [(None, None) if f else (0.0, 0.0) for f in free.ravel()]
     first = linprog(
         np.concatenate([np.zeros(size), -np.ones(m)]),
@@ -251,16 +265,35 @@ def _direction(
     )  # fmt: skip
     if first.status != 0 or not -first.fun > 0.5:
         return None
-    D = np.asarray(first.x[:size])
-    if sparse_direction:
-        needed = (first.x[size:] > 0.5).astype(np.float64)
-        cost = np.ones((K, size // K))
-        cost[:, -1] = 0.0  # the intercept is not a column
-        second = linprog(
-            np.concatenate([cost.ravel(), cost.ravel()]),
-            A_ub=sp.hstack([-A, A]), b_ub=-needed,
-            bounds=[(0.0, None if f else 0.0) for f in np.concatenate([free.ravel(), free.ravel()])], method="highs",
-        )  # fmt: skip
-        if second.status == 0:
-            D = np.asarray(second.x[:size] - second.x[size:])
-    return D.reshape(K, -1)
+    D = np.asarray(first.x[:size]).reshape(K, -1)
+    return _pruned(A, (first.x[size:] > 0.5).astype(np.float64), free, D) if sparse_direction else D
+
+
+def _least(A: sp.csr_array, needed: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+    """The direction of least sum of moduli with these margins, in the free parameters; None where there is none."""
+    cost = np.ones(free.shape)
+    cost[:, -1] = 0.0  # the intercept is not a column
+    upper = [(0.0, None if f else 0.0) for f in np.concatenate([free.ravel(), free.ravel()])]
+    found = linprog(
+        np.concatenate([cost.ravel(), cost.ravel()]), A_ub=sp.hstack([-A, A]), b_ub=-needed, bounds=upper,
+        method="highs",
+    )  # fmt: skip
+    return np.asarray(found.x[: free.size] - found.x[free.size :]).reshape(free.shape) if found.status == 0 else None
+
+
+def _pruned(A: sp.csr_array, needed: np.ndarray, free: np.ndarray, D: np.ndarray) -> np.ndarray:
+    """The sparse direction without columns that only widen its margins: the smallest go, one by one, while they can."""
+    free = free.copy()
+    for _ in range(MAX_PRUNED):
+        least = _least(A, needed, free)
+        if least is None:
+            break
+        D = least
+        size = np.abs(D[:, :-1]).max(axis=0)
+        used = np.flatnonzero(size > 1e-9 * max(size.max(initial=0.0), np.finfo(float).tiny))
+        free[:, :-1] = False
+        free[:, used] = True
+        if len(used) <= 1:
+            break
+        free[:, used[np.argmin(size[used])]] = False
+    return D
