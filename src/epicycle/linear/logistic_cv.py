@@ -217,7 +217,7 @@ class LogisticRegressionCV(LinearClassifier):
             totals = np.bincount(data.y[fold.train].astype(np.intp), weight, minlength=len(self.classes_))
             if not (totals > 0).all():
                 raise DataError(
-                    f"y: a fold of cv={self.cv!r} has no row of class {self.classes_[int(np.argmin(totals))]!r} to "
+                    f"y: a fold of cv={self.cv!r} has no row of class {self.classes_.tolist()[int(np.argmin(totals))]!r} to "
                     "train on; use fewer folds, or stratified ones"
                 )
         return folds

@@ -7,6 +7,7 @@ divided by their sum. With a table of labels every classifier speaks for itself.
 from __future__ import annotations
 
 import copy
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -188,7 +189,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         began = time.perf_counter()
         for part, target in zip(before, targets, strict=True):
             given = {} if weight is None else {"sample_weight": weight}
-            if has_fit_parameter(part, "classes") or "classes" in part.partial_fit.__code__.co_varnames:
+            if "classes" in inspect.signature(part.partial_fit).parameters:
                 given["classes"] = np.array([0, 1])
             part.partial_fit(X, target, **given)
         self.estimators_ = before
@@ -219,7 +220,9 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
             else:
                 strange = np.setdiff1d(labels, known)
                 if len(strange):
-                    raise DataError(f"y: has the label {strange[0]!r}, which is not among classes={known.tolist()!r}")
+                    raise DataError(
+                        f"y: has the label {strange.tolist()[0]!r}, which is not among classes={known.tolist()!r}"
+                    )
                 self.classes_ = known
             self.multilabel_ = False
             shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
