@@ -94,7 +94,7 @@ class LogisticRegressionCV(LinearClassifier):
     >>> model.scores_.shape
     (5, 2, 3)
     >>> model.C_, model.l1_ratio_
-    (0.1, 0.0)
+    (1.0, 0.0)
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -216,8 +216,9 @@ class LogisticRegressionCV(LinearClassifier):
             weight = None if data.weight is None else data.weight[fold.train]
             totals = np.bincount(data.y[fold.train].astype(np.intp), weight, minlength=len(self.classes_))
             if not (totals > 0).all():
+                missing = self.classes_.tolist()[int(np.argmin(totals))]
                 raise DataError(
-                    f"y: a fold of cv={self.cv!r} has no row of class {self.classes_.tolist()[int(np.argmin(totals))]!r} to "
+                    f"y: a fold of cv={self.cv!r} has no row of class {missing!r} to "
                     "train on; use fewer folds, or stratified ones"
                 )
         return folds
@@ -281,7 +282,8 @@ class LogisticRegressionCV(LinearClassifier):
         ----------
         what : {"scores", "path"}
             Mean score with one standard error to each side, for every l1_ratio; or the coefficients of the chosen
-            l1_ratio, averaged over the folds (for more than two classes, those of the first).
+            l1_ratio, averaged over the folds (for more than two classes, those of the first); the largest at the chosen
+            C are named.
         ax : matplotlib axes, optional
 
         Returns
@@ -323,8 +325,10 @@ class LogisticRegressionCV(LinearClassifier):
         W = W[:, :-1] if self.fit_intercept else W
         lines = ax.plot(Cs, W, lw=1.3)
         names = self._names()
-        for j in np.argsort(-np.abs(W[-1]), kind="stable")[:8]:
-            lines[j].set_label(names[j])
+        chosen = np.abs(W[int(np.argmin(np.abs(np.log(Cs / self.C_))))])
+        for j in np.argsort(-chosen, kind="stable")[:8]:
+            if chosen[j] > 0:
+                lines[j].set_label(names[j])
         ax.axhline(0, color="0.6", lw=0.8)
         ax.set_ylabel("coefficient, mean of the folds")
 
