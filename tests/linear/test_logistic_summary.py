@@ -119,23 +119,23 @@ def test_south_african_heart_disease(published):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_intervals_cover_and_tests_keep_their_level(n_classes):
-    """500 data sets from a known model: intervals of 90 % hold the truth in 90 %, tests of nulls reject in 10 %."""
+    """400 data sets from a known model: intervals of 90 % hold the truth in 90 %, tests of nulls reject in 10 %."""
     rng = np.random.default_rng(n_classes)
     X = rng.normal(size=(200, 3))
     W = np.array([[0.0, 0.0, 0.0], [0.8, -0.5, 0.0], [-0.3, 0.6, 0.0]])[:n_classes]
     b = np.array([0.0, 0.4, -0.2])[:n_classes]
     truth = np.column_stack([b, W])[1:].ravel()
     covered, rejected, overall = [], [], []
-    for _ in range(500):
+    for _ in range(400):
         y = (X @ W.T + b + rng.gumbel(size=(200, n_classes))).argmax(axis=1)
         table = LogisticRegression(C=np.inf).fit(X, y).summary(confidence=0.9)
         low, high = list(table.columns)[-2:]
         covered.append((table[low] <= truth) & (truth <= table[high]))
         rejected.append(table["P>|z|"][truth == 0] < 0.1)
         null = (rng.gumbel(size=(200, n_classes)) + b).argmax(axis=1)  # no feature matters
-        if len(overall) < 250:
+        if len(overall) < 200:
             overall.append(LogisticRegression(C=np.inf).fit(X, null).summary().facts["P(LR)"] < 0.1)
-    # Standard errors of the shares are 0.013 and 0.019.
-    assert_allclose(np.mean(covered, axis=0), 0.9, atol=0.04)
-    assert_allclose(np.mean(rejected, axis=0), 0.1, atol=0.04)
+    # Standard errors of the shares are 0.015 and 0.021.
+    assert_allclose(np.mean(covered, axis=0), 0.9, atol=0.045)
+    assert_allclose(np.mean(rejected, axis=0), 0.1, atol=0.045)
     assert np.mean(overall) == pytest.approx(0.1, abs=0.06)

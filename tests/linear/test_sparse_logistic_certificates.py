@@ -67,7 +67,7 @@ def test_a_certificate_that_holds_is_true(n, p, n_classes, seed, form, l1_ratio,
     codes = np.searchsorted(classes, y[used])
     arguments = X64, codes, weight[used], l1_ratio / C, (1 - l1_ratio) / C
     value = objective(*arguments, model.coef_, model.intercept_)
-    least = lower(*arguments, model.coef_, model.intercept_, intercept, steps=300)
+    least = lower(*arguments, model.coef_, model.intercept_, intercept, steps=200)
     eps = EPS if model.coef_.dtype == np.float64 else float(np.finfo(np.float32).eps)
     moved = 8 * eps * (np.abs(X64) @ np.abs(model.coef_).T.astype(float) + np.abs(model.intercept_)).max(axis=1)
     rounding = 1e-13 * value + float(weight[used] @ np.minimum(moved, 1.0)) * 2

@@ -168,26 +168,25 @@ def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tup
 
 
 def leverage_statistic(
-    batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray, scale: np.ndarray
+    batch: Batch, shift: np.ndarray, factors: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
     """How far the margins of a row move, at most, when the parameters do.
 
-    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores, of parameters no
-    larger than `scale`. Gives the largest squared difference of two margins for a move of unit length in the norm of H,
-    the largest difference for a move along `null`, and the largest that the terms of the latter can add up to. With one
-    row of parameters the other margin is zero.
+    Each of `factors` (F, of shape (pairs, r, columns)) is for a pair of margins: |F x|^2 is the largest squared change
+    of their difference for a move of unit length in the norm of H. `null` has directions that H ignores, of parameters
+    no larger than `scale`. Gives the largest of those squares, the largest difference for a move along `null`, and the
+    largest that the terms of the latter can add up to. With one row of parameters the other margin is zero.
     """
-    K, d, r = basis.shape
+    d = factors.shape[2]
     leverage = move = terms = Largest(0.0)
-    step = max(1, int(2e6 / (K * r + 1)))
+    step = max(1, int(2e6 / (d + null.shape[0] * null.shape[2] + 1)))
     for start in range(0, batch.n_rows, step):
         X = batch.X[start : start + step]
         X = X.toarray() if sp.issparse(X) else X - shift
         X1 = np.hstack([X, np.ones((len(X), 1))])[:, :d]
-        T = _margins(X1, basis)
-        products = T @ T.transpose(0, 2, 1)
-        own = np.einsum("ikk->ik", products)
-        leverage += Largest((own[:, :, None] + own[:, None, :] - 2 * products).max())
+        for F in factors:
+            T = X1 @ F.T
+            leverage += Largest(np.einsum("ij,ij->i", T, T).max())
         if null.size:
             move += Largest(np.ptp(_margins(X1, null), axis=1).max())
             terms += Largest((np.abs(X1) @ scale.T).max())
