@@ -10,6 +10,7 @@ void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
 void bind_local(nb::module_ &m);
+void bind_logistic(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_tree(nb::module_ &m);
@@ -30,6 +31,7 @@ NB_MODULE(_native, m) {
     bind_lasso(m);
     bind_linear(m);
     bind_local(m);
+    bind_logistic(m);
     bind_online(m);
     bind_stumps(m);
     bind_tree(m);

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "moments.hpp"
+#include "sparse.hpp"
 
 namespace epicycle {
 
@@ -118,6 +118,37 @@ double multinomial_gradient(const Dense<T> &X, const std::int64_t *y, const doub
     for (std::size_t k = 0; k < K; ++k)
         for (std::size_t j = 0; j < p; ++j) g[k * (p + 1) + j] = G[j * lanes + k];
     return loss;
+}
+
+// sum_i w_i (diag(p_i) - p_i p_i') (x) (x_i, 1)(x_i, 1)' for CSR rows and class probabilities P (n x K, row-major); H
+// is (K (p + 1))^2, zero on entry. Only stored entries are touched.
+template <class T, class I>
+void multinomial_curvature(const Csr<T, I> &X, const double *weight, const double *P, std::size_t K, double *H) {
+    const std::size_t d = X.cols + 1, size = K * d;
+    std::vector<std::size_t> at;
+    std::vector<double> value;
+    for (std::size_t i = 0; i < X.rows; ++i) {
+        at.assign(1, X.cols), value.assign(1, 1.0);
+        for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a) {
+            at.push_back(static_cast<std::size_t>(X.indices[a]));
+            value.push_back(static_cast<double>(X.data[a]));
+        }
+        const double *p = P + i * K, w = weight ? weight[i] : 1.0;
+        for (std::size_t k = 0; k < K; ++k)
+            for (std::size_t m = 0; m <= k; ++m) {
+                const double h = w * p[k] * ((k == m ? 1.0 : 0.0) - p[m]);
+                for (std::size_t a = 0; a < at.size(); ++a) {
+                    double *row = H + (k * d + at[a]) * size + m * d;
+                    const double hx = h * value[a];
+                    for (std::size_t c = 0; c < at.size(); ++c) row[at[c]] += hx * value[c];
+                }
+            }
+    }
+    for (std::size_t k = 0; k < K; ++k)
+        for (std::size_t m = 0; m < k; ++m)
+            for (std::size_t a = 0; a < d; ++a)
+                for (std::size_t c = 0; c < d; ++c)
+                    H[(m * d + c) * size + k * d + a] = H[(k * d + a) * size + m * d + c];
 }
 
 }  // namespace epicycle

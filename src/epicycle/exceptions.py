@@ -20,6 +20,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "SeparationError",
+    "SeparationWarning",
 ]
 
 
@@ -85,3 +86,7 @@ class ConvergenceWarning(EpicycleWarning, _SklearnConvergenceWarning):  # type: 
 
 class CollinearityWarning(EpicycleWarning):
     """Features depend on each other: the coefficients are one choice of many."""
+
+
+class SeparationWarning(ConvergenceWarning):
+    """An unpenalised likelihood has no maximum because the classes are separable but for ties."""

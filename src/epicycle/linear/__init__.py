@@ -10,7 +10,9 @@ from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_pat
 from epicycle.linear.least_squares import LinearRegression
 from epicycle.linear.local import LocallyWeightedRegression
 from epicycle.linear.logistic import LogisticRegression
+from epicycle.linear.logistic_cv import LogisticRegressionCV
 from epicycle.linear.matching_pursuit import MatchingPursuit
+from epicycle.linear.one_vs_rest import OneVsRest
 from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
 from epicycle.linear.ridge import Ridge
 from epicycle.linear.ridge_cv import RidgeCV
@@ -31,7 +33,9 @@ __all__ = [
     "LinearSpline",
     "LocallyWeightedRegression",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "MatchingPursuit",
+    "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
     "RegularizationPath",

@@ -1,53 +1,69 @@
-"""Logistic and softmax regression:  minimise  sum_i w_i loss(b + W x_i, y_i) + ||W||^2 / (2 C).
+"""Logistic and softmax regression:  minimise  sum_i w_i loss(b + W x_i, y_i) + (r ||W||_1 + (1 - r)/2 ||W||^2) / C.
 
-For two classes the gradient is X'W(p - y) + w / C and the Hessian X' diag(w p (1 - p)) X + I / C, so Newton's method
-is iteratively reweighted least squares. The minimum is unique whenever C is finite; for C = inf it exists unless the
-classes are separable.
+For two classes the gradient of the loss is X'W(p - y) and its Hessian X' diag(w p (1 - p)) X, so Newton's method is
+iteratively reweighted least squares. The minimum exists whenever C is finite; for C = inf it exists unless the classes
+are separable.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+import scipy.sparse as sp
 
-from epicycle import engine
 from epicycle._labels import class_weights, encode_labels
 from epicycle.base import Estimator, MethodCard, fitting
-from epicycle.data import Batch
-from epicycle.linear.inference import Summary, wald_summary
-from epicycle.linear.logistic_objective import MAX_HESSIAN, LogisticObjective, far_shift
-from epicycle.linear.logistic_solving import minimise, polish, refuse_separation
-from epicycle.linear.prediction import linear_predictor, predictor_batch
+from epicycle.data import Data
+from epicycle.evidence import Certificate
+from epicycle.exceptions import ParameterError, SeparationError, SeparationWarning
+from epicycle.linear.inference import Summary
+from epicycle.linear.logistic_classifier import LinearClassifier
+from epicycle.linear.logistic_inference import class_tables, inference, likelihood_facts
+from epicycle.linear.logistic_objective import LogisticObjective, far_shift
+from epicycle.linear.logistic_penalty import penalties, penalty_in_words
+from epicycle.linear.logistic_solving import minimise
+from epicycle.linear.logistic_sparse import NAME, csc_labels, minimise_l1
+from epicycle.linear.separation import examine_separation
 from epicycle.optim import SOLVERS, Solution
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.settings import get_config
 
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(ClassifierMixin, Estimator):
-    r"""Logistic regression for two classes, softmax regression for more, with an L2 penalty.
+class LogisticRegression(LinearClassifier):
+    r"""Logistic regression for two classes, softmax regression for more, with an L2, L1 or elastic net penalty.
 
     Two classes :math:`y \in \{0, 1\}` with :math:`p(x) = 1 / (1 + e^{-b - w'x})` minimise
 
-    .. math:: \sum_i w_i \bigl[\log(1 + e^{z_i}) - y_i z_i\bigr] + \frac{1}{2C} \|w\|^2, \qquad z_i = b + w'x_i ,
+    .. math::
+        \sum_i v_i \bigl[\log(1 + e^{z_i}) - y_i z_i\bigr]
+        + \frac{1}{C} \Bigl[\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|^2\Bigr], \qquad z_i = b + w'x_i ,
 
-    and :math:`K > 2` classes the sum of :math:`\log \sum_k e^{z_{ik}} - z_{i y_i}` in the same way. The intercept is
-    not penalised.
+    with sample weights :math:`v_i` and :math:`\rho` = `l1_ratio`, and :math:`K > 2` classes the sum of
+    :math:`\log \sum_k e^{z_{ik}} - z_{i y_i}` in the same way. The intercept is not penalised.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the penalty; ``inf`` fits without one.
+    l1_ratio : float, default=0.0
+        Share of the L1 term: 0 is the L2 penalty, 1 the L1 penalty, which sets coefficients to zero.
+    penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
+        "auto" follows `C` and `l1_ratio`. The others are older names: "l2" and "l1" for `l1_ratio` 0 and 1,
+        "elasticnet" for the `l1_ratio` given, and None for ``C=inf``.
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     solver : str, default="auto"
         "auto" takes Newton's method while the Hessian is small and a preconditioned L-BFGS beyond; any solver of
-        :data:`epicycle.optim.SOLVERS` can be named.
+        :data:`epicycle.optim.SOLVERS` can be named. With an L1 term it is "proximal-newton": coordinate descent on
+        quadratic models, over working sets.
     solver_options : dict, optional
         Options of that solver, such as ``{"step": 0.1}``.
     tol : float, default=1e-8
@@ -65,14 +81,22 @@ class LogisticRegression(ClassifierMixin, Estimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        W; for more than two classes its rows sum to zero.
+        W. For more than two classes its rows sum to zero, unless an L1 term decides otherwise.
     intercept_ : ndarray of shape (1,) or (n_classes,)
+        b; for more than two classes it sums to zero.
     certificate_ : Certificate
-        Duality gap or Newton decrement, as a bound on the relative distance from the minimum.
+        Duality gap or Newton decrement, as a bound on the relative distance from the minimum. Where the unpenalised
+        likelihood has none because the classes are separable but for ties, it says so and does not hold.
     history_ : History
-        Objective, step, gradient norm and seconds of every iteration.
+        Objective, step, gradient norm and seconds of every iteration; with an L1 term the gap and the sizes of the
+        working sets.
     n_iter_ : int
     converged_ : bool
+
+    See Also
+    --------
+    LogisticRegressionCV : chooses C and l1_ratio by cross-validation.
+    OneVsRest : one classifier for each class.
 
     Examples
     --------
@@ -84,13 +108,18 @@ class LogisticRegression(ClassifierMixin, Estimator):
     True
     >>> round(model.score(X, y), 3)
     0.954
+    >>> sparse = LogisticRegression(C=0.1, l1_ratio=1.0).fit(X, y)
+    >>> int((sparse.coef_ != 0).sum())
+    6
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "C": Real(minimum=0, inclusive=False, allow_inf=True),
+        "l1_ratio": Real(minimum=0, maximum=1),
+        "penalty": NoneOr(Choice("auto", "l1", "l2", "elasticnet")),
         "fit_intercept": Boolean(),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        "solver": Choice("auto", *SOLVERS),
+        "solver": Choice("auto", *SOLVERS, NAME),
         "solver_options": NoneOr(InstanceOf(dict)),
         "tol": Real(minimum=0, inclusive=False),
         "max_iter": Integer(minimum=1),
@@ -109,6 +138,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
         self,
         *,
         C: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: str | None = "auto",
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         solver: str = "auto",
@@ -120,6 +151,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
@@ -130,10 +163,13 @@ class LogisticRegression(ClassifierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # The strength of the penalty always shows, also where it is the default.
+        shown = str(super().__repr__(N_CHAR_MAX))
+        name, _, rest = shown.partition("(")
+        return (
+            f"{name}(C={self.C}{')' if rest == ')' else ', ' + rest}" if self.C == 1 and "(C=" not in shown else shown
+        )
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LogisticRegression:
@@ -142,6 +178,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            With an L1 term a CSC matrix is used as it is and CSR is converted; files and Dask collections are read once
+            an iteration for their Hessian, and may have a few thousand coefficients.
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
@@ -151,103 +189,170 @@ class LogisticRegression(ClassifierMixin, Estimator):
         LogisticRegression
             The fitted estimator.
         """
+        self._penalties()
         data = self._fit_data(X, y, sample_weight, target="labels")
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
-        objective = LogisticObjective(
-            data,
-            len(self.classes_),
-            0.0 if np.isinf(self.C) else 1.0 / self.C,
-            intercept=self.fit_intercept,
-            shift=far_shift(data) if self.fit_intercept else np.zeros(data.n_features),
-            class_weight=class_weights(self.class_weight, self.classes_, totals),
-            n_jobs=self.n_jobs,
+        self._conclude_fit(self._solve(data, self))
+        return self
+
+    def _solve(self, data: Data, owner: Estimator) -> Solution:
+        """Minimise and set what prediction needs; progress, callbacks and a state to resume from are the owner's."""
+        l1, l2 = self._penalties()
+        self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        if l1 > 0 or self.solver == NAME:
+            solution = self._fit_l1(data, l1, l2, factors, owner)
+            params = solution.x.reshape(-1, data.n_features + 1)
+        else:
+            objective = LogisticObjective(
+                data,
+                len(self.classes_),
+                l2,
+                intercept=self.fit_intercept,
+                shift=far_shift(data) if self.fit_intercept else np.zeros(data.n_features),
+                class_weight=factors,
+                n_jobs=self.n_jobs,
+            )
+            solution = self._fit_smooth(objective, totals if factors is None else totals * factors, owner)
+            params = _at_origin(objective, solution.x)
+        for name, value in self._attributes(params, data.dtype, l1).items():
+            setattr(self, name, value)
+        return solution
+
+    def _penalties(self) -> tuple[float, float]:
+        """(l1, l2), with a solver that can take them."""
+        l1, l2 = penalties(self.C, self.l1_ratio, self.penalty)
+        if l1 > 0 and self.solver not in ("auto", NAME):
+            raise ParameterError(
+                f"solver={self.solver!r} takes smooth objectives; with an L1 term (l1_ratio > 0) expected 'auto' or "
+                f"{NAME!r}"
+            )
+        if l1 == l2 == 0 and self.solver == NAME:
+            raise ParameterError(f"solver={NAME!r} needs a penalty; expected a finite C")
+        if (l1 > 0 or self.solver == NAME) and self.solver_options:
+            raise ParameterError(f"solver_options={self.solver_options!r}: {NAME} has none")
+        return l1, l2
+
+    def _fit_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        target: Literal["none", "numeric", "labels"],
+        multi_output: bool = False,
+        reset: bool = True,
+        check_finite: bool = True,
+    ) -> Data:
+        """As everywhere, except that for an L1 term CSC stays CSC."""
+        checked = X
+        columns = penalties(self.C, self.l1_ratio, self.penalty)[0] > 0
+        if columns and sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
+            checked = csc_labels(X, y, sample_weight, estimator_name=type(self).__name__)
+        data = super()._fit_data(
+            checked, y, sample_weight, target=target, multi_output=multi_output, reset=reset, check_finite=check_finite
         )
+        if "X" in self._run.inputs:
+            self._run.inputs["X"] = X
+        return data
+
+    def _fit_smooth(self, objective: LogisticObjective, totals: np.ndarray, owner: Estimator) -> Solution:
         solution = minimise(
             objective,
             self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            monitor=self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
-            state=self._resume_state(),
+            monitor=owner._monitor(
+                self.max_iter, lambda x: self._attributes(_at_origin(objective, x), objective.data.dtype, 0.0)
+            ),
+            state=owner._resume_state(),
             options=self.solver_options or {},
             random_state=self.random_state,
         )
-        if np.isinf(self.C):
-            refuse_separation(objective, solution, self._names())
-            solution = self._keep_inference(objective, solution)
-        for name, value in self._attributes(objective, solution.x).items():
-            setattr(self, name, value)
+        if objective.penalty > 0:
+            return solution
+        if separated := examine_separation(objective, solution, owner._names()):
+            certificate = Certificate("separation", np.inf, self.tol, separated)
+            return replace(solution, certificate=certificate, reason="separated", message=separated)
+        solution, found = inference(objective, solution)
+        if found is not None:
+            self._covariance_, self._log_likelihood_ = found.covariance, found.log_likelihood
+            self._class_totals_ = totals
+        return solution
+
+    def _fit_l1(self, data: Data, l1: float, l2: float, factors: np.ndarray | None, owner: Estimator) -> Solution:
+        p = data.n_features
+        return minimise_l1(
+            data,
+            len(self.classes_),
+            l1,
+            l2,
+            intercept=self.fit_intercept,
+            class_weight=factors,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            monitor=owner._monitor(self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), data.dtype, l1)),
+            state=owner._resume_state(),
+            n_jobs=self.n_jobs,
+        )
+
+    def _attributes(self, params: np.ndarray, dtype: Any, l1: float) -> dict[str, np.ndarray]:
+        if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
+            params = params.copy()
+            free = slice(-1, None) if l1 > 0 else slice(None)
+            params[:, free] -= params[:, free].mean(axis=0)
+        return {
+            "coef_": params[:, :-1].astype(dtype),
+            "intercept_": params[:, -1].astype(dtype),
+            "classes_": self.classes_,
+        }
+
+    def _conclude_fit(self, solution: Solution) -> None:
+        separated = solution.reason == "separated"
+        if separated and get_config().on_nonconvergence == "raise":
+            raise SeparationError(solution.message)
         self._conclude(solution)
-        return self
-
-    def _attributes(self, objective: LogisticObjective, x: np.ndarray) -> dict[str, np.ndarray]:
-        params = objective.matrix(x)
-        if not objective.binary:  # a constant added to all classes changes no probability, and only grows the penalty
-            params = params - params.mean(axis=0)
-        W, b = params[:, :-1], params[:, -1] - params[:, :-1] @ objective.shift
-        dtype = objective.data.dtype
-        return {"coef_": W.astype(dtype), "intercept_": b.astype(dtype), "classes_": self.classes_}
-
-    # ------------------------------------------------------------------------------------------- prediction
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
-        data = self._predict_data(X)
-        scores = linear_predictor(data, self.coef_, self.intercept_, self.n_jobs)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> Any:
-        """The most probable class of every row."""
-        return self._map(X, _predict_batch)
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, in the order of `classes_`."""
-        return self._map(X, _probability_batch)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities, exact also where they underflow."""
-        return self._map(X, _log_probability_batch)
-
-    def _map(self, X: Any, function: Any) -> Any:
-        data = self._predict_data(X)
-        return engine.map(function, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
+        if separated and self._run.warning:
+            self._run.warning = ""
+            warnings.warn(f"{type(self).__name__}: {solution.message}.", SeparationWarning, stacklevel=6)
 
     # ------------------------------------------------------------------------------------------- statistics
 
-    def _keep_inference(self, objective: LogisticObjective, solution: Solution) -> Solution:
-        """The inverse Hessian at the optimum: the covariance of an unpenalised two-class fit. Polishes the solution."""
-        if not objective.binary or objective.size > MAX_HESSIAN or not solution.converged:
-            return solution
-        solution, half = polish(objective, solution)
-        if half is None:
-            return solution
-        covariance = half @ half.T
-        if self.fit_intercept:  # from b at the shift to b at the origin
-            back = np.eye(objective.size)
-            back[-1, :-1] = -objective.shift
-            covariance = back @ covariance @ back.T
-        self._covariance_, self._log_likelihood_ = covariance, -solution.value
-        return solution
-
     def _penalty_line(self) -> str:
-        return "no penalty" if np.isinf(self.C) else f"L2 penalty ||W||^2 / (2 C), C={self.C:g}"
+        return penalty_in_words(self.C, self.l1_ratio, self.penalty)
 
     def summary(self, confidence: float = 0.95) -> Summary:
-        """Coefficients, standard errors, z, p-values and intervals.
+        """Coefficients, standard errors, z, p-values and intervals, the likelihood-ratio test and measures of fit.
 
-        They follow from the likelihood, so only an unpenalised fit (``C=inf``) of two classes has them; for any other
-        fit the summary shows the coefficients and says why.
+        They follow from the likelihood, so only an unpenalised fit (``C=inf``) has them; for any other fit the summary
+        shows the coefficients and says why. More than two classes are shown by their log-odds against the first class.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            A table that prints, shows as HTML, and gives a DataFrame.
         """
         self._check_fitted()
         if hasattr(self, "_covariance_"):
-            return wald_summary(
-                self._names(), self.coef_[0], self.intercept_[0] if self.fit_intercept else None, self._covariance_,
-                confidence=confidence, title=self._title(), facts={"log-likelihood": self._log_likelihood_},
+            facts = likelihood_facts(
+                self._log_likelihood_, self._class_totals_, self.n_features_in_, self.fit_intercept
+            )
+            weighted = "" if self.class_weight is None else (
+                "the classes are weighted: standard errors, tests and criteria are those of the weighted likelihood, "
+                "and hold only if the weights count rows"
             )  # fmt: skip
-        if not np.isinf(self.C):
+            return class_tables(
+                self._names(), self.classes_, self.coef_, self.intercept_ if self.fit_intercept else None,
+                self._covariance_, confidence=confidence, title=self._title(), facts=facts, note=weighted,
+            )  # fmt: skip
+        if self._penalty_line() != "no penalty":
             why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
-        elif len(self.classes_) > 2:
-            why = "standard errors are given for two classes"
+        elif self.certificate_.kind == "separation":
+            why = f"no standard errors: {self.certificate_.meaning}"
         elif not self.converged_:
             why = "the fit did not converge"
         else:
@@ -261,23 +366,8 @@ class LogisticRegression(ClassifierMixin, Estimator):
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
 
 
-# ------------------------------------------------------------------------------------------------ rows
-
-
-def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
-
-
-def _log_probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    if len(classes) == 2:
-        z = scores[:, 0]
-        return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
-    scores -= scores.max(axis=1, keepdims=True)
-    return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-
-
-def _probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    p = np.exp(_log_probability_batch(batch, coef, intercept, classes))
-    return p / p.sum(axis=1, keepdims=True)
+def _at_origin(objective: LogisticObjective, x: np.ndarray) -> np.ndarray:
+    """(W, b) with b the intercept of features about zero."""
+    params = objective.matrix(x).copy()
+    params[:, -1] -= params[:, :-1] @ objective.shift
+    return params

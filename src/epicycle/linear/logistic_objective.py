@@ -8,6 +8,7 @@ the origin.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -35,10 +36,14 @@ __all__ = ["LogisticObjective", "far_shift", "inverse_factor", "self_concordant_
 #: Up to how many parameters the Hessian is formed, and up to how many features the Gram matrix of the metric.
 MAX_HESSIAN = 3000
 MAX_METRIC = 3000
+#: Up to how many parameters the last Hessian is kept.
+MAX_KEPT = 500
 #: Up to how many classes the second derivatives in b are summed with every gradient.
 CHEAP_CURVATURE = 32
 #: Mean loss below which nothing is concluded from curvatures: products of probabilities that small underflow.
 FLAT = 1e-50
+#: Leverage, for rows of unit weight, above which curvatures are too small to conclude from: they may have underflowed.
+STEEP = 1e50
 #: Where no margin moves by more than this, relative to the terms of its sum, features depend on each other.
 LEVEL = 1e-12
 
@@ -114,6 +119,15 @@ class LogisticObjective(Objective):
         self._gradient = binary_gradient if self.binary else multinomial_gradient
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
+        self._second_order: tuple[bytes, tuple[float, np.ndarray, np.ndarray]] | None = None
+
+    def with_penalty(self, penalty: float) -> LogisticObjective:
+        """The same objective with another penalty; what was summed over the rows for this one is shared."""
+        other = copy.copy(self)
+        other.penalty, other._second_order = penalty, None
+        if not self.intercept:
+            other.strong_convexity = penalty
+        return other
 
     # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it,
     # the term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
@@ -154,6 +168,17 @@ class LogisticObjective(Objective):
         return self._penalised(x, loss, g)
 
     def second_order(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        # The certificate and the next Newton step ask at the same point: a small Hessian is kept for the second.
+        if self._second_order is not None and self._second_order[0] == x.tobytes():
+            value, gradient, H = self._second_order[1]
+            return value, gradient.copy(), H.copy()
+        found = self._second_order_pass(x)
+        self._second_order = None
+        if self.size <= MAX_KEPT:
+            self._second_order = x.tobytes(), (found[0], found[1].copy(), found[2].copy())
+        return found
+
+    def _second_order_pass(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         params = self.matrix(x)
         loss, g, H = engine.sum(self._hessian, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
         K, d, p = self.rows, self.columns, self.data.n_features
@@ -215,8 +240,7 @@ class LogisticObjective(Objective):
                 return (v.reshape(K, d) / root).ravel()
 
             return Metric(lambda v: scale(scale(v)), scale, scale)
-        (gram,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
-        M = c * gram[:d, :d]
+        M = c * self._gram()[:d, :d]
         tiny = np.finfo(float).eps * d * np.diag(M).max(initial=0.0)
         M[np.diag_indices(d)] += ridge + max(tiny, np.finfo(float).tiny)
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
@@ -229,6 +253,11 @@ class LogisticObjective(Objective):
             return out.T.ravel()
 
         return Metric(lambda v: half_t(half(v)), half, half_t)
+
+    def _gram(self) -> np.ndarray:
+        if not hasattr(self, "_gram_sum"):
+            (self._gram_sum,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        return self._gram_sum
 
     def _column_squares(self) -> np.ndarray:
         squares, total = engine.sum(
@@ -333,11 +362,18 @@ class LogisticObjective(Objective):
         if null.shape[1] and self.penalty > 0:
             return np.inf
         shape = self.rows, self.columns
-        moves = basis.reshape(*shape, -1), null.reshape(*shape, -1), scale.reshape(shape)
+        moves = pair_factors(basis.reshape(*shape, -1)), null.reshape(*shape, -1), scale.reshape(shape)
         leverage, move, terms = engine.sum(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
-        if move > LEVEL * terms:
+        if move > LEVEL * terms or (self.penalty == 0 and leverage * self.total_weight > STEEP):
             return np.inf
         return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))
+
+
+def pair_factors(basis: np.ndarray) -> np.ndarray:
+    """F with F'F = DD' for the difference D of every two rows of a basis (rows, columns, r); of the one row itself."""
+    K = len(basis)
+    differences = [basis[0]] if K == 1 else [basis[k] - basis[m] for k in range(K) for m in range(k)]
+    return np.array([scipy.linalg.qr(D.T, mode="r", check_finite=False)[0][: D.shape[0]] for D in differences])
 
 
 def inverse_factor(H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

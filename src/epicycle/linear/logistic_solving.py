@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from epicycle import engine
 from epicycle.evidence import History
-from epicycle.exceptions import ParameterError, SeparationError
+from epicycle.exceptions import ParameterError
 from epicycle.linear.logistic_objective import LogisticObjective, inverse_factor
-from epicycle.linear.logistic_statistics import margin_statistic
+from epicycle.linear.separation import find_separation, largest_margin
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
 from epicycle.randomness import seed_of
 
-__all__ = ["minimise", "polish", "refuse_separation"]
+__all__ = ["minimise", "polish"]
 
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_FEATURES = 500
@@ -25,6 +24,8 @@ NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
 #: Iterations after which a quasi-Newton method has shown that it does not like the problem (classes that are nearly
 #: separable are such), and Newton's method goes on from there.
 PATIENCE = 100
+#: Iterations after which a fit without a penalty is looked at for separation, and the margin from which that pays.
+LOOKS, FAR = (25, 50, 100, 200, 400, 800), 18.0
 #: Distance from the optimum, in standard errors, at which coefficients are reported.
 SETTLED = 1e-9
 
@@ -39,10 +40,13 @@ def minimise(
     state: Mapping[str, Any] | None,
     options: Mapping[str, Any],
     random_state: Any,
+    start: np.ndarray | None = None,
 ) -> Solution:
-    """Minimise by the named solver, or with "auto" by the one that suits the size, from the optimum of a subsample."""
+    """Minimise by the named solver, or with "auto" by the one that suits the size: from `start`, or where there is
+    none from the optimum of a subsample.
+    """
     if objective.penalty == 0:
-        monitor = SeparationWatch(monitor, objective.separation_level)
+        monitor = SeparationWatch(monitor, objective)
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
@@ -51,7 +55,8 @@ def minimise(
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
     name = str(state["solver"]) if state else _choose(objective)
-    start = np.zeros(objective.size) if state else _start(objective, name)
+    if start is None:
+        start = np.zeros(objective.size) if state else _start(objective, name)
     may_switch = name == "lbfgs" and "hessian" in objective.capabilities
     limit = min(max_iter, PATIENCE) if may_switch else max_iter
     solution = solve(name, objective, start, tol=tol, max_iter=limit, monitor=monitor, state=state)
@@ -64,10 +69,14 @@ def minimise(
 
 
 class SeparationWatch(Monitor):
-    """Ends a fit without a penalty once the objective is so low that no row can be on the wrong side."""
+    """Ends a fit without a penalty once it is clear that there is no maximum.
 
-    def __init__(self, monitor: Monitor, level: float) -> None:
-        self._monitor, self._level = monitor, level
+    That is so when the objective is so low that no row can be on the wrong side; and when a fit that takes long has
+    rows of next to no loss, and a direction is found that tells them apart.
+    """
+
+    def __init__(self, monitor: Monitor, objective: LogisticObjective) -> None:
+        self._monitor, self._objective, self._level = monitor, objective, objective.separation_level
 
     def __call__(
         self,
@@ -78,7 +87,10 @@ class SeparationWatch(Monitor):
         state: Callable[[], Mapping[str, Any]] | None = None,
         **columns: float,
     ) -> bool:
-        return self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+        stop = self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+        if stop or iteration not in LOOKS or not np.isfinite(x).all():
+            return stop
+        return largest_margin(self._objective, x) > FAR and find_separation(self._objective, x) is not None
 
     def history(self) -> History:
         return self._monitor.history()
@@ -123,17 +135,3 @@ def polish(objective: LogisticObjective, solution: Solution) -> tuple[Solution, 
     if not certificate.holds:
         return solution, half
     return replace(solution, x=x, value=value, certificate=certificate), half
-
-
-def refuse_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> None:
-    """Without a penalty, a hyperplane with every row on its own side proves that the likelihood has no maximum."""
-    if (solution.converged and solution.value >= objective.separation_level) or not np.isfinite(solution.x).all():
-        return
-    params = objective.matrix(solution.x)
-    worst = engine.sum(margin_statistic, objective.data, params, objective.shift, n_jobs=objective.n_jobs)
-    if min(worst) < 0:
-        order = np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5]
-        raise SeparationError(
-            "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
-            f"{', '.join(names[j] for j in order)}. Use a finite C."
-        )

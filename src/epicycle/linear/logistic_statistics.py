@@ -23,11 +23,14 @@ __all__ = [
     "margin_statistic",
     "multinomial_gradient",
     "multinomial_hessian",
+    "row_weights",
+    "shifted_features",
     "square_statistic",
 ]
 
 
-def _weight(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
+    """The weights of the rows, times those of their classes; None for ones."""
     if class_weight is None:
         return batch.weight
     by_class = class_weight[batch.y.astype(np.intp)]
@@ -38,7 +41,7 @@ def binary_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, h = _native.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
@@ -51,7 +54,7 @@ def binary_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (w, b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), _weight(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, H = _native.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
@@ -60,7 +63,7 @@ def binary_hessian(
     return loss, g[None, :], H
 
 
-def _features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
+def shifted_features(batch: Batch, shift: np.ndarray) -> np.ndarray | sp.csr_array:
     """The features of a batch in float64, shifted where there is a shift; no copy where there is nothing to do."""
     if sp.issparse(batch.X):
         return batch.X
@@ -86,7 +89,7 @@ def multinomial_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = False
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (W, b), Hessian in b where `curvature` asks for it), without the penalty."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     if not sp.issparse(batch.X):
         return _native.multinomial_gradient(batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature)
     X = batch.X
@@ -102,16 +105,18 @@ def multinomial_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (W, b): block (k, l) is sum_i w_i p_ik ([k = l] - p_il) (x_i, 1)(x_i, 1)'."""
-    weight, X = _weight(batch, class_weight), _features(batch, shift)
+    weight, X = row_weights(batch, class_weight), shifted_features(batch, shift)
     loss, P = _probabilities(X, batch, params, weight)
     w = np.ones(batch.n_rows) if weight is None else weight
     K, d = params.shape
-    ones = np.ones((batch.n_rows, 1))
-    X1 = sp.hstack([X, sp.csr_array(ones)]).tocsr() if sp.issparse(X) else np.hstack([X, ones])
-    H = _sparse_curvature(X1, w, P) if sp.issparse(X1) else _dense_curvature(X1, w, P)
     R = P * w[:, None]
     R[np.arange(batch.n_rows), batch.y] -= w
-    return loss, np.asarray((X1.T @ R).T), H.reshape(K * d, K * d)
+    g = np.column_stack([np.asarray(X.T @ R).T, R.sum(axis=0)])
+    if sp.issparse(X):
+        H = _native.csr_multinomial_curvature(*csr_parts(X), w, np.ascontiguousarray(P))
+    else:
+        H = _dense_curvature(np.hstack([X, np.ones((batch.n_rows, 1))]), w, P).reshape(K * d, K * d)
+    return loss, g, H
 
 
 def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray:
@@ -129,30 +134,20 @@ def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray
     return H
 
 
-def _sparse_curvature(X1: sp.csr_array, w: np.ndarray, P: np.ndarray) -> np.ndarray:
-    d, K = X1.shape[1], P.shape[1]
-    H = np.empty((K, d, K, d))
-    for k in range(K):
-        for m in range(k + 1):
-            h = w * P[:, k] * ((k == m) - P[:, m])
-            H[k, :, m] = H[m, :, k] = (X1.T @ X1.multiply(h[:, None])).toarray()
-    return H
-
-
 def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
     """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     if sp.issparse(batch.X):
         squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
     else:
-        X = _features(batch, shift)
+        X = shifted_features(batch, shift)
         squares = np.einsum("ij,ij->i", X, X)
     return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
 
 
 def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
     """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
-    weight, none = _weight(batch, class_weight), np.empty((batch.n_rows, 0))
+    weight, none = row_weights(batch, class_weight), np.empty((batch.n_rows, 0))
     X = batch.X
     if sp.issparse(X):
         return (_native.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
@@ -168,31 +163,30 @@ class Largest(float):
 
 def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tuple[Largest]:
     """The least positive weight of a row, negated."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     return (Largest(-weight[weight > 0].min(initial=np.inf)),)
 
 
 def leverage_statistic(
-    batch: Batch, shift: np.ndarray, basis: np.ndarray, null: np.ndarray, scale: np.ndarray
+    batch: Batch, shift: np.ndarray, factors: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
     """How far the margins of a row move, at most, when the parameters do.
 
-    `basis` (B, of shape (rows, columns, r)) has BB' = H^-1; `null` has directions that H ignores, of parameters no
-    larger than `scale`. Gives the largest squared difference of two margins for a move of unit length in the norm of H,
-    the largest difference for a move along `null`, and the largest that the terms of the latter can add up to. With one
-    row of parameters the other margin is zero.
+    Each of `factors` (F, of shape (pairs, r, columns)) is for a pair of margins: |F x|^2 is the largest squared change
+    of their difference for a move of unit length in the norm of H. `null` has directions that H ignores, of parameters
+    no larger than `scale`. Gives the largest of those squares, the largest difference for a move along `null`, and the
+    largest that the terms of the latter can add up to. With one row of parameters the other margin is zero.
     """
-    K, d, r = basis.shape
+    d = factors.shape[2]
     leverage = move = terms = Largest(0.0)
-    step = max(1, int(2e6 / (K * r + 1)))
+    step = max(1, int(2e6 / (d + null.shape[0] * null.shape[2] + 1)))
     for start in range(0, batch.n_rows, step):
         X = batch.X[start : start + step]
         X = X.toarray() if sp.issparse(X) else X - shift
         X1 = np.hstack([X, np.ones((len(X), 1))])[:, :d]
-        T = _margins(X1, basis)
-        products = T @ T.transpose(0, 2, 1)
-        own = np.einsum("ikk->ik", products)
-        leverage += Largest((own[:, :, None] + own[:, None, :] - 2 * products).max())
+        for F in factors:
+            T = X1 @ F.T
+            leverage += Largest(np.einsum("ij,ij->i", T, T).max())
         if null.size:
             move += Largest(np.ptp(_margins(X1, null), axis=1).max())
             terms += Largest((np.abs(X1) @ scale.T).max())
@@ -209,9 +203,9 @@ def column_square_statistic(
     batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
     """(sum_i w_i (x_ij - s_j)^2 for every j, sum_i w_i)."""
-    weight = _weight(batch, class_weight)
+    weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else weight
-    X = _features(batch, shift)
+    X = shifted_features(batch, shift)
     squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
     return np.asarray(squares), float(w.sum())
 
@@ -221,7 +215,7 @@ def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tup
 
     For two classes -(2 y - 1) z. For more, max_{k != y} z_k - z_y, and then each class against the mean of all.
     """
-    Z = np.asarray(_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
+    Z = np.asarray(shifted_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
     if len(params) == 1:
         wrong = -(2 * batch.y - 1)[:, None] * Z
     else:
