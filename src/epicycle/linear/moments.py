@@ -171,7 +171,7 @@ class CentredFactor:
     mean: np.ndarray
     weight: float
     n_rows: int
-    log_weight: float
+    log_weight: float = 0.0
 
 
 def triangular_factor_of(data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None) -> CentredFactor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from epicycle import engine
 from epicycle._labels import codes, encode_labels
 from epicycle.data import Batch, as_data
+from epicycle.evidence import Certificate
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.linear.glm.families import Multinomial
 from epicycle.linear.logistic_objective import LogisticObjective, far_shift
-from epicycle.linear.logistic_solving import minimise, refuse_separation
+from epicycle.linear.logistic_solving import minimise
+from epicycle.linear.separation import examine_separation
 
 __all__ = ["fit_multinomial", "multinomial_deviances", "multinomial_mean"]
 
@@ -54,8 +57,9 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
         monitor=model._monitor(model.max_iter, attributes), state=model._resume_state(),
         options=model.solver_options or {}, random_state=model.random_state,
     )  # fmt: skip
-    if model.alpha == 0:
-        refuse_separation(objective, solution, model._names())
+    if model.alpha == 0 and (separated := examine_separation(objective, solution, model._names())):
+        certificate = Certificate("separation", np.inf, model.tol, separated)
+        solution = replace(solution, certificate=certificate, reason="separated", message=separated)
     for name, value in attributes(solution.x).items():
         setattr(model, name, value)
     loss = solution.value - penalty / 2 * float(np.square(objective.matrix(solution.x)[:, :-1]).sum())
