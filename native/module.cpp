@@ -7,6 +7,7 @@
 namespace epicycle {
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
+void bind_robust(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 }  // namespace epicycle
 
@@ -22,5 +23,6 @@ NB_MODULE(_native, m) {
         "The instruction set that was chosen for the tiled kernels.");
     bind_lasso(m);
     bind_linear(m);
+    bind_robust(m);
     bind_tree(m);
 }
