@@ -2,7 +2,7 @@
 //
 // Out come the weighted second moments of (x - shift, 1, r) over the inliers, the sum of sign(r) (x - shift, 1) over
 // the outliers, the outliers' weight, their sum of |r|, and their number: all that the objective, its gradient and its
-// Hessian need.
+// Hessian need. And the largest |r| of an inlier.
 #pragma once
 
 #include "quantile.hpp"
@@ -10,7 +10,7 @@
 namespace epicycle {
 
 struct HuberTotals {
-    double weight = 0.0, outlier_weight = 0.0, outlier_sum = 0.0, dual_product = 0.0, outliers = 0.0;
+    double weight = 0.0, outlier_weight = 0.0, outlier_sum = 0.0, outliers = 0.0, largest_inlier = 0.0;
 };
 
 // Turns z = b + (x - shift)'w into residuals r; scale = sqrt(weight) for inliers and 0 for outliers, sign = +-weight
@@ -23,21 +23,20 @@ inline void huber_rows(const double *z, const double *y, const double *weight, s
         totals.weight += v;
         if (std::fabs(r[i]) <= limit) {
             scale[i] = std::sqrt(v), sign[i] = 0.0;
+            if (v > 0.0) totals.largest_inlier = std::max(totals.largest_inlier, std::fabs(r[i]));
             continue;
         }
         scale[i] = 0.0, sign[i] = r[i] > 0.0 ? v : -v;
         totals.outlier_weight += v;
         totals.outlier_sum += v * std::fabs(r[i]);
-        totals.dual_product += sign[i] * y[i];
         if (v > 0.0) totals.outliers += 1.0;
     }
 }
 
-// M: (p + 2) x (p + 2), of (x - shift, 1, r) over the inliers; o: p + 1 entries, zero on entry; yr: sum of v y r over
-// the inliers.
+// M: (p + 2) x (p + 2), of (x - shift, 1, r) over the inliers; o: p + 1 entries, zero on entry.
 template <class T>
 HuberTotals huber_sums(const Dense<T> &X, const double *y, const double *weight, const double *shift, const double *w,
-                       double b, double limit, double *M, double *o, double &yr) {
+                       double b, double limit, double *M, double *o) {
     const std::size_t p = X.cols, d = p + 2;
     SyrkWorkspace &ws = SyrkWorkspace::of_thread(d);
     HuberTotals totals;
@@ -52,7 +51,6 @@ HuberTotals huber_sums(const Dense<T> &X, const double *y, const double *weight,
         pack(Dense<double>{&one, n, 1, 0, 0}, 0, n, &zero, scale, ws, p);
         pack(Dense<double>{r, n, 1, 1, 1}, 0, n, &zero, scale, ws, p + 1);
         ws.accumulate(n);
-        for (std::size_t i = 0; i < n; ++i) yr += scale[i] * scale[i] * y[i0 + i] * r[i];
         if (totals.outliers == outside) continue;
         add_gradient(X, i0, n, shift, sign, o);
         for (std::size_t i = 0; i < n; ++i) o[p] += sign[i];
@@ -64,7 +62,7 @@ HuberTotals huber_sums(const Dense<T> &X, const double *y, const double *weight,
 // The same for sparse rows, which are not shifted; M is zero on entry.
 template <class T, class I>
 HuberTotals huber_sums(const Csr<T, I> &X, const double *y, const double *weight, const double *, const double *w,
-                       double b, double limit, double *M, double *o, double &yr) {
+                       double b, double limit, double *M, double *o) {
     const std::size_t p = X.cols, d = p + 2;
     HuberTotals totals;
     for (std::size_t i = 0; i < X.rows; ++i) {
@@ -83,7 +81,6 @@ HuberTotals huber_sums(const Csr<T, I> &X, const double *y, const double *weight
             M[j * d + p + 1] += v * xa * r;
         }
         o[p] += sign;
-        yr += v * y[i] * r;
         M[p * d + p] += v;
         M[p * d + p + 1] += v * r;
         M[(p + 1) * d + p + 1] += v * r * r;

@@ -84,13 +84,12 @@ nb::tuple huber(const Rows &X, const Vector<double> &y, const Weight &weight, co
     const std::size_t p = X.cols;
     Buffer M((p + 2) * (p + 2)), o(p + 1);
     HuberTotals t;
-    double yr = 0.0;
     {
         nb::gil_scoped_release nogil;
-        t = huber_sums(X, y.data(), v, shift, coef.data(), intercept, limit, M.data.get(), o.data.get(), yr);
+        t = huber_sums(X, y.data(), v, shift, coef.data(), intercept, limit, M.data.get(), o.data.get());
     }
     return nb::make_tuple(matrix_out(M, p + 2, p + 2), vector_out(o, p + 1), t.weight, t.outlier_weight, t.outlier_sum,
-                          t.dual_product, yr, t.outliers);
+                          t.outliers, t.largest_inlier);
 }
 
 template <class T>
