@@ -34,7 +34,7 @@ NORMAL_MAD = 0.6744897501960817
 #: Least scale, relative to that of y: with it, data on a hyperplane is fitted too.
 FLOOR = 1e-11
 #: Gap at which a larger scale than the wanted one has served.
-NEAR = 1e-3
+NEAR = 1e-8
 #: Steps without a smaller gap after which there will be none.
 PATIENCE = 40
 
@@ -169,12 +169,16 @@ class HuberRegressor(RegressorMixin, Estimator):
             unused = np.append(frame.inv_scale == 0, not self.fit_intercept)
             frame = replace(frame, penalty=np.where(unused, np.inf, 0.0))
         squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
+        sigma, start = self._fixed_scale(absolute)
         objective = HuberObjective(
-            data, frame, squares, float(self.epsilon), sigma=self._fixed_scale(absolute), floor=FLOOR,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
+            data, frame, absolute.lengths, squares, float(self.epsilon), sigma=sigma, floor=FLOOR, n_jobs=self.n_jobs
+        )
         monitor = self._monitor(self.max_iter, lambda x: self._attributes(data, objective, x[:-1], float(x[-1])))
-        at, reason = self._minimise(objective, monitor)
+        at, reason = self._minimise(objective, start, monitor)
+        if start is not None and reason != "stopped" and objective.relative(at) > self.tol:
+            # A strong penalty is far from the fit of least absolute deviations, and near that of least squares.
+            other, reason = self._minimise(objective, None, monitor)
+            at = min(at, other, key=objective.relative)
         for name, value in self._attributes(data, objective, at.theta, at.sigma).items():
             setattr(self, name, value)
         self.objective_ = float(at.value * frame.y_scale)
@@ -194,27 +198,31 @@ class HuberRegressor(RegressorMixin, Estimator):
         self._conclude(Solution(x, self.objective_, history, certificate, history.n_iter, reason, state=state))
         return self
 
-    def _fixed_scale(self, absolute: QuantileSolver) -> float | None:
-        """sigma in the units of the frame, where it is not a parameter of the fit."""
+    def _fixed_scale(self, absolute: QuantileSolver) -> tuple[float | None, tuple[np.ndarray, float] | None]:
+        """sigma in the units of the frame, where it is not a parameter of the fit, and where to start then.
+
+        Least absolute deviations see no outliers: within their median absolute deviation there are rows enough.
+        """
         if self.scale == "joint":
-            return None
-        if self.scale != "mad":
-            return float(self.scale) / absolute.frame.y_scale
+            return None, None
         beta = absolute.solve(0.5, None, lambda *_: False).beta
         table = engine.map(row_residuals, absolute.data, absolute.frame, beta, n_jobs=self.n_jobs)
         table = table.compute() if isinstance(absolute.data, DaskData) else table
         median = np.quantile(np.abs(table[:, 0]), 0.5, weights=table[:, 2], method="inverted_cdf")
-        return max(float(median) / NORMAL_MAD, FLOOR)
+        sigma = max(float(median) / NORMAL_MAD, FLOOR)
+        return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
 
     # ------------------------------------------------------------------------------------------- solver
 
-    def _minimise(self, objective: HuberObjective, monitor: Monitor) -> tuple[Point, str]:
-        """From least squares to the minimum of one piece after the other, each step no longer than F falls.
+    def _minimise(
+        self, objective: HuberObjective, start: tuple[np.ndarray, float] | None, monitor: Monitor
+    ) -> tuple[Point, str]:
+        """From least squares (or a given start) to the minimum of one piece after the other, each step no longer than F falls.
 
         A fixed sigma far below the residuals leaves too few inliers to step by: it is approached from above.
         """
         state, target = self._resume_state(), objective.sigma
-        theta, sigma = objective.start()
+        theta, sigma = objective.start() if start is None else start
         if state is not None:
             theta, sigma = np.array(state["x"][:-1]), float(state["x"][-1])
         sigma = max(sigma, objective.floor if target is None else target)
@@ -237,7 +245,9 @@ class HuberRegressor(RegressorMixin, Estimator):
             on_the_way = target is not None and at.sigma > target
             better, whole = (None, False) if on_the_way and gap < NEAR else self._better(objective, at)
             # F does not tell points apart close to its minimum, above all beside wild outliers; the gap does.
-            misses = 0 if better is not None and objective.relative(better) < 0.5 * objective.relative(best) else misses + 1
+            misses = (
+                0 if better is not None and objective.relative(better) < 0.5 * objective.relative(best) else misses + 1
+            )
             settled = better is None or (whole and misses > 0 and better.same_rows(at)) or misses > PATIENCE
             if better is not None:
                 at = better
@@ -257,18 +267,28 @@ class HuberRegressor(RegressorMixin, Estimator):
             aim = objective.minimum_of_piece(at, ridge)
             if aim is None:
                 continue
-            d_theta, d_sigma = aim[0] - at.theta, aim[1] - at.sigma
+            theta, sigma, whole = aim
+            d_theta, d_sigma = theta - at.theta, sigma - at.sigma
             slope = float(at.gradient @ d_theta) + at.slope * d_sigma
             if not slope < 0:
                 continue
-            t = 1.0
+            found, t, limit = None, 1.0, np.inf
             for _ in range(20):
                 new = objective.at(at.theta + t * d_theta, at.sigma + t * d_sigma)
                 there = float(new.gradient @ d_theta) + new.slope * d_sigma
                 # F is convex: where it still falls, or has hardly risen, it is lower. Differences of F itself drown.
                 if there <= 0.5 * abs(slope):
-                    return new, t == 1 and ridge == 0
-                t *= min(max(slope / (slope - there), 0.02), 0.8)
+                    found = new, whole and t == 1 and ridge == 0
+                    if there >= 0.5 * slope or 4 * t >= limit or at.sigma + 4 * t * d_sigma <= objective.floor:
+                        break
+                    t *= 4  # a ridge made the step too short
+                else:
+                    if found is not None:
+                        break
+                    limit = t
+                    t *= min(max(slope / (slope - there), 0.02), 0.8)
+            if found is not None:
+                return found
         return None, False
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:

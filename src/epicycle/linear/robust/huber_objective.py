@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import brentq
 
 from epicycle import _native, engine
@@ -66,9 +67,7 @@ class Point:
         )
 
 
-def huber_statistic(
-    batch: Batch, frame: Frame, coef: np.ndarray, intercept: float, limit: float
-) -> tuple[Any, ...]:
+def huber_statistic(batch: Batch, frame: Frame, coef: np.ndarray, intercept: float, limit: float) -> tuple[Any, ...]:
     """Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
     weight, sum of |r| and number; the largest |r| of an inlier."""
     y = (batch.y - frame.y_shift) / frame.y_scale
@@ -84,15 +83,17 @@ class HuberObjective:
 
     Parameters
     ----------
+    lengths : (p + 1,) root mean squares of the columns in the frame.
     squares : (p + 1,) penalty a_j of each coordinate; the frame's infinite penalties hold a coordinate at zero.
     floor : the least sigma, where F is minimised over it.
     """
 
     def __init__(
-        self, data: Data, frame: Frame, squares: np.ndarray, epsilon: float, *, sigma: float | None, floor: float,
+        self, data: Data, frame: Frame, lengths: np.ndarray, squares: np.ndarray, epsilon: float, *, sigma: float | None, floor: float,
         n_jobs: int | None,
     ) -> None:  # fmt: skip
         self.data, self.frame, self.squares, self.epsilon = data, frame, squares, epsilon
+        self.lengths = np.where(np.isfinite(lengths), lengths, 1.0)
         self.sigma, self.floor, self.n_jobs = sigma, floor, n_jobs
         self.free = np.flatnonzero(np.isfinite(frame.penalty))
         self.weight = np.nan  # of all rows, known after the first pass
@@ -118,25 +119,25 @@ class HuberObjective:
 
     # ------------------------------------------------------------------------------------------- the piece
 
-    def minimum_of_piece(self, at: Point, ridge: float) -> tuple[np.ndarray, float] | None:
-        """Where F would have its minimum if the outliers stayed what they are at this point.
+    def minimum_of_piece(self, at: Point, ridge: float) -> tuple[np.ndarray, float, bool] | None:
+        """Where F would have its minimum if the outliers stayed what they are at this point; False if that is further.
 
         A piece without enough inliers has none; a ridge (relative to the Gram matrix of all rows) keeps the step
         short there.
         """
         if self.sigma is not None:
             step = self._step(at, self.sigma, ridge)
-            return None if step is None else (at.theta + step, self.sigma)
+            return None if step is None else (at.theta + step, self.sigma, True)
         low, high = max(self.floor, at.sigma / FACTOR), FACTOR * at.sigma
         if not self.squares.any() and ridge == 0:  # the step is linear in sigma
             solve = self._solver(at.G)
-            if solve is None:
-                return None
             plain, tilt = solve(at.h), solve(self.epsilon * at.o)
+            if plain is None or tilt is None:
+                return None
             square = max(at.square - float(at.h @ plain), 0.0)
             room = self.weight - self.epsilon**2 * at.outlier_weight - self.epsilon * float(at.o @ tilt)
             sigma = float(min(max(np.sqrt(square / room), low), high)) if room > 0 else high
-            return at.theta + plain + sigma * tilt, sigma
+            return at.theta + plain + sigma * tilt, sigma, low < sigma < high or sigma == self.floor
         if self._step(at, high, ridge) is None or self._step(at, low, ridge) is None:
             return None
 
@@ -152,35 +153,42 @@ class HuberObjective:
             sigma = high
         else:
             sigma = float(np.exp(brentq(derivative, np.log(low), np.log(high), xtol=1e-15, rtol=1e-15)))
-        return at.theta + self._step(at, sigma, ridge), sigma
+        return at.theta + self._step(at, sigma, ridge), sigma, low < sigma < high or sigma == self.floor
 
-    def _step(self, at: Point, sigma: float, ridge: float) -> np.ndarray | None:
+    def _step(self, at: Point, sigma: float, ridge: float, strict: bool = True) -> np.ndarray | None:
         H = at.G + np.diag(sigma * self.squares)
         if ridge:
-            H = H + ridge * np.diag(np.maximum(np.diagonal(self.gram), 1e-300))
-        solve = self._solver(H)
-        return None if solve is None else solve(at.h + sigma * (self.epsilon * at.o - self.squares * at.theta))
+            H = H + ridge * np.diag(self.weight * self.lengths**2)
+        solve = self._solver(H, strict)
+        return solve(at.h + sigma * (self.epsilon * at.o - self.squares * at.theta))
 
-    def _solver(self, H: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-        """H^-1 on the coordinates that are free; None where H is singular."""
+    def _solver(self, H: np.ndarray, strict: bool = True) -> Callable[[np.ndarray], np.ndarray | None]:
+        """H^-1 on the coordinates that are free; where H is singular None (if strict) for what it does not reach."""
         free = self.free
         H = H[np.ix_(free, free)]
         diagonal = np.diagonal(H)
-        if not (diagonal > 0).all():
-            return None
-        scale = 1 / np.sqrt(diagonal)
+        scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(H)), where=diagonal > 0)
         S = H * scale * scale[:, None]
         try:
             factor = cho_factor(S, lower=True, check_finite=False)
+            regular = np.diagonal(factor[0]).min(initial=1.0) >= 1e-7
         except (LinAlgError, ValueError):
-            return None
-        if np.diagonal(factor[0]).min(initial=1.0) < 1e-7:
-            return None
+            regular = False
+        if regular:
+            inverse = partial(cho_solve, factor, check_finite=False)
+        else:
+            eigenvalues, V = eigh(S, check_finite=False)
+            kept = eigenvalues > 1e-13 * len(S) * eigenvalues.max(initial=0.0)
+            V, eigenvalues = V[:, kept], eigenvalues[kept]
+            inverse = lambda rhs: V @ ((V.T @ rhs) / eigenvalues)  # noqa: E731
 
-        def solve(rhs: np.ndarray) -> np.ndarray:
+        def solve(rhs: np.ndarray) -> np.ndarray | None:
+            b = scale * rhs[free]
+            x = inverse(b)
+            x = x + inverse(b - S @ x)
+            if strict and not regular and np.linalg.norm(b - S @ x) > 1e-9 * np.linalg.norm(b):
+                return None
             out = np.zeros(len(rhs))
-            x = cho_solve(factor, scale * rhs[free], check_finite=False)
-            x = x + cho_solve(factor, scale * rhs[free] - S @ x, check_finite=False)
             out[free] = scale * x
             return out
 
@@ -189,7 +197,6 @@ class HuberObjective:
     def start(self) -> tuple[np.ndarray, float]:
         """The (ridge) least-squares fit and its residual standard deviation."""
         everything = self.at(np.zeros(self.frame.size), HUGE)
-        self.gram = everything.G
         theta = np.zeros(self.frame.size)
         free = self.free
         H = (everything.G + np.diag(self.squares))[np.ix_(free, free)]
@@ -209,9 +216,7 @@ class HuberObjective:
         moves by at most (D'GD / s_i)^(1/2), since no leverage exceeds one.
         """
         a, sigma, e = self.squares, at.sigma, self.epsilon
-        step = self._step(at, sigma, 0.0)
-        if step is None:
-            step = np.zeros(len(a))
+        step = self._step(at, sigma, 0.0, strict=False)
         rest = at.gradient + 2 * (at.G @ step / sigma + a * step)
         rest[np.isinf(self.frame.penalty)] = 0.0
         theta = at.theta + step

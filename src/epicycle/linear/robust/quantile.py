@@ -181,9 +181,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
         self._conclude(self._solution(solved, betas, monitor))
         return self
 
-    def _minimise(
-        self, solver: QuantileSolver, taus: np.ndarray, betas: np.ndarray, monitor: Monitor
-    ) -> list[Solved]:
+    def _minimise(self, solver: QuantileSolver, taus: np.ndarray, betas: np.ndarray, monitor: Monitor) -> list[Solved]:
         state = self._resume_state()
         started = -1
         if state is not None:
@@ -267,7 +265,10 @@ class QuantileRegressor(RegressorMixin, Estimator):
         self._rank_ = int(self.n_features_in_ - held[:-1].sum())
         if self._rank_ < self.n_features_in_ or solver.n_rows <= solver.frame.size:
             return
-        kept = [covariances(data, solver.frame, beta, float(tau), self.n_jobs) for tau, beta in zip(taus, betas, strict=True)]
+        kept = [
+            covariances(data, solver.frame, beta, float(tau), self.n_jobs)
+            for tau, beta in zip(taus, betas, strict=True)
+        ]
         self._covariances_ = [found for found, _ in kept]
         self._facts_ = [facts for _, facts in kept]
 
@@ -301,7 +302,9 @@ class QuantileRegressor(RegressorMixin, Estimator):
         found = getattr(self, "_covariances_", [None] * len(taus))[target]
         if found is None:
             if self.alpha > 0:
-                why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use alpha=0 for inference"
+                why = (
+                    f"penalised ({self._penalty_line()}): naive standard errors do not hold; use alpha=0 for inference"
+                )
             elif getattr(self, "_rank_", 0) < self.n_features_in_:
                 why = "the features depend on each other: standard errors do not exist"
             else:

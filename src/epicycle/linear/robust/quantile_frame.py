@@ -90,4 +90,3 @@ def _dependent(
     diagonal = np.abs(np.diagonal(R))
     rank = int(np.count_nonzero(diagonal > 8 * max(R.shape) * np.finfo(float).eps * diagonal.max(initial=0.0)))
     return live[order[rank:]]
-

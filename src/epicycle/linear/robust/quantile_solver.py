@@ -242,4 +242,3 @@ def root_of(G: np.ndarray, free: np.ndarray) -> np.ndarray | None:
     root = np.zeros((len(G), len(free)))
     root[free] = solve_triangular(L, np.eye(len(free)), lower=True, check_finite=False).T
     return root
-
