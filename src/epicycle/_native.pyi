@@ -40,6 +40,52 @@ def csr_logistic_hessian(
     coef: Array,
     intercept: float,
 ) -> tuple[float, Array, Array]: ...
+def shifted_product(X: Array, shift: Array, coef: Array, intercept: float) -> Array: ...
+def shifted_sums(X: Array, shift: Array, r: Array) -> Array: ...
+def quantile_pivots(
+    X: Array,
+    shift: Array,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def huber_sums(
+    X: Array, y: Array, weight: Array | None, shift: Array, coef: Array, intercept: float, limit: float
+) -> tuple[Array, Array, float, float, float, float, float]: ...
+def csr_quantile_pivots(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def csr_huber_sums(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    y: Array,
+    weight: Array | None,
+    coef: Array,
+    intercept: float,
+    limit: float,
+) -> tuple[Array, Array, float, float, float, float, float]: ...
 def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...

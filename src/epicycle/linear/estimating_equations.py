@@ -1,8 +1,8 @@
 """Laplace's estimating equations:  sum_i s_i w_ik (y_i - b - x_i'beta) = 0  for as many k as there are unknowns.
 
 With W'SA nonsingular, beta = (W'SA)^-1 W'Sy is linear in y and unbiased, with covariance
-sigma^2 (W'SA)^-1 W'SW (A'SW)^-1 for noise of variance sigma^2 / s_i. Gauss chose W = A, least squares, and proved that no
-other choice has a smaller covariance.
+sigma^2 (W'SA)^-1 W'SW (A'SW)^-1 for noise of variance sigma^2 / s_i. Gauss chose W = A, least squares, and proved that
+no other choice has a smaller covariance.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
 
     Parameters
     ----------
-    weights : {"laplace", "mayer", "sign", "least_squares"}, callable or array of shape (n_samples, d), default="laplace"
+    weights : {"laplace", "mayer", "sign", "least_squares"}, callable or array, default="laplace"
         How equations are combined; d counts the features and, last, the intercept, whose equation is the plain sum.
 
         - "laplace": equation k adds the rows in which feature k is more than half a standard deviation above its mean,
@@ -50,7 +50,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         - "sign": like "laplace", without leaving out any row.
         - "least_squares": :math:`w_{ik} = x_{ik}` (Gauss, Legendre).
         - a function that maps rows X to their weights, or the weights themselves. With instruments for the features
-          this is the method of instrumental variables.
+          this is the method of instrumental variables. Both have the shape (n_samples, d).
     fit_intercept : bool, default=True
         Whether b is fitted or 0. Without it, means above are zero.
     tol : float, default=1e-10

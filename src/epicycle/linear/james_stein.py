@@ -52,7 +52,7 @@ class ShrunkenMeans:
     values : the shrunken estimates.
     factor : by which their distances from the target were multiplied.
     target : what they were shrunken towards.
-    prior_variance : tau^2 of the normal prior that the factor implies (Efron and Morris): sigma^2 factor / (1 - factor).
+    prior_variance : tau^2 of the normal prior that the factor implies: sigma^2 factor / (1 - factor).
     """
 
     values: np.ndarray
@@ -123,18 +123,18 @@ class JamesStein(RegressorMixin, Estimator):
     .. math:: \hat w = m + \Bigl( 1 - \frac{(r - 2)\, \hat\sigma^2}{(w_{LS} - m)' G (w_{LS} - m)} \Bigr)_+
               (w_{LS} - m) , \qquad G = X'SX \text{ about the mean},
 
-    with r the rank of X about its mean. For r > 2 and normal noise, the expected squared error of the predictions at the
-    rows of X is below that of least squares, wherever the true coefficients are (Stein 1956; James and Stein 1961). It is
-    also the posterior mean under a prior :math:`w \sim N(m, \tau^2 G^{-1})` of which :math:`\tau^2` is estimated (empirical
-    Bayes, Efron and Morris 1973). For independent groups, see :func:`shrink_means`.
+    with r the rank of X about its mean. For r > 2 and normal noise, the expected squared error of the predictions at
+    the rows of X is below that of least squares, wherever the true coefficients are (Stein 1956; James and Stein
+    1961). It is also the posterior mean under a prior :math:`w \sim N(m, \tau^2 G^{-1})` of which :math:`\tau^2` is
+    estimated (empirical Bayes, Efron and Morris 1973). For independent groups, see :func:`shrink_means`.
 
     Parameters
     ----------
     target : array-like of shape (n_features,), optional
         The coefficients m to shrink towards; zero by default, which with an intercept means the mean of y.
     variance : float, optional
-        The variance of the noise, where it is known. Otherwise it is estimated from the v = n - r - 1 degrees of freedom
-        of the residuals, times v / (v + 2).
+        The variance of the noise, where it is known. Otherwise it is estimated from the v = n - r - 1 degrees of
+        freedom of the residuals, times v / (v + 2).
     positive_part : bool, default=True
         Whether a negative factor is replaced by zero.
     fit_intercept : bool, default=True
@@ -232,7 +232,7 @@ class JamesStein(RegressorMixin, Estimator):
         known = self.variance is not None
         variance = float(self.variance) if known else noise
         away = w - m
-        # With respect to zero, G-length of w is what the fit explains: the sum of squares of y less that of the residuals.
+        # About zero the squared length of w in G is what the fit explains: squares of y less those of the residuals.
         square = 2 * fit.total - float(fit.residual_squares[0]) if not m.any() else self._square(data, fit, away)
         square = max(square, 0.0)
         factor = shrinkage_factor(square, fit.rank, variance, None if known else max(freedom, 0), self.positive_part)

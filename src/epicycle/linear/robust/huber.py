@@ -15,13 +15,14 @@ from sklearn.base import RegressorMixin
 
 from epicycle import engine
 from epicycle.base import Estimator, MethodCard, fitting
-from epicycle.data import ArrayData, Batch, DaskData, Data
+from epicycle.data import ArrayData, Batch, Data
 from epicycle.data.partitions import is_dask
 from epicycle.evidence import Certificate
 from epicycle.linear.prediction import linear_predictor, predictor_batch
 from epicycle.linear.robust.huber_objective import FACTOR, HuberObjective, Point
 from epicycle.linear.robust.quantile_frame import quantile_solver
-from epicycle.linear.robust.quantile_inference import row_residuals
+from epicycle.linear.robust.quantile_inference import residual_quantiles
+from epicycle.linear.robust.quantile_passes import draw_statistic
 from epicycle.linear.robust.quantile_solver import QuantileSolver
 from epicycle.optim import Solution
 from epicycle.optim.monitor import Monitor
@@ -37,6 +38,8 @@ FLOOR = 1e-11
 NEAR = 1e-8
 #: Steps without a smaller gap after which there will be none.
 PATIENCE = 40
+#: Rows from which on the fit to a draw of them comes first.
+MANY = 20_000
 
 
 class HuberRegressor(RegressorMixin, Estimator):
@@ -174,11 +177,13 @@ class HuberRegressor(RegressorMixin, Estimator):
             data, frame, absolute.lengths, squares, float(self.epsilon), sigma=sigma, floor=FLOOR, n_jobs=self.n_jobs
         )
         monitor = self._monitor(self.max_iter, lambda x: self._attributes(data, objective, x[:-1], float(x[-1])))
+        if start is None and absolute.n_rows >= MANY and self._resume_state() is None:
+            start = self._rough(objective, absolute.n_rows)
         at, reason = self._minimise(objective, start, monitor)
-        if start is not None and reason != "stopped" and objective.relative(at) > self.tol:
+        if start is not None and reason != "stopped" and at.gap > self.tol:
             # A strong penalty is far from the fit of least absolute deviations, and near that of least squares.
             other, reason = self._minimise(objective, None, monitor)
-            at = min(at, other, key=objective.relative)
+            at = min(at, other, key=lambda point: point.gap)
         for name, value in self._attributes(data, objective, at.theta, at.sigma).items():
             setattr(self, name, value)
         self.objective_ = float(at.value * frame.y_scale)
@@ -188,7 +193,7 @@ class HuberRegressor(RegressorMixin, Estimator):
             mask = engine.map(_outlier_batch, data, coef, intercept, self.epsilon * self.scale_, n_jobs=self.n_jobs)
             self._outlier_bits_, self._n_rows_ = np.packbits(mask), len(mask)
         history = monitor.history()
-        gap = objective.relative(at)
+        gap = at.gap
         meaning = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y"
         certificate = Certificate("duality gap", gap, self.tol, meaning)
         if reason != "stopped":
@@ -206,18 +211,29 @@ class HuberRegressor(RegressorMixin, Estimator):
         if self.scale == "joint":
             return None, None
         beta = absolute.solve(0.5, None, lambda *_: False).beta
-        table = engine.map(row_residuals, absolute.data, absolute.frame, beta, n_jobs=self.n_jobs)
-        table = table.compute() if isinstance(absolute.data, DaskData) else table
-        median = np.quantile(np.abs(table[:, 0]), 0.5, weights=table[:, 2], method="inverted_cdf")
+        (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
         sigma = max(float(median) / NORMAL_MAD, FLOOR)
         return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
 
     # ------------------------------------------------------------------------------------------- solver
 
+    def _rough(self, objective: HuberObjective, n_rows: int) -> tuple[np.ndarray, float]:
+        """The fit to a draw of the rows: near, and cheap."""
+        share = max(MANY // 10, 50 * objective.frame.size, n_rows // 20) / n_rows
+        if share > 0.25:
+            return objective.start()
+        (drawn,) = engine.sum(draw_statistic, objective.data, share, n_jobs=self.n_jobs)
+        part = HuberObjective(
+            ArrayData(*drawn.joined()), objective.frame, objective.lengths, share * objective.squares,
+            objective.epsilon, sigma=None, floor=objective.floor, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        at, _ = self._minimise(part, None, Monitor(), enough=1e-4)
+        return at.theta, at.sigma
+
     def _minimise(
-        self, objective: HuberObjective, start: tuple[np.ndarray, float] | None, monitor: Monitor
+        self, objective: HuberObjective, start: tuple[np.ndarray, float] | None, monitor: Monitor, enough: float = 0.0
     ) -> tuple[Point, str]:
-        """From least squares (or a given start) to the minimum of one piece after the other, each step no longer than F falls.
+        """From least squares (or a given start) to the minimum of one piece after the other, F falling in each step.
 
         A fixed sigma far below the residuals leaves too few inliers to step by: it is approached from above.
         """
@@ -233,25 +249,23 @@ class HuberRegressor(RegressorMixin, Estimator):
         misses, reason = 0, "max_iter"
         for _ in range(self.max_iter):
             step += 1
-            gap = objective.relative(at)
+            gap = at.gap
             done = monitor(
                 step, np.append(at.theta, at.sigma), objective=at.value * objective.frame.y_scale,
                 state=lambda at=at: {"x": np.append(at.theta, at.sigma)}, gap=gap,
                 scale=at.sigma * objective.frame.y_scale, outliers=at.outliers,
             )  # fmt: skip
-            if done:
+            if done or gap < enough:
                 best, reason = at, "stopped"
                 break
             on_the_way = target is not None and at.sigma > target
             better, whole = (None, False) if on_the_way and gap < NEAR else self._better(objective, at)
             # F does not tell points apart close to its minimum, above all beside wild outliers; the gap does.
-            misses = (
-                0 if better is not None and objective.relative(better) < 0.5 * objective.relative(best) else misses + 1
-            )
+            misses = 0 if better is not None and better.gap < 0.5 * best.gap else misses + 1
             settled = better is None or (whole and misses > 0 and better.same_rows(at)) or misses > PATIENCE
             if better is not None:
                 at = better
-                best = min(best, better, key=objective.relative)
+                best = min(best, better, key=lambda point: point.gap)
             if settled and on_the_way:
                 objective.sigma, misses = max(target, at.sigma / FACTOR), 0
                 at = best = objective.at(at.theta, objective.sigma)
@@ -263,6 +277,7 @@ class HuberRegressor(RegressorMixin, Estimator):
 
     def _better(self, objective: HuberObjective, at: Point) -> tuple[Point | None, bool]:
         """A point with a lower objective: the minimum of the piece (then True), or less far towards it."""
+        best: tuple[Point | None, bool] = (None, False)
         for ridge in (0.0, 1e-9, 1e-6, 1e-3, 1.0):
             aim = objective.minimum_of_piece(at, ridge)
             if aim is None:
@@ -287,9 +302,11 @@ class HuberRegressor(RegressorMixin, Estimator):
                         break
                     limit = t
                     t *= min(max(slope / (slope - there), 0.02), 0.8)
-            if found is not None:
-                return found
-        return None, False
+            if found is not None and (best[0] is None or found[0].value < best[0].value):
+                best = found
+            if found is not None and t >= 0.05:  # a tiny step comes from a piece that is nearly flat: ridge it
+                break
+        return best
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
         w, b = objective.frame.original(theta)

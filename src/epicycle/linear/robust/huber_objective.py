@@ -11,13 +11,13 @@ both sides of epsilon sigma are then still the same, it is the minimum of F; so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import brentq
 
 from epicycle import _native, engine
@@ -41,6 +41,7 @@ class Point:
 
     G, h, square : sums of x x', x r and r^2 over the inliers.
     largest : the largest |r| of an inlier.
+    gap : to the dual objective, relative to the value, or to the spread of y where the fit is nearly perfect.
     o, outlier_weight, outlier_sum, outliers : sums of sign(r) x, of weights, of |r| over the outliers; their number.
     """
 
@@ -57,6 +58,7 @@ class Point:
     value: float
     gradient: np.ndarray
     slope: float
+    gap: float = np.inf
 
     def same_rows(self, other: Point) -> bool:
         """Whether the same rows are outliers on the same sides."""
@@ -89,9 +91,17 @@ class HuberObjective:
     """
 
     def __init__(
-        self, data: Data, frame: Frame, lengths: np.ndarray, squares: np.ndarray, epsilon: float, *, sigma: float | None, floor: float,
+        self,
+        data: Data,
+        frame: Frame,
+        lengths: np.ndarray,
+        squares: np.ndarray,
+        epsilon: float,
+        *,
+        sigma: float | None,
+        floor: float,
         n_jobs: int | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.frame, self.squares, self.epsilon = data, frame, squares, epsilon
         self.lengths = np.where(np.isfinite(lengths), lengths, 1.0)
         self.sigma, self.floor, self.n_jobs = sigma, floor, n_jobs
@@ -115,7 +125,8 @@ class HuberObjective:
         gradient = -2 * h / sigma - 2 * e * o + 2 * self.squares * theta
         gradient[np.isinf(frame.penalty)] = 0.0
         slope = self.weight - square / sigma / sigma - e * e * away
-        return Point(theta, sigma, G, h, square, o, away, total, outliers, float(largest), value, gradient, slope)
+        at = Point(theta, sigma, G, h, square, o, away, total, outliers, float(largest), value, gradient, slope)
+        return replace(at, gap=max(self.excess(at), 0.0) / max(abs(value), self.weight))
 
     # ------------------------------------------------------------------------------------------- the piece
 
@@ -169,13 +180,10 @@ class HuberObjective:
         diagonal = np.diagonal(H)
         scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(H)), where=diagonal > 0)
         S = H * scale * scale[:, None]
-        try:
-            factor = cho_factor(S, lower=True, check_finite=False)
-            regular = np.diagonal(factor[0]).min(initial=1.0) >= 1e-7
-        except (LinAlgError, ValueError):
-            regular = False
+        factor, info = dpotrf(S, lower=1)
+        regular = info == 0 and np.diagonal(factor).min(initial=1.0) >= 1e-7
         if regular:
-            inverse = partial(cho_solve, factor, check_finite=False)
+            inverse = lambda rhs: dpotrs(factor, rhs, lower=1)[0]  # noqa: E731
         else:
             eigenvalues, V = eigh(S, check_finite=False)
             kept = eigenvalues > 1e-13 * len(S) * eigenvalues.max(initial=0.0)
@@ -206,11 +214,11 @@ class HuberObjective:
 
     # ------------------------------------------------------------------------------------------- the proof
 
-    def gap(self, at: Point) -> float:
+    def excess(self, at: Point) -> float:
         """F minus the dual objective at a dual point that is feasible.
 
-        The dual is  max y'd - sum_j (A'd)_j^2 / (4 a_j)  subject to  |d_i| <= 2 epsilon s_i,  (A'd)_j = 0 where a_j = 0,
-        and  Q = sum d_i^2 / (4 s_i) <= sum s_i;  where sigma is fixed, sigma (sum s_i - Q) is added instead of the last.
+        The dual is  max y'd - sum_j (A'd)_j^2 / (4 a_j)  subject to  |d_i| <= 2 epsilon s_i,  (A'd)_j = 0 for a_j = 0,
+        and  Q = sum d_i^2 / (4 s_i) <= sum s_i;  where sigma is fixed, sigma (sum s_i - Q) is added instead of that.
         With  d_i = s_i H'(r_i / sigma) it is A'd = 2 a theta - gradient; one Newton step on the inliers takes the
         gradient away, and shrinking d by a common factor puts back what then exceeds a bound. By a step D an inlier
         moves by at most (D'GD / s_i)^(1/2), since no leverage exceeds one.
@@ -231,7 +239,3 @@ class HuberObjective:
             shrink = min(shrink, float(np.sqrt(self.weight / used)))
         slack = (self.weight - shrink**2 * used) * (self.floor if self.sigma is None else sigma)
         return at.value - (shrink * product - shrink**2 * quadratic + slack) + charge
-
-    def relative(self, at: Point) -> float:
-        """The gap relative to the objective, or to the spread of y where the fit is nearly perfect."""
-        return max(self.gap(at), 0.0) / max(abs(at.value), self.weight)

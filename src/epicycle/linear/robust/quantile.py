@@ -265,10 +265,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
         self._rank_ = int(self.n_features_in_ - held[:-1].sum())
         if self._rank_ < self.n_features_in_ or solver.n_rows <= solver.frame.size:
             return
-        kept = [
-            covariances(data, solver.frame, beta, float(tau), self.n_jobs)
-            for tau, beta in zip(taus, betas, strict=True)
-        ]
+        kept = [covariances(data, solver, beta, float(tau), self.n_jobs) for tau, beta in zip(taus, betas, strict=True)]
         self._covariances_ = [found for found, _ in kept]
         self._facts_ = [facts for _, facts in kept]
 

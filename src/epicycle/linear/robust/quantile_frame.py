@@ -60,12 +60,20 @@ def quantile_solver(
     second[np.isinf(penalty)] = 0.0
     frame = Frame(shift, inv_scale, y_shift, y_scale, penalty, second)
     free = np.flatnonzero(np.isfinite(penalty))
-    return QuantileSolver(data, frame, n, weight, lengths, root_of(G, free), solver, tol, max_iter, n_jobs)
+    y_std = float(np.sqrt(max(moments.about_mean()[p, p], 0.0) / weight)) / y_scale
+    root = root_of(G, free)
+    return QuantileSolver(data, frame, n, weight, lengths, G, y_std, root, solver, tol, max_iter, n_jobs)
 
 
 def _dependent(
-    data: Data, moments: Moments, G: np.ndarray, there: np.ndarray, shift: np.ndarray, intercept: bool, n_jobs: int | None
-) -> np.ndarray:  # fmt: skip
+    data: Data,
+    moments: Moments,
+    G: np.ndarray,
+    there: np.ndarray,
+    shift: np.ndarray,
+    intercept: bool,
+    n_jobs: int | None,
+) -> np.ndarray:
     """Columns that are combinations of the others (and of the intercept), fewest possible."""
     d = len(G)
     live = np.flatnonzero(there)

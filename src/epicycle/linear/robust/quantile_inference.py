@@ -16,10 +16,12 @@ import scipy.stats
 
 from epicycle import engine
 from epicycle.data import Batch, DaskData, Data
+from epicycle.linear.moments import moment_statistic
 from epicycle.linear.robust.quantile_passes import residuals, weights_of
 from epicycle.linear.robust.quantile_problem import Frame
+from epicycle.linear.robust.quantile_solver import QuantileSolver
 
-__all__ = ["COVARIANCES", "covariances"]
+__all__ = ["COVARIANCES", "covariances", "residual_quantiles"]
 
 COVARIANCES = ("kernel", "iid", "robust")
 
@@ -32,52 +34,66 @@ def hall_sheather(n: int, tau: float) -> float:
 
 
 def row_residuals(batch: Batch, frame: Frame, beta: np.ndarray) -> np.ndarray:
-    return np.column_stack([residuals(batch, frame, beta), batch.y, weights_of(batch)])
+    """Residuals and, where there are any, weights: one row each."""
+    r = residuals(batch, frame, beta)
+    return r[:, None] if batch.weight is None else np.column_stack([r, batch.weight])
+
+
+def residual_quantiles(
+    data: Data, frame: Frame, beta: np.ndarray, levels: list[float], n_jobs: int | None, *, absolute: bool = False
+) -> np.ndarray:
+    """Quantiles of the (absolute) residuals over the rows of positive weight."""
+    table = engine.map(row_residuals, data, frame, beta, n_jobs=n_jobs)
+    if isinstance(data, DaskData):
+        table = table.compute()  # one number a row, or two
+    r = np.abs(table[:, 0]) if absolute else table[:, 0]
+    if table.shape[1] == 1:
+        return np.quantile(r, levels)
+    there = table[:, 1] > 0
+    return np.quantile(r[there], levels, weights=table[there, 1], method="inverted_cdf")
 
 
 def sandwich_statistic(
     batch: Batch, frame: Frame, beta: np.ndarray, tau: float, h: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-    """(D, J, the "robust" middle, H, sum of K(r / h) / h) in the coordinates of the frame."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """(H, sum of s^2 a a' over positive residuals, J or zero where all weights are one, sum of K(r / h) / h)."""
     s, r = weights_of(batch), residuals(batch, frame, beta)
-    X = batch.X.toarray() if hasattr(batch.X, "toarray") else batch.X
-    A = np.column_stack([(X - frame.shift) * frame.inv_scale, np.ones(len(s))])
     kernel = np.maximum(0.75 * (1 - (r / h) ** 2), 0.0) / h
-    psi = np.where(r > 0, tau, 1 - tau)
+    above = np.flatnonzero(r > 0)
+    near = np.flatnonzero(kernel > 0)
+    p = len(frame.shift)
+    order = np.append(np.arange(p), p + 1)
+    scale = np.append(frame.inv_scale, 1.0)
+    shift = np.append(frame.shift, 0.0)
 
-    def gram(weight: np.ndarray) -> np.ndarray:
-        return A.T @ (A * weight[:, None])
+    def gram(rows: np.ndarray | slice, weight: np.ndarray) -> np.ndarray:
+        part = Batch(batch.X[rows], np.zeros(len(weight)), np.ascontiguousarray(weight))
+        M, _ = moment_statistic(part, shift)
+        return M[np.ix_(order, order)] * scale * scale[:, None]
 
-    return gram(s), gram(s**2), gram((s * psi) ** 2), gram(s * kernel), float(np.count_nonzero(s) and (s > 0) @ kernel)
+    J = np.zeros((p + 1, p + 1)) if batch.weight is None else gram(slice(None), s**2)
+    return gram(near, (s * kernel)[near]), gram(above, s[above] ** 2), J, float((s > 0) @ kernel)
 
 
 def covariances(
-    data: Data, frame: Frame, beta: np.ndarray, tau: float, n_jobs: int | None
+    data: Data, solver: QuantileSolver, beta: np.ndarray, tau: float, n_jobs: int | None
 ) -> tuple[dict[str, np.ndarray] | None, dict[str, float]]:
-    """Covariances of (w, b) by name, in the units of the data, and the facts they rest on; None where there are none."""
-    table = engine.map(row_residuals, data, frame, beta, n_jobs=n_jobs)
-    if isinstance(data, DaskData):
-        table = table.compute()  # three numbers a row
-    table = table[table[:, 2] > 0]
-    r, y, s = table.T
-    n = len(r)
-    # The coordinates are scaled; a bandwidth is a length in y.
-    quartiles = np.quantile(r, [0.25, 0.75], weights=s, method="inverted_cdf") if data.has_weight else np.percentile(
-        r, [25, 75]
-    )  # fmt: skip
-    spread = min(
-        float(np.sqrt(np.cov(y, aweights=s, ddof=0))) / frame.y_scale, float(quartiles[1] - quartiles[0]) / 1.34
-    )
+    """Covariances of (w, b) by name, in the units of the data, and the facts they rest on; None without."""
+    frame, n = solver.frame, solver.n_rows
+    low, high = residual_quantiles(data, frame, beta, [0.25, 0.75], n_jobs)
+    spread = min(solver.y_std, float(high - low) / 1.34)  # the frame's unit is a length in y
     half = hall_sheather(n, tau)
-    if not (0 < tau - half and tau + half < 1 and spread > 0):
+    if not (tau - half > 0 and tau + half < 1 and spread > 0):
         return None, {}
     h = spread * float(scipy.stats.norm.ppf(tau + half) - scipy.stats.norm.ppf(tau - half))
-    D, J, middle, H, total = engine.sum(sandwich_statistic, data, frame, beta, tau, h, n_jobs=n_jobs)
+    H, above, J, total = engine.sum(sandwich_statistic, data, frame, beta, tau, h, n_jobs=n_jobs)
+    J = J if data.has_weight else solver.gram
     density = total / n
     free = np.flatnonzero(np.isfinite(frame.penalty))
     part = np.ix_(free, free)
+    middle = tau**2 * above + (1 - tau) ** 2 * (J - above)
     try:
-        D_inverse, H_inverse = np.linalg.inv(D[part]), np.linalg.inv(H[part])
+        D_inverse, H_inverse = np.linalg.inv(solver.gram[part]), np.linalg.inv(H[part])
     except np.linalg.LinAlgError:
         return None, {}
     found = {

@@ -1,6 +1,6 @@
 """The interior-point method of Frisch and Newton for bounded duals (Portnoy and Koenker 1997), with Mehrotra's steps.
 
-With v - w = r = y - A beta, slacks p = u - d and q = d + l, every iterate has v, w, p, q > 0 and moves along the path
+With v - w = r = y - A beta, slacks p = u - d and q = d + low, every iterate has v, w, p, q > 0 and moves along the path
 v p = w q = mu towards mu = 0. Eliminating all but beta leaves  A' Theta A  dbeta = rhs  with 1/Theta = v/p + w/q:
 one weighted Gram matrix for each iteration. Since v p + w q is the duality gap, it says how far there is to go.
 """
@@ -42,7 +42,7 @@ def interior_point(
     problem: Programme, start: np.ndarray | None, *, tol: float, max_iter: int, report: Report
 ) -> InteriorPoint:
     """Follow the central path until the gap is `tol` of the objective, progress ends, or `report` asks to stop."""
-    y, u, l, g = problem.targets, problem.upper_all, problem.lower_all, problem.g
+    y, u, low, g = problem.targets, problem.upper_all, problem.lower_all, problem.g
     m, free = len(y), problem.free
     ones = np.ones(m)
     G, Ay = problem.normal_equations(ones, y)
@@ -54,13 +54,13 @@ def interior_point(
     d = np.zeros(m)
     if g.any():
         d = problem.product(_spread(solve_ones(-g[free]), free, problem.frame.size))
-        middle, half = (u - l) / 2, (u + l) / 2
+        middle, half = (u - low) / 2, (u + low) / 2
         d = middle + np.clip(d - middle, -0.9 * half, 0.9 * half)
-    best = InteriorPoint(beta, d, u + l, np.inf, 0, False)
+    best = InteriorPoint(beta, d, u + low, np.inf, 0, False)
     misses = 0
     infeasible = -g - problem.transposed(d)
     for iteration in range(1, max_iter + 1):
-        p, q = u - d, d + l
+        p, q = u - d, d + low
         theta = 1 / (v / p + w / q)
         r = v - w
         G, rhs = problem.normal_equations(theta, r)
@@ -89,10 +89,10 @@ def interior_point(
         beta = beta + primal * step
         v, w, d = v + primal * dv, w + primal * dw, d + dual * dd
         infeasible = (1 - dual) * infeasible
-        p, q = u - d, d + l
-        gap = float(v @ p + w @ q) / max(float(u @ v + l @ w), 1e-300)
+        p, q = u - d, d + low
+        gap = float(v @ p + w @ q) / max(float(u @ v + low @ w), 1e-300)
         r = v - w
-        stop = report(beta, float(u @ np.maximum(r, 0) + l @ np.maximum(-r, 0) - g @ beta), gap)
+        stop = report(beta, float(u @ np.maximum(r, 0) + low @ np.maximum(-r, 0) - g @ beta), gap)
         worse = not gap < 0.9 * best.gap
         misses = misses + 1 if worse else 0
         if gap < best.gap or stop:

@@ -2,7 +2,7 @@
 
 Rows far from the hyperplane keep the sign of their residual while it moves a little, so they are known beforehand to
 contribute a linear term to the objective (Portnoy and Koenker 1997, preprocessing). A pass adds those up and brings
-back the rows in between, which are few; another pass looks whether the signs were right.
+back the rows in between, which are few. Whether the signs were right shows in the duality gap over all rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from epicycle.data import Batch, Matrix
 from epicycle.linear.robust.quantile_problem import Frame, product_batch, products_statistic
 
-__all__ = ["Band", "Collected", "collect_statistic", "draw_statistic", "loss_statistic", "verify_statistic"]
+__all__ = ["Band", "Collected", "collect_statistic", "draw_statistic", "loss_statistic"]
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,8 @@ class Band:
 
     def ratio(self, X: Matrix, r: np.ndarray, frame: Frame) -> np.ndarray:
         """r_i / |root'a_i|: residuals in units of how much the fit at the row may still move."""
-        if sp.issparse(X):
-            Z = X @ (frame.inv_scale[:, None] * self.root[:-1])
-        else:
-            Z = ((X - frame.shift) * frame.inv_scale) @ self.root[:-1]
-        Z += self.root[-1]
+        root = frame.inv_scale[:, None] * self.root[:-1]
+        Z = np.asarray(X @ root.astype(X.dtype)) + (self.root[-1] - frame.shift @ root)
         return r / np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-300)
 
 
@@ -90,22 +87,6 @@ def collect_statistic(batch: Batch, frame: Frame, tau: float, band: Band) -> tup
     rows = np.flatnonzero(~settled & (s > 0))
     constant = float(d @ ((batch.y - frame.y_shift) / frame.y_scale))
     return g, constant, Collected([(batch.X[rows], batch.y[rows], s[rows])])
-
-
-def verify_statistic(
-    batch: Batch, frame: Frame, tau: float, band: Band, beta: np.ndarray
-) -> tuple[float, float, float]:
-    """(losses at beta, losses at the centre of y, what settled rows of the wrong sign hide from the linear term)."""
-    s = weights_of(batch)
-    y = (batch.y - frame.y_shift) / frame.y_scale
-    before, r = residuals(batch, frame, band.beta), residuals(batch, frame, beta)
-    hidden = 0.0
-    turned = np.flatnonzero((before < 0) != (r < 0))
-    if len(turned):
-        ratio = band.ratio(batch.X[turned], before[turned], frame)
-        wrong = turned[(ratio < band.low) | (ratio > band.high)]
-        hidden = float(s[wrong] @ np.abs(r[wrong]))
-    return float(s @ pinball(r, tau)), float(s @ pinball(y, tau)), hidden
 
 
 def loss_statistic(batch: Batch, frame: Frame, tau: float, beta: np.ndarray) -> tuple[float, float]:

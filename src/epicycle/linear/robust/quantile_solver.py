@@ -23,7 +23,6 @@ from epicycle.linear.robust.quantile_passes import (
     draw_statistic,
     loss_statistic,
     residuals,
-    verify_statistic,
     weights_of,
 )
 from epicycle.linear.robust.quantile_problem import Frame, Programme
@@ -58,6 +57,7 @@ class QuantileSolver:
     n_rows : rows of positive weight.
     weight : their total weight.
     lengths : (p + 1,) root mean squares of the columns in the frame; infinite where the coordinate is held by choice.
+    gram : A'WA over all rows; y_std : the standard deviation of y, both in the frame.
     root : a matrix with root root' = (A'WA)^-1 about, for the bands; None where it is not to be had.
     """
 
@@ -66,6 +66,8 @@ class QuantileSolver:
     n_rows: int
     weight: float
     lengths: np.ndarray
+    gram: np.ndarray
+    y_std: float
     root: np.ndarray | None
     solver: str
     tol: float
@@ -153,10 +155,16 @@ class QuantileSolver:
         return point.beta, np.zeros(len(programme.y) + self.frame.size), theta
 
     def _concluded(
-        self, programme: Programme, beta: np.ndarray, dual: np.ndarray | None, loss: float, hidden: float,
-        scale: float, stopped: bool,
-    ) -> Solved:  # fmt: skip
-        """The objective over all rows and its distance from the dual objective.
+        self,
+        programme: Programme,
+        beta: np.ndarray,
+        dual: np.ndarray | None,
+        loss: float,
+        constant: float,
+        scale: float,
+        stopped: bool,
+    ) -> Solved:
+        """The objective over all rows, and its distance from the dual objective d'y (`constant` is its settled part).
 
         For every beta*, F(beta*) >= sum_i d_i r_i(beta*) = d'y - (A'd + g)'beta*: a dual point that is feasible but for
         rounding e = A'd + g proves F up to |e|'|beta|. Without a dual point d = 0 proves F >= 0.
@@ -167,15 +175,10 @@ class QuantileSolver:
         gap = value
         if dual is not None:
             n = len(programme.y)
-            r = programme.y - programme.product(beta)[:n]
-            slack = np.maximum(programme.upper * r, -programme.lower * r) - dual[:n] * r
-            held = np.append(dual[:n], dual[n + programme.penalised])
-            e = programme.transposed(held) + programme.g
+            e = programme.transposed(np.append(dual[:n], dual[n + programme.penalised])) + programme.g
             e[~finite & (np.abs(e) <= 1e-11 * self.weight * self.lengths)] = 0.0
-            unit = penalty[finite] * np.abs(beta[finite]) + dual[n:][finite] * beta[finite]
-            bound = np.maximum(np.abs(beta), 1.0)
-            proven = float(slack.sum() + unit.sum() + np.abs(e) @ bound) + hidden
-            gap = min(gap, proven)
+            proven = constant + float(dual[:n] @ programme.y) - float(np.abs(e) @ np.maximum(np.abs(beta), 1.0))
+            gap = min(gap, max(value - proven, 0.0))
         return Solved(beta, value / self.weight, gap / self.weight, scale / self.weight, stopped)
 
     # ------------------------------------------------------------------------------------------- by parts
@@ -211,8 +214,8 @@ class QuantileSolver:
                 wanted *= 2
                 continue
             found, dual, stopped = self._optimum(programme, beta, report, constant)
-            loss, scale, hidden = engine.sum(verify_statistic, self.data, frame, tau, band, found, n_jobs=self.n_jobs)
-            solved = self._concluded(programme, found, dual, loss, hidden, scale, stopped)
+            loss, scale = engine.sum(loss_statistic, self.data, frame, tau, found, n_jobs=self.n_jobs)
+            solved = self._concluded(programme, found, dual, loss, constant, scale, stopped)
             if stopped or solved.gap <= self.tol * solved.scale:
                 return solved
             beta, wanted = found, 2 * wanted
