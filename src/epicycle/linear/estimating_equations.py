@@ -80,7 +80,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     >>> float(model.coef_[0].round(3))  # (mean of the last five y - mean of the first five) / 5
     1.992
     >>> model.efficiency().round(3)  # variances of least squares against those of this choice
-    array([0.758, 1.   ])
+    array([0.758, 0.815])
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

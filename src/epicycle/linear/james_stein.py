@@ -167,7 +167,7 @@ class JamesStein(RegressorMixin, Estimator):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = JamesStein().fit(X[:40], y[:40])
     >>> round(model.shrinkage_, 3)
-    0.755
+    0.884
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

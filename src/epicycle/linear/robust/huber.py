@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -252,7 +253,7 @@ class HuberRegressor(RegressorMixin, Estimator):
             gap = at.gap
             done = monitor(
                 step, np.append(at.theta, at.sigma), objective=at.value * objective.frame.y_scale,
-                state=lambda at=at: {"x": np.append(at.theta, at.sigma)}, gap=gap,
+                state=partial(_state, at), gap=gap,
                 scale=at.sigma * objective.frame.y_scale, outliers=at.outliers,
             )  # fmt: skip
             if done or gap < enough:
@@ -338,6 +339,11 @@ class HuberRegressor(RegressorMixin, Estimator):
 
     def _penalty_line(self) -> str:
         return f"L2 penalty {self.alpha:g} ||w||^2" if self.alpha > 0 else "no penalty"
+
+
+def _state(at: Point) -> dict[str, Any]:
+    """What it takes to go on from a point."""
+    return {"x": np.append(at.theta, at.sigma)}
 
 
 def _outlier_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, limit: float) -> np.ndarray:

@@ -87,8 +87,8 @@ class QuantileRegressor(RegressorMixin, Estimator):
     >>> model = QuantileRegressor(quantile=[0.1, 0.5, 0.9], alpha=0).fit(X, y)
     >>> model.certificate_.holds
     True
-    >>> (y[:, None] <= model.predict(X)).mean(axis=0).round(2)
-    array([0.12, 0.51, 0.91])
+    >>> (y[:, None] < model.predict(X) - 1e-6).mean(axis=0).round(2)  # 11 rows lie on each of the hyperplanes
+    array([0.09, 0.49, 0.89])
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

@@ -59,7 +59,7 @@ def sandwich_statistic(
     """(H, sum of s^2 a a' over positive residuals, J or zero where all weights are one, sum of K(r / h) / h)."""
     s, r = weights_of(batch), residuals(batch, frame, beta)
     kernel = np.maximum(0.75 * (1 - (r / h) ** 2), 0.0) / h
-    above = np.flatnonzero(r > 0)
+    above = np.flatnonzero(r > 1e-10)  # rows on the hyperplane count as below, whatever their rounding
     near = np.flatnonzero(kernel > 0)
     p = len(frame.shift)
     order = np.append(np.arange(p), p + 1)

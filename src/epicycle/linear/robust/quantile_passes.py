@@ -32,7 +32,8 @@ class Collected:
         """All rows as one matrix, their targets and weights."""
         X = [part[0] for part in self.parts]
         joined = sp.csr_array(sp.vstack(X, format="csr")) if sp.issparse(X[0]) else np.concatenate(X)
-        return joined, *(np.concatenate([part[k] for part in self.parts]) for k in (1, 2))
+        y, weight = (np.concatenate([part[k] for part in self.parts]) for k in (1, 2))
+        return joined, y, weight
 
 
 @dataclass(frozen=True)

@@ -148,10 +148,13 @@ class Programme:
     ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
         """Up to `limit` simplex pivots: (state, pivots, beta, residuals, dual over rows and all coordinates)."""
         f = self.frame
-        rest = (self.y, self.upper, self.lower, f.penalty, self.g, f.second, basis, inverse, limit)
+        bounds = (self.y, self.upper, self.lower, f.penalty, self.g, f.second)
         if sp.issparse(self.X):
-            return _native.csr_quantile_pivots(*csr_parts(self.X), f.inv_scale, *rest)
-        return _native.quantile_pivots(self.X, f.shift, f.inv_scale, *rest)
+            values, indices, indptr, p = csr_parts(self.X)
+            return _native.csr_quantile_pivots(
+                values, indices, indptr, p, f.inv_scale, *bounds, basis, inverse, max_pivots=limit
+            )
+        return _native.quantile_pivots(self.X, f.shift, f.inv_scale, *bounds, basis, inverse, max_pivots=limit)
 
     def objective(self, beta: np.ndarray) -> float:
         """The value at beta, in scaled units."""

@@ -50,6 +50,14 @@ class Solved:
     stopped: bool
 
 
+@dataclass(frozen=True)
+class DualPoint:
+    """d over the rows of a programme and all coordinates, and the basis that it belongs to, if it does."""
+
+    dual: np.ndarray
+    basis: np.ndarray | None
+
+
 @dataclass
 class QuantileSolver:
     """Quantile regressions of one data set.
@@ -119,8 +127,8 @@ class QuantileSolver:
 
     def _optimum(
         self, programme: Programme, start: np.ndarray | None, report: Report, constant: float
-    ) -> tuple[np.ndarray, np.ndarray | None, bool]:
-        """(beta, dual over rows and coordinates or None, whether a callback asked to stop)."""
+    ) -> tuple[np.ndarray, DualPoint | None, bool]:
+        """(beta, a dual point or None, whether a callback asked to stop)."""
         n = len(programme.y)
 
         def report_interior(beta: np.ndarray, objective: float, gap: float) -> bool:
@@ -141,12 +149,12 @@ class QuantileSolver:
             dual[n + programme.penalised] = point.dual[n:]
         basis = first_basis(programme, theta)
         if basis is None:
-            return beta, dual, False
+            return beta, DualPoint(dual, None), False
         limit = max(self.max_iter, 50 * self.frame.size)
         vertex = find_vertex(programme, basis, max_pivots=limit, report=report_vertex)
         if vertex is None:
-            return beta, dual, False
-        return vertex.beta, vertex.dual, vertex.stopped
+            return beta, DualPoint(dual, None), False
+        return vertex.beta, DualPoint(vertex.dual, vertex.basis), vertex.stopped
 
     def _least_squares(self, programme: Programme) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows nearest to the least-squares hyperplane: where the simplex method of the textbook may start."""
@@ -158,28 +166,56 @@ class QuantileSolver:
         self,
         programme: Programme,
         beta: np.ndarray,
-        dual: np.ndarray | None,
+        point: DualPoint | None,
         loss: float,
         constant: float,
         scale: float,
         stopped: bool,
     ) -> Solved:
-        """The objective over all rows, and its distance from the dual objective d'y (`constant` is its settled part).
+        """The objective over all rows, and its distance from what a dual point proves.
 
-        For every beta*, F(beta*) >= sum_i d_i r_i(beta*) = d'y - (A'd + g)'beta*: a dual point that is feasible but for
-        rounding e = A'd + g proves F up to |e|'|beta|. Without a dual point d = 0 proves F >= 0.
+        For every beta*, F(beta*) >= sum_i d_i r_i(beta*) = sum_i d_i r_i(beta) - e'(beta* - beta) with e = A'd + g,
+        zero but for rounding; `constant` is the part of d'y of the settled rows. Without a dual point, F >= 0.
         """
         penalty = self.frame.penalty
         finite = np.isfinite(penalty)
         value = loss + float(penalty[finite] @ np.abs(beta[finite]))
         gap = value
-        if dual is not None:
+        if point is not None:
             n = len(programme.y)
-            e = programme.transposed(np.append(dual[:n], dual[n + programme.penalised])) + programme.g
-            e[~finite & (np.abs(e) <= 1e-11 * self.weight * self.lengths)] = 0.0
-            proven = constant + float(dual[:n] @ programme.y) - float(np.abs(e) @ np.maximum(np.abs(beta), 1.0))
+            held = np.append(point.dual[:n], point.dual[n + programme.penalised])
+            r = programme.targets - programme.product(beta)
+            proven = constant - float(programme.g @ beta) + float(held @ r) - self._charge(programme, beta, point, held)
             gap = min(gap, max(value - proven, 0.0))
         return Solved(beta, value / self.weight, gap / self.weight, scale / self.weight, stopped)
+
+    def _charge(self, programme: Programme, beta: np.ndarray, point: DualPoint, held: np.ndarray) -> float:
+        """What the rounding e = A'd + g may cost.
+
+        Nothing at a vertex where d_B - B^-T e is within its bounds, since that point is feasible exactly and proves the
+        same. Otherwise |e|'|beta*|, for coefficients of the size of beta or one.
+        """
+        finite = np.isfinite(self.frame.penalty)
+        n = len(programme.y)
+        e = programme.transposed(held) + programme.g
+        # A coordinate that is held at zero because its column depends on others may not want to move.
+        e[~finite & (np.abs(e) <= 1e-11 * self.weight * self.lengths)] = 0.0
+        size = np.maximum(np.abs(beta), 1.0)
+        if point.basis is None or e[~finite].any():
+            return float(np.abs(e) @ size)
+        B, d_B = programme.rows(point.basis), point.dual[point.basis]
+        real, unit = point.basis < n, np.maximum(point.basis - n, 0)
+        rows = np.minimum(point.basis, n - 1)
+        up = np.where(real, programme.upper[rows], self.frame.penalty[unit])
+        low = np.where(real, programme.lower[rows], self.frame.penalty[unit])
+        try:
+            exact = d_B - np.linalg.solve(B.T, e)
+        except np.linalg.LinAlgError:
+            return float(np.abs(e) @ size)
+        # What is beyond a bound is given back by that row, and costs no more than e.
+        beyond = np.maximum(np.maximum(exact - up, -low - exact), 0.0)
+        beyond[np.isinf(up)] = 0.0
+        return float(np.abs(B.T @ beyond) @ size)
 
     # ------------------------------------------------------------------------------------------- by parts
 

@@ -31,12 +31,14 @@ class Vertex:
 
     residual : y - A beta over the rows of X, exactly zero on the basis.
     dual : over the rows of X and then all coordinates; within its bounds.
+    basis : the rows that the hyperplane passes through; n + j is the unit row of coordinate j.
     optimal : whether the pivots came to their end.
     """
 
     beta: np.ndarray
     residual: np.ndarray
     dual: np.ndarray
+    basis: np.ndarray
     pivots: int
     optimal: bool
     stopped: bool
@@ -93,9 +95,10 @@ def find_vertex(problem: Programme, basis: np.ndarray, *, max_pivots: int, repor
             return None
         state, pivots, beta, residual, dual = problem.pivots(basis, inverse, min(BURST, max(1, max_pivots - done)))
         done += pivots
+        beta[basis[basis >= len(problem.y)] - len(problem.y)] = 0.0
         if state >= 2:
             return None
         stop = report(beta, done) if pivots or state == 0 else False
         # An optimum is taken from a fresh factorisation.
         if (state == 0 and pivots == 0) or stop or done >= max_pivots:
-            return Vertex(beta, residual, dual, done, state == 0, stop)
+            return Vertex(beta, residual, dual, basis, done, state == 0, stop)
