@@ -70,9 +70,9 @@ TASK = Task(
     name="quantile",
     title="Median regression, 50,000 x 20",
     description="""\
-Normal columns, t-distributed noise whose spread depends on the first of them, no penalty. At equal quality the mean loss is
-within 1e-7 of the least that anybody finds, relative to it. epicycle and scikit-learn (HiGHS) are exact; statsmodels
-iterates, with the loosest tolerance that is good enough. epicycle's and statsmodels' times include standard errors.""",
+Normal columns, t-distributed noise whose spread depends on the first of them, no penalty. At equal quality the mean
+loss is within 1e-7 of the least that anybody finds, relative to it. epicycle and scikit-learn (HiGHS) are exact;
+statsmodels iterates, with the loosest tolerance that is good enough. epicycle's and statsmodels' times include standard errors.""",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", fit, setup=setup_epicycle),

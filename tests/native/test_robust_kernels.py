@@ -47,7 +47,13 @@ def test_huber_sums(rows, weighted, index):
         assert_allclose(o, Z[:, :6].T @ (s * ~inside * np.sign(r)), atol=1e-10)
         assert_allclose(
             [total, away, far, count, largest],
-            [s.sum(), s[~inside].sum(), s[~inside] @ np.abs(r[~inside]), (~inside & (s > 0)).sum(), np.abs(r[inside]).max()],
+            [
+                s.sum(),
+                s[~inside].sum(),
+                s[~inside] @ np.abs(r[~inside]),
+                (~inside & (s > 0)).sum(),
+                np.abs(r[inside]).max(),
+            ],
         )  # fmt: skip
 
 

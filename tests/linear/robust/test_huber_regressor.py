@@ -107,6 +107,7 @@ def random_problem(seed, kind):
     elif kind == "sparse":
         X[rng.random(X.shape) < 0.7] = 0
     elif kind == "wide":
+        n = min(n, 12)
         X = rng.normal(size=(n, n + 3))
     y = X @ rng.normal(size=X.shape[1]) / (1e-9 + np.abs(X).max()) + rng.choice([0, 0.1, 1, 100]) * rng.normal(size=n)
     if kind == "outliers":
@@ -118,7 +119,7 @@ def random_problem(seed, kind):
 KINDS = ["plain", "ties", "constant", "dependent", "scales", "sparse", "wide", "outliers"]
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(KINDS),

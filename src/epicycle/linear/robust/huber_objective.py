@@ -111,8 +111,8 @@ class HuberObjective:
         if data.has_weight:
             self.least_weight = -float(engine.sum(least_weight_statistic, data, None, n_jobs=n_jobs)[0])
 
-    def at(self, theta: np.ndarray, sigma: float) -> Point:
-        """One pass over the rows."""
+    def at(self, theta: np.ndarray, sigma: float, *, prove: bool = True) -> Point:
+        """One pass over the rows; the gap is left out where nothing is to be proven."""
         frame, e = self.frame, self.epsilon
         M, o, self.weight, away, total, outliers, largest = engine.sum(
             huber_statistic, self.data, frame, theta[:-1] * frame.inv_scale, float(theta[-1]), e * sigma,
@@ -126,7 +126,7 @@ class HuberObjective:
         gradient[np.isinf(frame.penalty)] = 0.0
         slope = self.weight - square / sigma / sigma - e * e * away
         at = Point(theta, sigma, G, h, square, o, away, total, outliers, float(largest), value, gradient, slope)
-        return replace(at, gap=max(self.excess(at), 0.0) / max(abs(value), self.weight))
+        return at if not prove else replace(at, gap=max(self.excess(at), 0.0) / max(abs(value), self.weight))
 
     # ------------------------------------------------------------------------------------------- the piece
 
@@ -180,6 +180,8 @@ class HuberObjective:
         diagonal = np.diagonal(H)
         scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(H)), where=diagonal > 0)
         S = H * scale * scale[:, None]
+        if not np.isfinite(S).all():  # a penalty times a scale beyond what numbers hold
+            return lambda rhs: None if strict else np.zeros(len(rhs))
         factor, info = dpotrf(S, lower=1)
         regular = info == 0 and np.diagonal(factor).min(initial=1.0) >= 1e-7
         if regular:
@@ -204,7 +206,7 @@ class HuberObjective:
 
     def start(self) -> tuple[np.ndarray, float]:
         """The (ridge) least-squares fit and its residual standard deviation."""
-        everything = self.at(np.zeros(self.frame.size), HUGE)
+        everything = self.at(np.zeros(self.frame.size), HUGE, prove=False)
         theta = np.zeros(self.frame.size)
         free = self.free
         H = (everything.G + np.diag(self.squares))[np.ix_(free, free)]
