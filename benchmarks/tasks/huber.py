@@ -69,6 +69,7 @@ Normal columns of different lengths, t-distributed noise, a twentieth of the tar
 objective is within 1e-7 of the least that anybody finds, relative to it; epicycle's is exact.""",
     make=make,
     implementations=(
+        Implementation("reference", "reference", fit, setup=setup_epicycle),
         Implementation("epicycle", "epicycle", fit, setup=setup_epicycle),
         Implementation(
             "scikit-learn", "peer", fit_scikit_learn, setup=setup_scikit_learn,

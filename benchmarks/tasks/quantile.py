@@ -72,9 +72,11 @@ TASK = Task(
     description="""\
 Normal columns, t-distributed noise whose spread depends on the first of them, no penalty. At equal quality the mean
 loss is within 1e-7 of the least that anybody finds, relative to it. epicycle and scikit-learn (HiGHS) are exact;
-statsmodels iterates, with the loosest tolerance that is good enough. epicycle's and statsmodels' times include standard errors.""",
+statsmodels iterates, with the loosest tolerance that is good enough. The times of epicycle and statsmodels include
+standard errors.""",
     make=make,
     implementations=(
+        Implementation("reference", "reference", fit, setup=setup_epicycle),
         Implementation("epicycle", "epicycle", fit, setup=setup_epicycle),
         Implementation("scikit-learn", "peer", fit, setup=setup_scikit_learn),
         Implementation(

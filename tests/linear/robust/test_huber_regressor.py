@@ -94,7 +94,7 @@ def test_the_scales(data):
 
 def random_problem(seed, kind):
     rng = np.random.default_rng(seed)
-    n, p = int(rng.integers(3, 60)), int(rng.integers(1, 8))
+    n, p = int(rng.integers(3, 40)), int(rng.integers(1, 6))
     X = rng.normal(size=(n, p))
     if kind == "ties":
         X = np.round(X)
@@ -107,7 +107,7 @@ def random_problem(seed, kind):
     elif kind == "sparse":
         X[rng.random(X.shape) < 0.7] = 0
     elif kind == "wide":
-        n = min(n, 12)
+        n = min(n, 8)
         X = rng.normal(size=(n, n + 3))
     y = X @ rng.normal(size=X.shape[1]) / (1e-9 + np.abs(X).max()) + rng.choice([0, 0.1, 1, 100]) * rng.normal(size=n)
     if kind == "outliers":
