@@ -12,6 +12,7 @@ void bind_linear(nb::module_ &m);
 void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_robust(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 }  // namespace epicycle
@@ -33,6 +34,7 @@ NB_MODULE(_native, m) {
     bind_local(m);
     bind_logistic(m);
     bind_online(m);
+    bind_robust(m);
     bind_stumps(m);
     bind_tree(m);
 }
