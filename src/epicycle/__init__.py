@@ -12,9 +12,13 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
+    "DecisionTreeClassifier": "epicycle.tree",
+    "DecisionTreeRegressor": "epicycle.tree",
     "EarlyStopping": "epicycle.callbacks",
     "ElasticNet": "epicycle.linear",
     "ElasticNetCV": "epicycle.linear",
+    "ExtraTreesClassifier": "epicycle.tree",
+    "ExtraTreesRegressor": "epicycle.tree",
     "GradientBoostingClassifier": "epicycle.tree",
     "GradientBoostingRegressor": "epicycle.tree",
     "History": "epicycle.evidence",
@@ -22,6 +26,8 @@ _EXPORTS = {
     "LassoCV": "epicycle.linear",
     "LinearRegression": "epicycle.linear",
     "LogisticRegression": "epicycle.linear",
+    "RandomForestClassifier": "epicycle.tree",
+    "RandomForestRegressor": "epicycle.tree",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
@@ -39,9 +45,13 @@ _SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "op
 __all__ = [
     "Certificate",
     "Checkpoint",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "EarlyStopping",
     "ElasticNet",
     "ElasticNetCV",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "History",
@@ -49,6 +59,8 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RegularizationPath",
     "Ridge",
     "TimeLimit",
@@ -91,7 +103,16 @@ if TYPE_CHECKING:
         lasso_path,
     )
     from epicycle.settings import config, get_config
-    from epicycle.tree import GradientBoostingClassifier, GradientBoostingRegressor
+    from epicycle.tree import (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,19 @@
 """Trees and what is built of them."""
 
+from epicycle.tree.cart.classification import DecisionTreeClassifier
+from epicycle.tree.cart.regression import DecisionTreeRegressor
 from epicycle.tree.classifier import GradientBoostingClassifier
+from epicycle.tree.forest.classification import ExtraTreesClassifier, RandomForestClassifier
+from epicycle.tree.forest.regression import ExtraTreesRegressor, RandomForestRegressor
 from epicycle.tree.regressor import GradientBoostingRegressor
 
-__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
+__all__ = [
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+]

@@ -17,7 +17,7 @@ from epicycle.exceptions import DataError
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.gradient_boosting import GradientBoosting
 from epicycle.tree.losses import Loss, classification_loss
-from epicycle.tree.shared import shared_parameters
+from epicycle.tree.shared import per_block, shared_parameters
 
 __all__ = ["GradientBoostingClassifier"]
 
@@ -207,15 +207,15 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row."""
-        return self._per_block(self._raw(self._predict_data(X)), _most_probable, self.classes_)
+        return per_block(self._raw(self._predict_data(X)), _most_probable, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`."""
-        return self._per_block(self._raw(self._predict_data(X)), _probabilities)
+        return per_block(self._raw(self._predict_data(X)), _probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, exact also where they underflow."""
-        return self._per_block(self._raw(self._predict_data(X)), _log_probabilities)
+        return per_block(self._raw(self._predict_data(X)), _log_probabilities)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""
@@ -231,14 +231,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         """Probabilities after each round."""
         for scores in self._staged_raw(X):
             yield _probabilities(scores)
-
-    @staticmethod
-    def _per_block(scores: Any, function: Any, *parameters: Any) -> Any:
-        if isinstance(scores, np.ndarray):
-            return function(scores, *parameters)
-        example = function(np.zeros((1, scores.shape[1])), *parameters)  # a lazy Dask array
-        changed = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (scores.chunks[0], (example.shape[1],))}
-        return scores.map_blocks(function, *parameters, dtype=example.dtype, **changed)
 
 
 def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from epicycle.evidence import Certificate, History
@@ -18,7 +20,7 @@ from epicycle.parameters import (
     Real,
 )
 
-__all__ = ["greedy_certificate", "joined", "shared_parameters"]
+__all__ = ["greedy_certificate", "joined", "per_block", "shared_parameters"]
 
 
 def shared_parameters() -> dict[str, Domain]:
@@ -79,3 +81,12 @@ def joined(first: History, second: History) -> History:
             for name in names
         }
     )
+
+
+def per_block(scores: Any, function: Any, *parameters: Any) -> Any:
+    """``function(scores, *parameters)``, block by block where the scores are a lazy Dask array."""
+    if isinstance(scores, np.ndarray):
+        return function(scores, *parameters)
+    example = function(np.zeros((1, scores.shape[1])), *parameters)
+    changed = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (scores.chunks[0], (example.shape[1],))}
+    return scores.map_blocks(function, *parameters, dtype=example.dtype, **changed)
