@@ -242,8 +242,10 @@ private:
             return;
         }
         if (!levels) {
+            const auto from = static_cast<std::size_t>(code(slot, space.rows[e - 1]));
+            const auto to = e < m ? static_cast<std::size_t>(code(slot, space.rows[e])) : MISSING_BIN;
             for (std::size_t c = 0; c < static_cast<std::size_t>(table.n_codes[slot]); ++c)
-                if (e == m || table.high[256 * slot + c] <= out.threshold) send_left(out.left, c);
+                if (c <= from || (c < to && table.high[256 * slot + c] <= out.threshold)) send_left(out.left, c);
             if (out.missing_left) send_left(out.left, MISSING_BIN);
             return;
         }

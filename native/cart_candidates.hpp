@@ -32,7 +32,7 @@ public:
     void begin(const CartWhole &node, int sign, bool counted) {
         whole = &node;
         monotone_sign = sign;
-        least_n = counted ? static_cast<double>(rules.min_leaf) : 0.0;
+        least_n = counted ? static_cast<double>(rules.min_leaf) : CART_NEVER;
         best = CartSplit{};
         size = 0;
     }

@@ -26,6 +26,7 @@ struct SearchSpace {
     std::vector<std::uint32_t> count;
     std::vector<std::array<std::uint64_t, 4>> bits;
     std::vector<double> sum, gap;
+    std::vector<std::uint8_t> codes;
     LevelOrders<Target::FIXED> levels;
 };
 
@@ -48,6 +49,11 @@ public:
     void coded(const CartWhole &node, const std::int32_t *slots, std::size_t F, const double *draws, CartSplit *out,
                SearchSpace<Target> &space) const {
         const std::size_t size = 256 * V;
+        if (draws && std::none_of(slots, slots + F, [&](std::int32_t slot) { return table.categorical[slot]; })) {
+            for (std::size_t f = 0; f < F; ++f)
+                drawn_code(node, static_cast<std::size_t>(slots[f]), draws + 2 * f, out[f], space);
+            return;
+        }
         if (space.hist.size() < F * size) space.hist.resize(F * size, 0.0);
         if (space.bits.size() < F) space.bits.resize(F, {0, 0, 0, 0});
         const bool small = node.m <= SMALL;
@@ -212,6 +218,73 @@ private:
         }
     }
 
+    // One threshold, drawn between the least and the greatest number: two passes over the codes, and no histogram.
+    void drawn_code(const CartWhole &node, std::size_t slot, const double *draws, CartSplit &out,
+                    SearchSpace<Target> &space) const {
+        out = CartSplit{};
+        const double *low = table.low + 256 * slot, *high = table.high + 256 * slot;
+        if (space.codes.size() < node.m) space.codes.resize(node.m);
+        std::uint8_t *codes = space.codes.data(), first = 255, last = 0;
+        std::size_t gaps = 0;
+        for (std::size_t i = 0; i < node.m; ++i) {
+            const std::uint8_t c = table.codes[std::size_t{node.rows[i]} * table.n_coded + slot];
+            codes[i] = c;
+            first = std::min(first, c);
+            last = std::max<std::uint8_t>(last, c == MISSING_BIN ? 0 : c);
+            gaps += c == MISSING_BIN;
+        }
+        if (gaps == node.m || (first >= last && gaps == 0)) return;
+        const bool there = first >= last;  // one number: what is there against what is missing
+        const double drawn = low[first] + draws[0] * (high[last] - low[first]);
+        std::size_t from = first;
+        if (there)
+            from = static_cast<std::size_t>(table.n_codes[slot]) - 1;
+        else if (high[first] <= drawn)
+            from = static_cast<std::size_t>(std::upper_bound(high + first, high + last, drawn) - high) - 1;
+        double *sum = space.sum.data(), *gap = space.gap.data(), n = 0.0;
+        std::fill_n(sum, V, 0.0);
+        std::fill_n(gap, V, 0.0);
+        if constexpr (Target::FIXED == 1) {  // without a branch that nobody can foresee
+            double w[2] = {0.0, 0.0}, s[2] = {0.0, 0.0};
+            std::size_t rows = 0;
+            for (std::size_t i = 0; i < node.m; ++i) {
+                const double *pair = target.pair + 2 * std::size_t{node.rows[i]};
+                const bool left = codes[i] <= from;
+                const double keep = left ? 1.0 : 0.0;
+                w[i & 1] += keep * pair[0];
+                s[i & 1] += keep * pair[1];
+                rows += left;
+            }
+            sum[0] = w[0] + w[1];
+            sum[1] = s[0] + s[1];
+            n = static_cast<double>(rows);
+        } else {
+            for (std::size_t i = 0; i < node.m; ++i)
+                if (codes[i] <= from) {
+                    target.add(sum, node.rows[i]);
+                    n += 1.0;
+                }
+        }
+        for (std::size_t i = 0; gaps && i < node.m; ++i)
+            if (codes[i] == MISSING_BIN) target.add(gap, node.rows[i]);
+        auto &candidates = space.candidates;
+        const bool coin = draws[1] < 0.5 && gaps && !there;
+        candidates.begin(node, rules.monotone ? rules.monotone[feature(slot)] : 0, true);
+        candidates.set_missing(gap, static_cast<double>(gaps), !coin, coin);
+        candidates.push(0, sum, n);
+        candidates.judge();
+        if (!candidates.best.found()) return;
+        out = candidates.best;
+        out.slot = static_cast<std::int32_t>(slot);
+        out.some_missing = gaps > 0;
+        if (!there) {
+            const double a = high[from], b = low[from + 1];
+            out.threshold = a <= drawn && drawn < b ? drawn : between(a, b);
+        }
+        for (std::size_t c = 0; c <= from; ++c) send_left(out.left, c);
+        if (out.missing_left) send_left(out.left, MISSING_BIN);
+    }
+
     // Rows by code, where a leaf has to hold several and weights do not tell; null where they need not be known.
     const std::uint32_t *counts(const CartWhole &node, std::size_t slot, SearchSpace<Target> &space) const {
         if (unit || rules.min_leaf <= 1) return nullptr;
@@ -276,8 +349,10 @@ private:
         double n_left = 0.0;
         for (std::size_t k = 0; k <= i; ++k) n_left += hist[present[k] * V];
         if (!some_missing) out.missing_left = 2 * n_left > node.sum[0];
+        // Codes between the two are not in the node; the threshold says where they belong.
+        const std::size_t from = present[i], to = i + 1 < m ? present[i + 1] : MISSING_BIN;
         for (std::size_t c = 0; c < static_cast<std::size_t>(table.n_codes[slot]); ++c)
-            if (i + 1 >= m || high[c] <= out.threshold) send_left(out.left, c);
+            if (c <= from || (c < to && high[c] <= out.threshold)) send_left(out.left, c);
         if (out.missing_left) send_left(out.left, MISSING_BIN);
     }
 

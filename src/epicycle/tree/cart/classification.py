@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -158,7 +158,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         return 0.0
 
     def _prepare(self, data: ArrayData) -> tuple[Target, np.ndarray]:
-        self.classes_, totals, data = encode_classes(data, self.n_jobs)
+        self.classes_, totals, coded = encode_classes(data, self.n_jobs)
+        data = cast(ArrayData, coded)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight

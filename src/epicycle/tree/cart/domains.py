@@ -57,7 +57,7 @@ def share_of_features(asked: Any, p: int) -> int:
     if asked == "log2":
         return max(1, int(math.log2(p)))
     if isinstance(asked, numbers.Integral):
-        if asked > p:
+        if int(asked) > p:
             raise ParameterError(f"max_features={asked}; X has {p} features")
         return int(asked)
     return max(1, int(asked * p))

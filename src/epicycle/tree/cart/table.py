@@ -97,7 +97,8 @@ def exact_table(X: Any, levels: dict[int, int], n_jobs: int | None) -> FeatureTa
     distinct, missing = np.empty(len(numeric), np.int64), np.empty(len(numeric), np.int64)
     _native.sort_columns(X, numeric, lists, distinct, missing, threads)
     few = distinct <= MISSING
-    cuts, table = [np.empty(0)] * p, np.zeros((p, 256))
+    cuts: list[np.ndarray] = [np.empty(0)] * p
+    table = np.zeros((p, 256))
     for i in np.flatnonzero(few):
         j = numeric[i]
         first = lists[i][: n - missing[i]]

@@ -39,15 +39,14 @@ class ForestClassifier(ClassifierMixin, Forest):
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
         return data
 
-    def _prepare(self, data: Data, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray]:
+    def _prepare(self, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray | None]:
         label = y.astype(np.intp)
-        if self.class_weight != "balanced_subsample":
-            factors = class_weights(self.class_weight, self.classes_, self._totals_)
-            weight = weight if factors is None else weight * factors[label]
-        return class_target(label, len(self.classes_)), weight
+        if self.class_weight == "balanced_subsample":
+            return class_target(label, len(self.classes_)), None
+        factors = class_weights(self.class_weight, self.classes_, self._totals_)
+        return class_target(label, len(self.classes_)), None if factors is None else factors[label]
 
-    def _tree_weight(self, counts: np.ndarray, weight: np.ndarray, target: Target) -> np.ndarray:
-        mass = counts * weight
+    def _tree_weight(self, mass: np.ndarray, target: Target) -> np.ndarray:
         if self.class_weight != "balanced_subsample":
             return mass
         label = (target.y[:, 0] if target.labels is None else target.labels).astype(np.intp)
@@ -66,7 +65,9 @@ class ForestClassifier(ClassifierMixin, Forest):
     def _as_tree(self, tree: Tree) -> DecisionTreeClassifier:
         names = ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "classes_")
         model = DecisionTreeClassifier(criterion=self.criterion)
-        vars(model).update({name: value for name, value in vars(self).items() if name in names})
+        for name in names:
+            if name in vars(self):
+                setattr(model, name, getattr(self, name))
         model.tree_ = tree
         return model
 

@@ -34,7 +34,7 @@ from epicycle.tree.constraints import monotone_signs
 from epicycle.tree.forest.arrays import ForestArrays, empty_forest, importances, join, n_trees, tree_of
 from epicycle.tree.forest.leaves import LeafSamples
 from epicycle.tree.forest.reading import ForestReading
-from epicycle.tree.forest.sampling import row_counts, sample_size
+from epicycle.tree.forest.sampling import RowSamples, row_keys
 from epicycle.tree.shared import joined
 
 __all__ = ["Forest"]
@@ -56,11 +56,10 @@ class Ground:
 
     table: FeatureTable
     target: Target
-    weight: np.ndarray
+    weight: np.ndarray  # of rows that are not drawn by it, those of classes among them
     rules: Rules
     seed: int
-    rows: np.ndarray
-    size: int
+    samples: RowSamples
     unit_weights: bool
     batch: Batch | None
 
@@ -77,16 +76,16 @@ class Forest(ForestReading, ABC):
     _oob_count_: np.ndarray
 
     @abstractmethod
-    def _prepare(self, data: Data, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray]:
-        """The target as the kernel takes it, and the weights of the rows, those of classes among them."""
+    def _prepare(self, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray | None]:
+        """The target as the kernel takes it, and factors on the weights of the rows, None where all are 1."""
 
     @abstractmethod
     def _encode(self, data: Data) -> Data:
         """The data with its target as numbers."""
 
     @abstractmethod
-    def _tree_weight(self, counts: np.ndarray, weight: np.ndarray, target: Target) -> np.ndarray:
-        """The weights of the rows in a tree that has each so often."""
+    def _tree_weight(self, mass: np.ndarray, target: Target) -> np.ndarray:
+        """The weights of the rows in a tree whose sample has so much of each."""
 
     @abstractmethod
     def _finish_outside(self, mean: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
@@ -144,8 +143,8 @@ class Forest(ForestReading, ABC):
         self._conclude(solution)
         return self
 
-    def _ground(self, data: Data, seed: int, X: Any) -> tuple[Ground, np.ndarray]:
-        data = self._encode(data)
+    def _ground(self, source: Data, seed: int, X: Any) -> tuple[Ground, np.ndarray]:
+        data: Any = self._encode(source)
         p, levels = data.n_features, {j: max(len(values), 1) for j, values in self.categories_.items()}
         exact = self.max_bins is None or self.criterion == "absolute_error"
         if exact and not isinstance(data, ArrayData):
@@ -163,13 +162,16 @@ class Forest(ForestReading, ABC):
             cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
             codes, y, weight = bin_data(data, cuts, self.n_jobs)
             table = binned_table(codes, cuts, levels)
-        target, weight = self._prepare(data, y, weight)
-        rows = np.flatnonzero(weight > 0)
-        if not len(rows):
+        if not (weight > 0).any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
-        size = sample_size(self.max_samples, len(rows))
-        unit = not self.bootstrap and bool((weight[rows] == 1).all())
-        return Ground(table, target, weight, self._rules(weight, p), seed, rows, size, unit, batch), y
+        target, factors = self._prepare(y, weight)
+        keys = row_keys(table.codes if batch is None else data.X, y)
+        samples = RowSamples(keys, weight if data.has_weight else None, self.max_samples, bootstrap=self.bootstrap)
+        rules = self._rules(weight, p)
+        mass = (weight > 0).astype(np.float64) if self.bootstrap else weight
+        mass = mass if factors is None else mass * factors
+        unit = samples.takes_all and bool((mass[weight > 0] == 1).all())
+        return Ground(table, target, mass, rules, seed, samples, unit, batch), y
 
     def _rules(self, weight: np.ndarray, p: int) -> Rules:
         n = int(np.count_nonzero(weight))
@@ -231,7 +233,7 @@ class Forest(ForestReading, ABC):
 
         missing = self.n_estimators - first
         # About 60 ns for a row, a feature and a level: far more than a thread costs.
-        work = 50.0 * len(ground.rows) * ground.rules.max_features * missing
+        work = 50.0 * len(ground.samples.rows) * ground.rules.max_features * missing
         threads = n_threads(work, self.n_jobs)
         inner = max(1, threads // max(missing, 1))
         numbers = iter(range(first, self.n_estimators))
@@ -253,9 +255,8 @@ class Forest(ForestReading, ABC):
                         reason, state=left)  # fmt: skip
 
     def _grow(self, ground: Ground, t: int, threads: int) -> Planted:
-        n = ground.table.n_rows
-        counts = row_counts(ground.seed, t, ground.rows, n, ground.size, bootstrap=self.bootstrap)
-        weight = ground.weight if counts is None else self._tree_weight(counts, ground.weight, ground.target)
+        counts = ground.samples.counts(ground.seed, t)
+        weight = self._tree_weight(ground.weight if counts is None else counts * ground.weight, ground.target)
         rules = ground.rules
         if self.min_weight_fraction_leaf:
             least = self.min_weight_fraction_leaf * float(weight.sum())
@@ -317,10 +318,10 @@ class Forest(ForestReading, ABC):
     def _mean(self, X: Any) -> Any:
         """The mean of the values of all trees, (n, K), for Dask input as a lazy array."""
         data, trees = self._predict_data(X), self.trees_
-        arrays = trees["nodes"], trees["value"] / n_trees(trees), trees["roots"], trees["levels"]
+        arrays = trees["nodes"], trees["value"], trees["roots"], trees["levels"]
         if isinstance(data, ArrayData) and not data.sparse:
-            return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs)
-        return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs)
+            return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs) / n_trees(trees)
+        return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs) / n_trees(trees)
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -57,7 +57,8 @@ def quantiles_of(
     start = np.concatenate([[0], np.cumsum(samples["size"], dtype=np.int64)])
     content = sp.csr_array((samples["share"], samples["rank"], start), shape=(len(start) - 1, len(y)))
     out = np.empty((len(leaves), len(levels)))
-    step = max(1, (1 << 24) // max(1, T * max(1, len(samples["rank"]) // max(1, np.count_nonzero(samples["size"])))))
+    per_leaf = len(samples["rank"]) / max(1, int(np.count_nonzero(samples["size"])))
+    step = max(1, int((1 << 24) / (T * (per_leaf + 1))))
     for i in range(0, len(leaves), step):
         weights = sp.csr_array(leaf_indicator(leaves[i : i + step], roots) @ content)
         weights.sort_indices()

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from epicycle._memory import require_memory
 from epicycle.data import ArrayData, Batch
+from epicycle.data.target import as_weight
 from epicycle.engine import n_threads
 from epicycle.engine.ordered import in_order
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
@@ -17,7 +18,7 @@ from epicycle.randomness import seed_of, stream
 from epicycle.tree.cart.structure import Tree, leaves_of_batch
 from epicycle.tree.forest.arrays import ForestArrays, n_trees, tree_of
 from epicycle.tree.forest.leaves import leaf_indicator
-from epicycle.tree.forest.sampling import row_counts, sample_size
+from epicycle.tree.forest.sampling import RowSamples, row_keys
 from epicycle.tree.tabular import TreeTable
 
 __all__ = ["ForestReading"]
@@ -85,14 +86,14 @@ class ForestReading(TreeTable):
         return sp.csr_array((out.data.astype(np.float64) / T, out.indices, out.indptr), shape=out.shape)
 
     def permutation_importances(
-        self, X: Any, y: Any, *, n_repeats: int = 1, random_state: Any = 0
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1, random_state: Any = 0
     ) -> tuple[np.ndarray, np.ndarray]:
         """By how much the out-of-bag loss of a tree rises when a feature is shuffled (Breiman, 2001).
 
         Parameters
         ----------
-        X, y : the training data
-            In memory, with the same rows in the same order; the samples of the trees are drawn again from their seeds.
+        X, y, sample_weight : the training data
+            In memory; the samples of the trees are drawn again from their seeds.
         n_repeats : int, default=1
             Shuffles of every feature in every tree.
         random_state : int, Generator, RandomState or None, default=0
@@ -112,12 +113,13 @@ class ForestReading(TreeTable):
             raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True or max_samples")
         if n_repeats < 1:
             raise ParameterError(f"n_repeats={n_repeats}; expected an integer >= 1")
-        target, rows, seed = self._known_target(y, n), np.arange(n), seed_of(random_state)
-        size = sample_size(self.max_samples, n)
+        target, seed = self._known_target(y, n), seed_of(random_state)
+        weight = as_weight(sample_weight, n)
+        samples = RowSamples(row_keys(data.X, target), weight, self.max_samples, bootstrap=self.bootstrap)
         rises: list[np.ndarray] = []
 
         def work(t: int) -> np.ndarray:
-            counts = row_counts(self._seed_, t, rows, n, size, bootstrap=self.bootstrap)
+            counts = samples.counts(self._seed_, t)
             outside = np.flatnonzero(counts == 0)
             rise = np.zeros(p)
             if not len(outside):

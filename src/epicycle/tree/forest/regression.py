@@ -48,14 +48,12 @@ class ForestRegressor(RegressorMixin, Forest):
             raise ParameterError("keep_leaf_values=True is for trees that are not pruned; expected ccp_alpha=0")
         return data
 
-    def _prepare(self, data: Data, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray]:
+    def _prepare(self, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray | None]:
         check_numbers(y, weight, self.criterion)
-        if not (weight > 0).any():
-            raise DataError("sample_weight: no row of positive weight is left to learn from")
-        return number_target(y, weight, self.criterion, 0.0), weight
+        return number_target(y, weight, self.criterion, 0.0), None
 
-    def _tree_weight(self, counts: np.ndarray, weight: np.ndarray, target: Target) -> np.ndarray:
-        return counts * weight
+    def _tree_weight(self, mass: np.ndarray, target: Target) -> np.ndarray:
+        return mass
 
     def _outside_error(self, mean: np.ndarray, y: np.ndarray) -> float:
         return float(np.mean((mean - y.reshape(len(y), -1)) ** 2)) if len(y) else np.nan
@@ -78,7 +76,9 @@ class ForestRegressor(RegressorMixin, Forest):
     def _as_tree(self, tree: Tree) -> DecisionTreeRegressor:
         names = ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "_vector_")
         model = DecisionTreeRegressor(criterion=self.criterion)
-        vars(model).update({name: value for name, value in vars(self).items() if name in names})
+        for name in names:
+            if name in vars(self):
+                setattr(model, name, getattr(self, name))
         model.tree_ = tree
         return model
 
