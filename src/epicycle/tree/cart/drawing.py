@@ -30,8 +30,8 @@ def draw(model: Any, *, max_depth: int | None, decimals: int, ax: Axes | None) -
     x, shown = _places(tree, limit)
     columns = max(1.0, float(np.ceil(max(x[i] for i in shown) + 1)))
     if ax is None:
-        _, ax = plt.subplots(figsize=(max(4.0, 1.45 * columns), 1.25 * (limit + 1) + 0.4), layout="constrained")
-    ax.set(xlim=(-0.55, columns - 0.45), ylim=(-limit - 0.62, 0.45))
+        _, ax = plt.subplots(figsize=(max(4.0, 1.45 * columns), 1.25 * (limit + 0.75)), layout="constrained")
+    ax.set(xlim=(-0.55, columns - 0.45), ylim=(-limit - 0.4, 0.35))
     ax.axis("off")
     left = tree.children_left
     is_end = {i: left[i] < 0 or depth[i] >= limit for i in shown}
@@ -102,6 +102,7 @@ def _box(ax: Axes, x: float, y: float, height: float, **style: Any) -> None:
 
 def _question(ax: Axes, x: float, y: float, text: str, rows: int) -> None:
     _box(ax, x, y, _HEIGHT, fc=_PAPER, ec="#8A9099", lw=1.0)
+    text = text.replace(" <= ", " \u2264\u00a0").replace(" in {", " in\u00a0{")  # signs stay with what they compare to
     lines = textwrap.wrap(text, 19, break_long_words=True)[:2]
     ax.text(x, y + 0.045, "\n".join(lines), ha="center", va="center", size=8, color=_INK, zorder=3, linespacing=1.05)
     ax.text(x, y - _HEIGHT / 2 + 0.03, f"{rows:,} rows", ha="center", va="bottom", size=6.2, color="#888888", zorder=3)

@@ -34,11 +34,11 @@ def row_keys(X: Any, y: np.ndarray) -> np.ndarray:
         key, last = keys[i : i + _BLOCK], p + targets.shape[1]
         for j in range(p if sp.issparse(X) else 0, last):
             column = X[i : i + _BLOCK, j] if j < p else targets[i : i + _BLOCK, j - p]
-            key += _hashed(column, np.uint64(j))
+            key += _hashed(column, np.array([j], np.uint64))  # an array wraps round without a warning
     return keys
 
 
-def _hashed(values: np.ndarray, column: np.ndarray | np.uint64) -> np.ndarray:
+def _hashed(values: np.ndarray, column: np.ndarray) -> np.ndarray:
     """splitmix64 of the bits of each value and its column; 0 for zeros."""
     bits = values.astype(np.float64).view(np.uint64) + (column + np.uint64(1)) * _FACTORS[0]
     bits = (bits ^ (bits >> np.uint64(30))) * _FACTORS[1]
