@@ -243,9 +243,10 @@ private:
         }
         if (!levels) {
             const auto from = static_cast<std::size_t>(code(slot, space.rows[e - 1]));
-            const auto to = e < m ? static_cast<std::size_t>(code(slot, space.rows[e])) : MISSING_BIN;
-            for (std::size_t c = 0; c < static_cast<std::size_t>(table.n_codes[slot]); ++c)
-                if (c <= from || (c < to && table.high[256 * slot + c] <= out.threshold)) send_left(out.left, c);
+            const auto to = static_cast<std::size_t>(e < m ? code(slot, space.rows[e]) : table.n_codes[slot]);
+            const double *high = table.high + 256 * slot;
+            send_left_below(
+                out.left, static_cast<std::size_t>(std::upper_bound(high + from + 1, high + to, out.threshold) - high));
             if (out.missing_left) send_left(out.left, MISSING_BIN);
             return;
         }

@@ -281,7 +281,7 @@ private:
             const double a = high[from], b = low[from + 1];
             out.threshold = a <= drawn && drawn < b ? drawn : between(a, b);
         }
-        for (std::size_t c = 0; c <= from; ++c) send_left(out.left, c);
+        send_left_below(out.left, from + 1);
         if (out.missing_left) send_left(out.left, MISSING_BIN);
     }
 
@@ -350,9 +350,9 @@ private:
         for (std::size_t k = 0; k <= i; ++k) n_left += hist[present[k] * V];
         if (!some_missing) out.missing_left = 2 * n_left > node.sum[0];
         // Codes between the two are not in the node; the threshold says where they belong.
-        const std::size_t from = present[i], to = i + 1 < m ? present[i + 1] : MISSING_BIN;
-        for (std::size_t c = 0; c < static_cast<std::size_t>(table.n_codes[slot]); ++c)
-            if (c <= from || (c < to && high[c] <= out.threshold)) send_left(out.left, c);
+        const std::size_t from = present[i], to = i + 1 < m ? present[i + 1] : table.n_codes[slot];
+        send_left_below(out.left,
+                        static_cast<std::size_t>(std::upper_bound(high + from + 1, high + to, out.threshold) - high));
         if (out.missing_left) send_left(out.left, MISSING_BIN);
     }
 

@@ -134,6 +134,17 @@ struct CartSplit {
     bool found() const { return slot >= 0; }
 };
 
+// Codes 0 .. end-1 go left.
+inline void send_left_below(Sides &sides, std::size_t end) {
+    for (std::size_t word = 0; word < 4; ++word) {
+        const std::size_t from = 64 * word;
+        if (end >= from + 64)
+            sides[word] = ~std::uint64_t{0};
+        else if (end > from)
+            sides[word] |= (std::uint64_t{1} << (end - from)) - 1;
+    }
+}
+
 struct CartNode {
     std::size_t begin = 0, end = 0, depth = 0;
     std::int32_t left = 0;
