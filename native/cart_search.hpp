@@ -349,10 +349,12 @@ private:
         double n_left = 0.0;
         for (std::size_t k = 0; k <= i; ++k) n_left += hist[present[k] * V];
         if (!some_missing) out.missing_left = 2 * n_left > node.sum[0];
-        // Codes between the two are not in the node; the threshold says where they belong.
+        // Codes between the two are not in the node; the threshold says where they belong, and where bins touch it is
+        // one of their cuts, so that codes and numbers part alike.
         const std::size_t from = present[i], to = i + 1 < m ? present[i + 1] : table.n_codes[slot];
-        send_left_below(out.left,
-                        static_cast<std::size_t>(std::upper_bound(high + from + 1, high + to, out.threshold) - high));
+        const auto end = static_cast<std::size_t>(std::upper_bound(high + from + 1, high + to, out.threshold) - high);
+        send_left_below(out.left, end);
+        if (i + 1 < m && low[end] <= high[end - 1]) out.threshold = high[end - 1];
         if (out.missing_left) send_left(out.left, MISSING_BIN);
     }
 

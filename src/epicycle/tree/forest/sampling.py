@@ -66,13 +66,15 @@ class RowSamples:
         order = np.argsort(keys, kind="stable")
         self.rows = order if weight is None else order[weight[order] > 0]
         self.ends: np.ndarray | None = None
+        self.whole = True
         total: float = len(self.rows)
         if weight is not None and bootstrap:
             mass = weight[self.rows]
             self.ends = np.cumsum(mass)
-            whole = bool((mass == np.floor(mass)).all()) and self.ends[-1] <= _MOST_REPETITIONS * len(mass)
-            total = float(self.ends[-1]) if whole else len(mass)
-            self.ends = self.ends if whole else self.ends / self.ends[-1] * total
+            repeats = bool((mass == np.floor(mass)).all())
+            self.whole = repeats and self.ends[-1] <= _MOST_REPETITIONS * len(mass)
+            total = float(self.ends[-1]) if self.whole else len(mass)
+            self.ends = self.ends if self.whole else self.ends / self.ends[-1] * total
         self.total = int(total)
         self.size = self._size(size)
 
@@ -98,7 +100,7 @@ class RowSamples:
         if not self.bootstrap:
             counts[self.rows[random.permutation(len(self.rows))[: self.size]]] = 1
             return counts
-        drawn = random.integers(0, self.total, self.size)
+        drawn: Any = random.integers(0, self.total, self.size) if self.whole else random.random(self.size) * self.total
         if self.ends is not None:
             drawn = np.minimum(np.searchsorted(self.ends, drawn, side="right"), len(self.rows) - 1)
         counts[self.rows] = np.bincount(drawn, minlength=len(self.rows))
