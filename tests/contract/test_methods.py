@@ -169,7 +169,9 @@ def test_a_checkpoint_resumes_every_solver(cls, solver, tmp_path):
         resumed.fit(X, y)
     assert resumed.converged_ == whole.converged_
     assert resumed.history_.n_iter == resumed.n_iter_
-    assert resumed.history_.objective[-1] == pytest.approx(whole.history_.objective[-1], rel=2 * getattr(whole, "tol", 0.0))
+    assert resumed.history_.objective[-1] == pytest.approx(
+        whole.history_.objective[-1], rel=2 * getattr(whole, "tol", 0.0)
+    )
     if solver in SOLVERS and SOLVERS[solver].stochastic:
         assert np.array_equal(resumed.coef_, whole.coef_)
         assert np.array_equal(resumed.history_.objective, whole.history_.objective)
