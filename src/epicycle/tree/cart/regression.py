@@ -106,9 +106,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     |   |   159.745  (47 rows)
     s5 > -0.004
     |   bmi <= 0.015
-    |   |   162.680  (125 rows)
+    |   |   162.681  (116 rows)
     |   bmi > 0.015
-    |   |   225.879  (99 rows)
+    |   |   225.880  (108 rows)
     """
 
     _target = "numeric"
