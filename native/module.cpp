@@ -5,6 +5,7 @@
 #include "threads.hpp"
 
 namespace epicycle {
+void bind_cart(nb::module_ &m);
 void bind_glm(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -27,6 +28,7 @@ NB_MODULE(_native, m) {
                                        : isa() == Isa::avx2 ? "avx2"
                                                             : "baseline"; },
         "The instruction set that was chosen for the tiled kernels.");
+    bind_cart(m);
     bind_glm(m);
     bind_lars(m);
     bind_lasso(m);

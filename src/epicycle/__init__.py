@@ -13,11 +13,15 @@ _EXPORTS = {
     "AdaBoostClassifier": "epicycle.tree",
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
+    "DecisionTreeClassifier": "epicycle.tree",
+    "DecisionTreeRegressor": "epicycle.tree",
     "EarlyStopping": "epicycle.callbacks",
     "ElasticNet": "epicycle.linear",
     "ElasticNetCV": "epicycle.linear",
     "EpicycleRegression": "epicycle.linear",
     "EstimatingEquations": "epicycle.linear",
+    "ExtraTreesClassifier": "epicycle.tree",
+    "ExtraTreesRegressor": "epicycle.tree",
     "Family": "epicycle.linear",
     "FourierFeatures": "epicycle.linear",
     "GeneralizedLinearModel": "epicycle.linear",
@@ -40,6 +44,8 @@ _EXPORTS = {
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
     "QuantileRegressor": "epicycle.linear",
+    "RandomForestClassifier": "epicycle.tree",
+    "RandomForestRegressor": "epicycle.tree",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
     "RidgeCV": "epicycle.linear",
@@ -64,11 +70,15 @@ __all__ = [
     "AdaBoostClassifier",
     "Certificate",
     "Checkpoint",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "EarlyStopping",
     "ElasticNet",
     "ElasticNetCV",
     "EpicycleRegression",
     "EstimatingEquations",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "Family",
     "FourierFeatures",
     "GeneralizedLinearModel",
@@ -91,6 +101,8 @@ __all__ = [
     "Perceptron",
     "PolynomialRegression",
     "QuantileRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RegularizationPath",
     "Ridge",
     "RidgeCV",
@@ -164,7 +176,17 @@ if TYPE_CHECKING:
         shrink_means,
     )
     from epicycle.settings import config, get_config
-    from epicycle.tree import AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor
+    from epicycle.tree import (
+        AdaBoostClassifier,
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ from epicycle.tree.committee import (
 )
 from epicycle.tree.ensemble import Ensemble, n_trees, scores_of_batch
 from epicycle.tree.shapley import average_score, shap_of_batch
-from epicycle.tree.shared import per_row
+from epicycle.tree.shared import per_block
 from epicycle.tree.stumps import Stump, stump_ensemble
 
 __all__ = ["AdaBoostClassifier"]
@@ -272,11 +272,11 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> Any:
         """The class with most votes, for every row."""
-        return per_row(self._votes(X), _most_votes, self.classes_)
+        return per_block(self._votes(X), _most_votes, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities that the votes stand for: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
-        return per_row(self._votes(X), _probabilities)
+        return per_block(self._votes(X), _probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities."""

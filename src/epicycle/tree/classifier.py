@@ -17,7 +17,7 @@ from epicycle.exceptions import DataError
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.gradient_boosting import GradientBoosting
 from epicycle.tree.losses import Loss, classification_loss
-from epicycle.tree.shared import per_row, shared_parameters
+from epicycle.tree.shared import per_block, shared_parameters
 
 __all__ = ["GradientBoostingClassifier"]
 
@@ -212,15 +212,15 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row."""
-        return per_row(self._raw(self._predict_data(X)), _most_probable, self.classes_)
+        return per_block(self._raw(self._predict_data(X)), _most_probable, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`."""
-        return per_row(self._raw(self._predict_data(X)), _probabilities)
+        return per_block(self._raw(self._predict_data(X)), _probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, exact also where they underflow."""
-        return per_row(self._raw(self._predict_data(X)), _log_probabilities)
+        return per_block(self._raw(self._predict_data(X)), _log_probabilities)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""

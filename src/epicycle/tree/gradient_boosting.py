@@ -4,47 +4,35 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from epicycle import engine
-from epicycle.base import Estimator, fitting, seed_of
-from epicycle.data import ArrayData, DaskData, Data, as_data
-from epicycle.data.frames import is_frame
+from epicycle.base import fitting, seed_of
+from epicycle.data import ArrayData, Data, as_data
 from epicycle.engine import n_threads
 from epicycle.evidence import History
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.optim import Solution
 from epicycle.tree.binning import bin_data, column_cuts, padded, row_priorities, take_rows
 from epicycle.tree.boosting import Boosting, Growth
-from epicycle.tree.categories import Categories, encode, learn
 from epicycle.tree.constraints import feature_groups, monotone_signs
 from epicycle.tree.ensemble import Ensemble, empty_ensemble, extend, importances, n_trees, scores_of_batch, truncate
 from epicycle.tree.losses import Loss, UserLoss
 from epicycle.tree.shapley import average_score, shap_of_batch
 from epicycle.tree.shared import greedy_certificate, joined
+from epicycle.tree.tabular import TreeTable
 from epicycle.tree.validation import Validation
 
 __all__ = ["GradientBoosting"]
 
 
-class GradientBoosting(Estimator, ABC):
+class GradientBoosting(TreeTable, ABC):
     """The rounds of boosting; a subclass says what the target is and which loss is minimised."""
 
-    _target: ClassVar[Any]
-
     trees_: Ensemble
-    categories_: Categories
     _start_: np.ndarray
-    _from_frame_: bool
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
     @abstractmethod
     def _loss(self) -> Loss | UserLoss:
@@ -53,39 +41,6 @@ class GradientBoosting(Estimator, ABC):
     @abstractmethod
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
         """The data with the target as the loss takes it; factors on the weights of the classes where there are any."""
-
-    # ------------------------------------------------------------------------------------------- data
-
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
-        name = type(self).__name__
-        self.categories_ = learn(X, self.categorical_features, name)
-        self._from_frame_ = is_frame(X)
-        coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
-        data = self._fit_data(coded, y, sample_weight, target=self._target, check_finite=False)
-        if isinstance(data, DaskData):
-            raise DataTypeError(
-                f"X: {name} is fitted in memory or from files; expected an array, a frame or ep.scan(...), got a Dask "
-                "collection (predict takes one)"
-            )
-        if self._watched():
-            self._run.inputs = {**self._run.inputs, "X": X}
-        return data
-
-    def _predict_data(self, X: Any) -> Data:
-        self._check_fitted()
-        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False)
-        self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
-        return data
-
-    def _coded(self, X: Any) -> Any:
-        return encode(
-            X,
-            self.categories_,
-            from_frame=self._from_frame_,
-            handle_unknown=self.handle_unknown,
-            estimator_name=type(self).__name__,
-        )
 
     # ------------------------------------------------------------------------------------------- fit
 

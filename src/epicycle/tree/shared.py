@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from epicycle.parameters import (
     Real,
 )
 
-__all__ = ["greedy_certificate", "joined", "per_row", "shared_parameters"]
+__all__ = ["greedy_certificate", "joined", "per_block", "shared_parameters"]
 
 
 def shared_parameters() -> dict[str, Domain]:
@@ -85,8 +84,8 @@ def joined(first: History, second: History) -> History:
     )
 
 
-def per_row(scores: Any, function: Callable[..., np.ndarray], *parameters: Any) -> Any:
-    """A function of scores (n, K), also where they are a lazy Dask array."""
+def per_block(scores: Any, function: Any, *parameters: Any) -> Any:
+    """``function(scores, *parameters)``, block by block where the scores are a lazy Dask array."""
     if isinstance(scores, np.ndarray):
         return function(scores, *parameters)
     example = function(np.zeros((1, scores.shape[1])), *parameters)

@@ -1,0 +1,1 @@
+"""Forests: many trees, each on rows and features of its own."""

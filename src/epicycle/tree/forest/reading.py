@@ -1,0 +1,149 @@
+"""Ways to read a forest: leaves, paths, how near rows are to each other, and what features are worth out of bag."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle._memory import require_memory
+from epicycle.data import ArrayData, Batch
+from epicycle.data.target import as_weight
+from epicycle.engine import n_threads
+from epicycle.engine.ordered import in_order
+from epicycle.exceptions import DataError, DataTypeError, ParameterError
+from epicycle.randomness import seed_of, stream
+from epicycle.tree.cart.structure import Tree, leaves_of_batch
+from epicycle.tree.forest.arrays import ForestArrays, n_trees, tree_of
+from epicycle.tree.forest.leaves import leaf_indicator
+from epicycle.tree.forest.sampling import RowSamples, row_keys
+from epicycle.tree.tabular import TreeTable
+
+__all__ = ["ForestReading"]
+
+
+class ForestReading(TreeTable):
+    """What a fitted forest can be asked beside predictions."""
+
+    trees_: ForestArrays
+
+    @abstractmethod
+    def _as_tree(self, tree: Tree) -> Any:
+        """A fitted decision tree around these nodes."""
+
+    @abstractmethod
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        """Targets as the forest learnt them."""
+
+    @abstractmethod
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss of each row by the values of one tree."""
+
+    def _memory(self, X: Any) -> ArrayData:
+        data = self._predict_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
+        return data
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The number of the leaf that each row falls into in each tree, (n_samples, n_estimators)."""
+        data, trees = self._memory(X), self.trees_
+        batch = data.rows(0, data.n_rows)
+        return leaves_of_batch(batch, trees["nodes"], trees["roots"], trees["levels"], self.n_jobs).astype(np.int64)
+
+    def decision_path(self, X: Any) -> tuple[sp.csr_array, np.ndarray]:
+        """(indicator matrix of the nodes that each row passes, where the nodes of each tree begin)."""
+        leaves = self.apply(X)
+        trees = [tree_of(self.trees_, t, two_classes=False) for t in range(n_trees(self.trees_))]
+        paths = [tree.decision_paths(leaves[:, t]) for t, tree in enumerate(trees)]
+        return sp.csr_array(sp.hstack(paths, format="csr")), self.trees_["roots"].copy()
+
+    def proximity(self, X: Any, Y: Any = None) -> sp.csr_array:
+        """The share of trees in which two rows fall into the same leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        Y : array-like of shape (m, n_features), optional
+            Rows to compare with; X itself where it is left out.
+
+        Returns
+        -------
+        csr_array of shape (n, m)
+            Pairs that never meet are not stored.
+        """
+        T, roots = n_trees(self.trees_), self.trees_["roots"]
+        first = leaf_indicator(self.apply(X), roots)
+        second = first if Y is None else leaf_indicator(self.apply(Y), roots)
+        meetings = float(first.sum(axis=0) @ second.sum(axis=0))
+        pairs = min(meetings, float(first.shape[0]) * second.shape[0])
+        what = f"proximities of {first.shape[0]} x {second.shape[0]} rows"
+        require_memory(16.0 * pairs, what, "pass fewer rows as X")
+        out = sp.csr_array(first @ second.T)
+        out.sort_indices()
+        return sp.csr_array((out.data.astype(np.float64) / T, out.indices, out.indptr), shape=out.shape)
+
+    def permutation_importances(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1, random_state: Any = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By how much the out-of-bag loss of a tree rises when a feature is shuffled (Breiman, 2001).
+
+        Parameters
+        ----------
+        X, y, sample_weight : the training data
+            In memory; the samples of the trees are drawn again from their seeds.
+        n_repeats : int, default=1
+            Shuffles of every feature in every tree.
+        random_state : int, Generator, RandomState or None, default=0
+
+        Returns
+        -------
+        mean, standard_error : ndarray of shape (n_features,)
+            Over the trees. The loss is the squared error, or for classes the share of wrong predictions.
+        """
+        data = self._memory(X)
+        if data.sparse:
+            raise DataTypeError("X: expected a dense array or a frame, got a sparse matrix")
+        n, T, p = data.n_rows, n_trees(self.trees_), data.n_features
+        if n != self._n_rows_:
+            raise DataError(f"X has {n} rows; the forest was grown on {self._n_rows_}: expected the training data")
+        if not self.bootstrap and self.max_samples is None:
+            raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True or max_samples")
+        if n_repeats < 1:
+            raise ParameterError(f"n_repeats={n_repeats}; expected an integer >= 1")
+        target, seed = self._known_target(y, n), seed_of(random_state)
+        weight = as_weight(sample_weight, n)
+        samples = RowSamples(row_keys(data.X, target), weight, self.max_samples, bootstrap=self.bootstrap)
+        rises: list[np.ndarray] = []
+
+        def work(t: int) -> np.ndarray:
+            counts = samples.counts(self._seed_, t)
+            outside = np.flatnonzero(counts == 0)
+            rise = np.zeros(p)
+            if not len(outside):
+                return np.full(p, np.nan)
+            tree = tree_of(self.trees_, t, two_classes=False)
+            roots = np.array([0, tree.node_count], np.int64)
+            part, goal = np.array(data.X[outside]), target[outside]
+
+            def loss() -> float:
+                leaf = leaves_of_batch(Batch(part), tree.nodes, roots, tree.levels, 1)[:, 0]
+                return float(self._row_losses(tree.value[leaf], goal).mean())
+
+            base = loss()
+            random = stream(seed, "shuffle", t)
+            used = tree.feature
+            for j in np.unique(used[used >= 0]):
+                column = part[:, j].copy()
+                for _ in range(n_repeats):
+                    part[:, j] = random.permutation(column)
+                    rise[j] += (loss() - base) / n_repeats
+                part[:, j] = column
+            return rise
+
+        in_order(iter(range(T)), work, rises.append, n_threads(30.0 * n * p * T, self.n_jobs))
+        table = np.array(rises)
+        table = table[~np.isnan(table).any(axis=1)]
+        return table.mean(axis=0), table.std(axis=0) / np.sqrt(max(len(table), 1))
