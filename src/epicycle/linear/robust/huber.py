@@ -39,6 +39,8 @@ FLOOR = 1e-11
 NEAR = 1e-8
 #: Steps without a smaller gap after which there will be none.
 PATIENCE = 40
+#: A gap that is rounding.
+EXACT = 2e-15
 #: Rows from which on the fit to a draw of them comes first.
 MANY = 20_000
 
@@ -260,6 +262,9 @@ class HuberRegressor(RegressorMixin, Estimator):
                 best, reason = at, "stopped"
                 break
             on_the_way = target is not None and at.sigma > target
+            if gap <= EXACT and not on_the_way:
+                best, reason = at, "stalled"
+                break
             better, whole = (None, False) if on_the_way and gap < NEAR else self._better(objective, at)
             # F does not tell points apart close to its minimum, above all beside wild outliers; the gap does.
             misses = 0 if better is not None and better.gap < 0.5 * best.gap else misses + 1
@@ -278,7 +283,6 @@ class HuberRegressor(RegressorMixin, Estimator):
 
     def _better(self, objective: HuberObjective, at: Point) -> tuple[Point | None, bool]:
         """A point with a lower objective: the minimum of the piece (then True), or less far towards it."""
-        best: tuple[Point | None, bool] = (None, False)
         for ridge in (0.0, 1e-9, 1e-6, 1e-3, 1.0):
             aim = objective.minimum_of_piece(at, ridge)
             if aim is None:
@@ -303,11 +307,9 @@ class HuberRegressor(RegressorMixin, Estimator):
                         break
                     limit = t
                     t *= min(max(slope / (slope - there), 0.02), 0.8)
-            if found is not None and (best[0] is None or found[0].value < best[0].value):
-                best = found
-            if found is not None and t >= 0.05:  # a tiny step comes from a piece that is nearly flat: ridge it
-                break
-        return best
+            if found is not None:
+                return found
+        return None, False
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
         w, b = objective.frame.original(theta)

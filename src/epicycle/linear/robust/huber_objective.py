@@ -185,12 +185,17 @@ class HuberObjective:
         factor, info = dpotrf(S, lower=1)
         regular = info == 0 and np.diagonal(factor).min(initial=1.0) >= 1e-7
         if regular:
-            inverse = lambda rhs: dpotrs(factor, rhs, lower=1)[0]  # noqa: E731
+
+            def inverse(rhs: np.ndarray) -> np.ndarray:
+                return dpotrs(factor, rhs, lower=1)[0]
+
         else:
             eigenvalues, V = eigh(S, check_finite=False)
             kept = eigenvalues > 1e-13 * len(S) * eigenvalues.max(initial=0.0)
             V, eigenvalues = V[:, kept], eigenvalues[kept]
-            inverse = lambda rhs: V @ ((V.T @ rhs) / eigenvalues)  # noqa: E731
+
+            def inverse(rhs: np.ndarray) -> np.ndarray:
+                return V @ ((V.T @ rhs) / eigenvalues)
 
         def solve(rhs: np.ndarray) -> np.ndarray | None:
             b = scale * rhs[free]
