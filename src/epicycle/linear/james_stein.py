@@ -22,6 +22,7 @@ from epicycle.exceptions import DataError, ParameterError
 from epicycle.linear.direct import LeastSquaresFit, fit_direct, settled_moments
 from epicycle.linear.prediction import linear_predictor
 from epicycle.linear.quadratic_objective import excess_certificate
+from epicycle.linear.ridge_penalty import QuadraticPenalty
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
 
@@ -224,7 +225,12 @@ class JamesStein(RegressorMixin, Estimator):
         p = data.n_features
         m = self._target(p)
         fit = fit_direct(
-            data, np.zeros(1), intercept=self.fit_intercept, solver="auto", inverse=False, n_jobs=self.n_jobs
+            data,
+            QuadraticPenalty.none(1, p),
+            intercept=self.fit_intercept,
+            solver="auto",
+            inverse=False,
+            n_jobs=self.n_jobs,
         )
         w, mean = fit.coef[:, 0], fit.mean
         freedom = fit.n_rows - fit.rank - int(self.fit_intercept)

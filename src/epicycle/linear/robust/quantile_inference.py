@@ -68,7 +68,7 @@ def sandwich_statistic(
 
     def gram(rows: np.ndarray | slice, weight: np.ndarray) -> np.ndarray:
         part = Batch(batch.X[rows], np.zeros(len(weight)), np.ascontiguousarray(weight))
-        M, _ = moment_statistic(part, shift)
+        M = moment_statistic(part, shift)[0]
         return M[np.ix_(order, order)] * scale * scale[:, None]
 
     J = np.zeros((p + 1, p + 1)) if batch.weight is None else gram(slice(None), s**2)
