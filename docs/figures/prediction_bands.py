@@ -21,7 +21,7 @@ left.set(xlabel="x", ylabel="y", xlim=(-2, 12))
 left.legend(loc="upper left", frameon=False)
 
 kinds = ["nonrobust", "HC0", "HC3"]
-draws, spread = 400, 0.15 + 0.25 * x
+draws, spread = 400, 0.1 + 0.35 * np.abs(x - 5)
 targets = 1.5 + 0.8 * x[:, None] + spread[:, None] * rng.normal(size=(45, draws))
 true = np.std(ep.LinearRegression().fit(x[:, None], targets).coef_[:, 0])
 for i, kind in enumerate(kinds):
@@ -32,6 +32,6 @@ for i, kind in enumerate(kinds):
     right.plot(i, np.median(errors), "o", color=f"C{i}", ms=5)
 right.axhline(true, color="k", lw=1, ls="--", label="true spread of the slope")
 right.set_xticks(range(len(kinds)), kinds)
-right.set(ylabel="estimated standard error", title="noise that grows with x, 400 samples", ylim=(0, None))
+right.set(ylabel="estimated standard error", title="noise that grows towards both ends", ylim=(0, None))
 right.legend(loc="lower right", frameon=False)
 plt.show()

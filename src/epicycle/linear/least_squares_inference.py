@@ -32,6 +32,11 @@ class InferringRegressor(LeastSquaresRegressor, ABC):
     maxlags: int | None
     use_correction: bool | None
 
+    # Names in files of before there were robust covariances: such models predict, and say that they have no more.
+    _freedom_: int
+    _total_squares_: float
+    _unscaled_covariance_: np.ndarray
+
     def _infers(self) -> bool:
         return True
 
@@ -106,7 +111,7 @@ class InferringRegressor(LeastSquaresRegressor, ABC):
     def _why_none(self) -> str | None:
         """Why there are no standard errors, or None if there are."""
         if not hasattr(self, "_rows_"):
-            return f"with {self.n_features_in_} features the second moments that standard errors need were not kept"
+            return f"the second moments of {self.n_features_in_} features that standard errors need were not kept"
         if self._freedom_left <= 0:
             return f"{self._freedom_left} degrees of freedom are left for the noise: standard errors do not exist"
         if self.rank_ < self.n_features_in_:

@@ -109,8 +109,9 @@ class RidgeCV(ShrunkenModel):
     >>> model = RidgeCV().fit(X, y)
     >>> print(f"{model.alpha_:.4f} {model.effective_dof_:.2f} {-model.best_score_:.0f}")
     0.0039 10.60 3000
-    >>> RidgeCV(alphas=[0.0001, 0.001, 0.01, 0.1], cv=5).fit(X, y).alpha_
-    0.001
+    >>> folds = RidgeCV(cv=5, scoring="r2").fit(X, y)
+    >>> print(f"{folds.best_score_:.3f}", folds.fold_scores_.shape)
+    0.482 (50, 5)
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
