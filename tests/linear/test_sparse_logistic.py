@@ -257,7 +257,7 @@ def test_the_penalty_shows():
         assert "C=" in repr(model)
         assert words in model._repr_html_()
         if words != "no penalty":
-            assert "naive standard errors do not hold" in str(model.summary())
+            assert "naive standard errors do not hold" in model.summary().note
     assert repr(LogisticRegression()) == "LogisticRegression(C=1.0)"
 
 

@@ -122,7 +122,7 @@ class Programme:
         """(A' diag(theta) A, A' diag(theta) t), from one pass."""
         n, p = len(self.y), self.X.shape[1]
         data = ArrayData(self.X, np.ascontiguousarray(t[:n]), np.ascontiguousarray(theta[:n]))
-        M, _ = engine.sum(moment_statistic, data, np.append(self.frame.shift, 0.0), n_jobs=self.n_jobs)
+        M, *_ = engine.sum(moment_statistic, data, np.append(self.frame.shift, 0.0), n_jobs=self.n_jobs)
         order = np.append(np.arange(p), p + 1)
         scale = np.append(self.frame.inv_scale, 1.0)
         G = M[np.ix_(order, order)] * scale * scale[:, None]
