@@ -16,7 +16,7 @@ def count_quality(outcome: Outcome, quality: Quality | None, tolerance: float) -
         return
     outcome.quality = quality or {}
     decisive = next(iter(outcome.quality.values()), 0.0 if quality is None else math.nan)
-    outcome.at_equal_quality = decisive <= tolerance
+    outcome.at_equal_quality = bool(decisive <= tolerance)
 
 
 def best_peer(outcomes: Iterable[Outcome]) -> Outcome | None:

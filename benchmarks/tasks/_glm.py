@@ -22,26 +22,22 @@ ALPHA = 1e-3
 MEASURE = "objective excess"
 
 
-def make(power: float, seed: int) -> Callable[[Path, bool], Data]:
+def rows(power: float, seed: int, quick: bool) -> Data:
     """Correlated features, and responses drawn from the family with a log link."""
-
-    def rows(directory: Path, quick: bool) -> Data:
-        n, p = (20_000, 20) if quick else (500_000, 40)
-        rng = np.random.default_rng(seed)
-        X = features(rng, n, p)
-        eta = X @ rng.standard_normal(p)
-        mu = np.exp((eta - eta.mean()) / eta.std() * 0.5)
-        if power == 1:
-            y = rng.poisson(mu).astype(np.float64)
-        elif power == 2:
-            y = rng.gamma(2.0, mu / 2)
-        else:
-            counts = rng.poisson(mu ** (2 - power) / (2 - power))
-            sizes = rng.gamma(np.maximum(counts, 1) * (2 - power) / (power - 1), (power - 1) * mu ** (power - 1))
-            y = np.where(counts > 0, sizes, 0.0)
-        return {"X": X, "y": y}
-
-    return rows
+    n, p = (20_000, 20) if quick else (500_000, 40)
+    rng = np.random.default_rng(seed)
+    X = features(rng, n, p)
+    eta = X @ rng.standard_normal(p)
+    mu = np.exp((eta - eta.mean()) / eta.std() * 0.5)
+    if power == 1:
+        y = rng.poisson(mu).astype(np.float64)
+    elif power == 2:
+        y = rng.gamma(2.0, mu / 2)
+    else:
+        counts = rng.poisson(mu ** (2 - power) / (2 - power))
+        sizes = rng.gamma(np.maximum(counts, 1) * (2 - power) / (power - 1), (power - 1) * mu ** (power - 1))
+        y = np.where(counts > 0, sizes, 0.0)
+    return {"X": X, "y": y}
 
 
 def objective(data: Data, solution: Solution, power: float) -> np.longdouble:
@@ -125,8 +121,8 @@ def statsmodels_fit(power: float) -> Callable[[Data], Solution]:
     return run
 
 
-def task(power: float, name: str, title: str, seed: int) -> Task:
-    """The task of one family."""
+def task(power: float, name: str, title: str, make: Callable[[Path, bool], Data]) -> Task:
+    """The task of one family; `make` is of the module that the task is in, where its processes look for it."""
 
     def reference(data: Data) -> Solution:
         return sklearn_fit(power, "newton-cholesky")(data, 1e-12)
@@ -138,7 +134,7 @@ def task(power: float, name: str, title: str, seed: int) -> Task:
 Normal features with AR(1) correlation 0.5, standard deviations from 1/3 to 3 and means within +-1; responses drawn from
 the model; alpha = 0.001. At equal quality the objective is within a relative 1e-8 of the best that anybody found.
 statsmodels fits without the penalty, and competes with nobody.""",
-        make=make(power, seed),
+        make=make,
         implementations=(
             Implementation("reference", "reference", reference),
             Implementation(

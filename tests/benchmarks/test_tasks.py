@@ -92,6 +92,7 @@ def test_tasks_are_well_formed():
     for name, task in all_tasks().items():
         names = [i.name for i in task.implementations]
         assert task.name == name
+        assert find(name, task.module).title == task.title  # processes look for it there
         assert len(set(names)) == len(names)
         assert any(i.role == "epicycle" for i in task.implementations)
         assert task.targets
