@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from benchmarks.tasks import _linear, _logistic, all_tasks, linear_ill
+from benchmarks.tasks import _linear, _logistic, all_tasks, find, linear_ill
 
 
 def exact_least_squares(X, y):
