@@ -205,7 +205,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         self._least_squares_ = back @ np.linalg.pinv(gram, hermitian=True) @ back.T
 
     def covariance(self, *, kind: str = "classical", target: int = 0) -> np.ndarray:
-        """Covariance of (coef_, intercept_).
+        """Covariance of ``coef_`` and ``intercept_``, in this order.
 
         Parameters
         ----------
