@@ -64,7 +64,19 @@ _EXPORTS = {
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "theory", "tree")
+_SUBPACKAGES = (
+    "callbacks",
+    "data",
+    "engine",
+    "exceptions",
+    "io",
+    "kernel",
+    "linear",
+    "online",
+    "optim",
+    "theory",
+    "tree",
+)
 
 __all__ = [
     "AdaBoostClassifier",
@@ -120,6 +132,7 @@ __all__ = [
     "exceptions",
     "get_config",
     "io",
+    "kernel",
     "lasso_path",
     "linear",
     "load",
@@ -134,7 +147,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, theory, tree
+    from epicycle import callbacks, data, engine, exceptions, io, kernel, linear, online, optim, theory, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan

@@ -500,3 +500,110 @@ def grow_cart(
     threads: int,
 ) -> tuple[Array, ...]: ...
 def leaves_of_codes(codes: Array, rows: Array, column: Array, left: Array, sides: Array, out: Array) -> None: ...
+def radial_block(
+    G: Array, a_squares: Array, b_squares: Array, A: Array | None, B: Array | None, kind: int, parameter: float
+) -> None: ...
+def columns_block(A: Array, Bt: Array, kind: int, parameter: float) -> Array: ...
+def word_counts(letters: Array, offsets: Array, k: int, base: int) -> tuple[Array, Array, Array]: ...
+def neighbour_words(words: Array, k: int, base: int, mismatches: int) -> tuple[Array, Array]: ...
+def sparse_product(
+    a_data: Array, a_indices: Array, a_indptr: Array, b_data: Array, b_rows: Array, b_indptr: Array, out: Array
+) -> None: ...
+def subsequence_block(
+    s: Array, s_offsets: Array, t: Array, t_offsets: Array, order: int, decay: float, slope: bool
+) -> Array: ...
+def kernel_perceptron_pass(
+    K: Array,
+    order: Array,
+    share: Array | None,
+    first: int,
+    sign: Array,
+    scores: Array,
+    counts: Array,
+    square: float,
+) -> tuple[Array, float]: ...
+def kernel_margin_pass(K: Array, sign: Array, scores: Array, a: Array, square: float) -> float: ...
+def neighbours_dense(
+    G: Array,
+    c: Array | None,
+    first: int,
+    A: Array,
+    B: Array,
+    metric: int,
+    power: float,
+    base: Array,
+    slack: Array,
+    scale: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> None: ...
+def neighbours_dense_settle(
+    A: Array,
+    B: Array,
+    metric: int,
+    power: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> tuple[Array, Array]: ...
+def exact_distances(A: Array, B: Array, metric: int, power: float, row: Array) -> Array: ...
+def neighbours_csr(
+    G: Array,
+    c: Array | None,
+    first: int,
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+    base: Array,
+    slack: Array,
+    scale: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> None: ...
+def neighbours_csr_settle(
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> tuple[Array, Array]: ...
+def csr_distances(
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+) -> Array: ...
+def neighbours_given(
+    G: Array, first: int, rows: int, k: int, score: Array, row: Array, count: Array, limit: Array
+) -> None: ...
+def neighbours_given_settle(
+    rows: int, k: int, score: Array, row: Array, count: Array, limit: Array
+) -> tuple[Array, Array]: ...

@@ -1,0 +1,43 @@
+"""Kernels, and machines made of them."""
+
+from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
+from epicycle.kernel.given import FunctionKernel, Precomputed
+from epicycle.kernel.histograms import ChiSquare, HistogramIntersection
+from epicycle.kernel.hyperparameters import Hyperparameter
+from epicycle.kernel.inner_products import Linear, Polynomial, Sigmoid
+from epicycle.kernel.kernels_base import Kernel
+from epicycle.kernel.mercer import MercerCheck, is_mercer
+from epicycle.kernel.networks import NNGP, ArcCosine, NeuralTangent
+from epicycle.kernel.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
+from epicycle.kernel.strings import Mismatch, Spectrum, Subsequence
+
+__all__ = [
+    "NNGP",
+    "ArcCosine",
+    "ChiSquare",
+    "Constant",
+    "FunctionKernel",
+    "Gaussian",
+    "HistogramIntersection",
+    "Hyperparameter",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "MercerCheck",
+    "Mismatch",
+    "NeuralTangent",
+    "Normalized",
+    "Periodic",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Spectrum",
+    "Subsequence",
+    "Sum",
+    "is_mercer",
+]
