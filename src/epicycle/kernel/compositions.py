@@ -318,7 +318,7 @@ def _renamed(bounds: Any) -> Any:
     if isinstance(bounds, tuple):
         return tuple(("value", pair) for _, pair in bounds)
     if isinstance(bounds, dict) and set(bounds) <= {"variance"}:
-        return {"value": pair for pair in bounds.values()}
+        return {"value": bounds["variance"]} if bounds else {}
     if isinstance(bounds, dict):
         raise ParameterError(f"Scaled: bounds={bounds!r:.80}; expected 'variance' as its only name")
     return bounds

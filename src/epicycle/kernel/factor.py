@@ -1,6 +1,6 @@
 """Cholesky factors S = L L' in tiles, on threads: the same bits for any number of them, at the speed of products.
 
-Column panels from the left: with all columns before it known, a panel is  P = S_panel - L_before L_before'  (one product
+Column panels from the left: with all columns before it known, a panel is  P = S_panel - L_before L_before'  (a product
 of matrices), its upper square is factored, and the rest is multiplied with the inverse of that square's factor.
 """
 
@@ -13,13 +13,13 @@ import scipy.linalg
 
 from epicycle.engine.ordered import in_order
 
-__all__ = ["Factor", "NotPositive", "factor"]
+__all__ = ["Factor", "NotPositiveError", "factor"]
 
 _PANEL = 128
 _ROWS = 512  # of a panel that a thread takes at a time
 
 
-class NotPositive(ValueError):
+class NotPositiveError(ValueError):
     """The matrix is not positive definite in its precision."""
 
 
@@ -66,7 +66,7 @@ def factor(S: np.ndarray, threads: int) -> Factor:
 
     Raises
     ------
-    NotPositive
+    NotPositiveError
         S is then of no use any more.
     """
     n = len(S)
@@ -78,14 +78,16 @@ def factor(S: np.ndarray, threads: int) -> Factor:
         # LAPACK reads the lower triangle only
         L, info = scipy.linalg.get_lapack_funcs(("potrf",), (square,))[0](square, lower=1, clean=1)
         if info != 0 or not np.isfinite(L[-1, -1]):
-            raise NotPositive(f"the leading minor of order {start + abs(int(info))} is not positive")
+            raise NotPositiveError(f"the leading minor of order {start + abs(int(info))} is not positive")
         inverse = np.ascontiguousarray(
             scipy.linalg.get_lapack_funcs(("trtri",), (square,))[0](L, lower=1)[0], dtype=S.dtype
         )
         S[start:stop, start:stop] = L
         inverses.append(inverse)
 
-        def panel(first: int, start: int = start, stop: int = stop, before: Any = before, inverse: Any = inverse) -> None:
+        def panel(
+            first: int, start: int = start, stop: int = stop, before: Any = before, inverse: Any = inverse
+        ) -> None:
             rows = slice(first, min(first + _ROWS, n))
             P = S[rows, start:stop]
             if start:

@@ -67,7 +67,7 @@ def checked_bounds(owner: str, given: Any, names: tuple[str, ...], widest: Mappi
         if (
             not isinstance(pair, tuple | list)
             or len(pair) != 2
-            or not all(isinstance(v, numbers.Real) and math.isfinite(v) and v > 0 for v in pair)
+            or not all(isinstance(v, numbers.Real) and 0 < float(v) < math.inf for v in pair)
             or not pair[0] <= pair[1]
             or pair[0] < low
             or pair[1] > high

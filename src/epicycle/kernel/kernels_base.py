@@ -29,7 +29,7 @@ Array = np.ndarray
 
 
 class Kernel(ABC):
-    """A function k(x, z) of two rows. Kernels are immutable values: equal if they are of one class with equal parameters.
+    """A function k(x, z) of two rows. Kernels are immutable values, equal if class and parameters are.
 
     ``k1 + k2``, ``k1 * k2``, ``3.0 * k``, ``k + 3.0`` and ``k ** 2`` are kernels; a Python function on either side is
     taken as a kernel too.
@@ -199,7 +199,7 @@ class LeafKernel(Kernel):
     `_searched` names those fields; a field that is zero (a constant that is left out) is fixed.
     """
 
-    takes = "vectors"
+    takes: ClassVar[Literal["vectors", "strings", "precomputed"]] = "vectors"
     _searched: ClassVar[tuple[str, ...]] = ()
     _widest: ClassVar[Mapping[str, tuple[float, float]]] = {}
     _sparse: ClassVar[bool] = False
@@ -272,6 +272,6 @@ def checked_theta(kernel: Kernel, theta: Any) -> Array:
     size = sum(h.size for h in kernel.hyperparameters)
     if values.shape != (size,) or not np.isfinite(values).all():
         raise ParameterError(
-            f"{type(kernel).__name__}: theta={theta!r:.80}; expected {size} finite numbers, logarithms of hyper-parameters"
+            f"{type(kernel).__name__}: theta={theta!r:.80}; expected {size} finite logarithms of hyper-parameters"
         )
     return values

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-__all__ = ["Choice", "Spectrum", "choose_alphas", "with_intercept"]
+__all__ = ["Choice", "RidgeSpectrum", "choose_alphas", "with_intercept"]
 
 
 def with_intercept(C: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,7 @@ def with_intercept(C: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class RidgeSpectrum:
     """Eigenvectors of V^1/2 K V^1/2, times V^1/2, and its eigenvalues."""
 
     vectors: np.ndarray
@@ -35,7 +35,7 @@ class Spectrum:
     intercept: bool
 
     @classmethod
-    def of(cls, K: np.ndarray, weight: np.ndarray, *, intercept: bool) -> Spectrum:
+    def of(cls, K: np.ndarray, weight: np.ndarray, *, intercept: bool) -> RidgeSpectrum:
         root = np.sqrt(weight)
         scaled = K * np.multiply.outer(root, root)
         values, Q = scipy.linalg.eigh(scaled, overwrite_a=True, check_finite=False, driver="evd")
@@ -66,7 +66,7 @@ class Choice:
 
 
 def choose_alphas(
-    spectrum: Spectrum, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray | None, *, each: bool
+    spectrum: RidgeSpectrum, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray | None, *, each: bool
 ) -> Choice:
     """The penalty with the least mean squared error of rows left out: among `alphas`, or of all positive numbers.
 
@@ -89,13 +89,15 @@ def choose_alphas(
                 errors.append(_errors(spectrum, Y, weight, tried[-1]))
                 return float(np.sum(errors[-1][t]))
 
-            scipy.optimize.minimize_scalar(at, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 0.01})
+            scipy.optimize.minimize_scalar(
+                at, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 0.01}
+            )
     order = np.argsort(tried)
     table, found = np.array(tried)[order], np.array(errors)[order]
     ranks = found if each else np.repeat(found.sum(axis=1, keepdims=True), Y.shape[1], axis=1)
     return Choice(table, found, table[np.nanargmin(ranks, axis=0)])
 
 
-def _errors(spectrum: Spectrum, Y: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
+def _errors(spectrum: RidgeSpectrum, Y: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
     left_out = np.column_stack([spectrum.solve(Y[:, [t]], alpha)[2] for t in range(Y.shape[1])])
     return (weight[:, None] * left_out**2).sum(axis=0) / weight.sum()

@@ -25,7 +25,7 @@ import numpy as np
 
 from epicycle._threads import n_threads
 from epicycle.evidence import Certificate
-from epicycle.kernel.factor import Factor, NotPositive, factor
+from epicycle.kernel.factor import Factor, NotPositiveError, factor
 from epicycle.kernel.systems import matrix_product
 from epicycle.optim import Solution
 from epicycle.optim.monitor import Monitor
@@ -148,7 +148,7 @@ class LogisticProblem:
             S[np.arange(n), np.arange(n)] += self.l2 / D + lift * float(np.diagonal(self.K).mean())
             try:
                 return factor(S, self.factor_threads), D
-            except NotPositive:
+            except NotPositiveError:
                 continue
         return None, D
 

@@ -3,7 +3,7 @@
 With the angle t between x and z, J_1 = sin t + (pi - t) cos t, and J_0 = pi - t, a layer of infinitely many rectified
 units maps a kernel with values q = k(x, x), q' = k(z, z) to
 
-    E[relu(u) relu(v)] = sqrt(q q') J_1(t) / 2 pi,      E[relu'(u) relu'(v)] = J_0(t) / 2 pi,      cos t = k / sqrt(q q').
+    E[relu(u) relu(v)] = sqrt(q q') J_1(t) / 2 pi,    E[relu'(u) relu'(v)] = J_0(t) / 2 pi,    cos t = k / sqrt(q q').
 
 Derivatives of the first are J_0 / 2 pi by k, and sqrt(q'/q) sin t / 4 pi by q.
 """
@@ -113,7 +113,7 @@ class ArcCosine(LeafKernel):
 
 
 class _DeepRelu(LeafKernel):
-    """A fully connected network of `depth` hidden layers with weights N(0, weight_variance / fan-in), biases N(0, ...)."""
+    """A fully connected network of `depth` hidden layers with weights N(0, weight_variance / fan-in)."""
 
     depth: int
     weight_variance: float
@@ -158,7 +158,7 @@ class _DeepRelu(LeafKernel):
         return tangent if self._tangent else q
 
     def _gradient(self, A: Vectors, name: str) -> Iterator[Array]:
-        """The recursion of `block` differentiated by log w (of the weights) or log b (of the biases), layer by layer."""
+        """The recursion of `block` differentiated by the logarithm of one of the variances, layer by layer."""
         w, b = self.weight_variance, self.bias_variance
         by_w, by_b = (w, 0.0) if name == "weight_variance" else (0.0, b)
         s = A.squares
@@ -218,7 +218,7 @@ class NNGP(_DeepRelu):
 
 @dataclass(frozen=True, repr=False)
 class NeuralTangent(_DeepRelu):
-    """The neural tangent kernel of a deep ReLU network: gradient descent on all its weights is kernel regression with it.
+    """The neural tangent kernel of a deep ReLU network: its training by gradient descent is kernel regression with it.
 
     Parameters
     ----------

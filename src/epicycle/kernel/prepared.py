@@ -88,7 +88,7 @@ def prepared_vectors(
             values.data /= np.asarray(scale)[values.indices] if np.ndim(scale) else scale
     else:
         if centre:
-            shift = np.mean(X, axis=0, dtype=np.float64) if like is None else like.shift
+            shift = np.asarray(X.mean(axis=0, dtype=np.float64)) if like is None else like.shift
         values = np.array(X, dtype=np.float64, order="C", copy=True if centre or scale is not None else None)
         if shift is not None:
             values -= shift

@@ -1,4 +1,4 @@
-"""Kernel ridge regression:  minimise  P(f) = sum_i v_i (y_i - f(x_i) - b)^2 + alpha |f|^2  over the space of the kernel.
+"""Kernel ridge regression:  minimise  P(f) = sum_i v_i (y_i - f(x_i) - b)^2 + alpha |f|^2  over the kernel's space.
 
 By the representer theorem f = sum_j c_j k(x_j, .), and with V = diag(v)
 
@@ -25,7 +25,7 @@ from epicycle._threads import n_threads
 from epicycle.base import MethodCard, fitting
 from epicycle.evidence import Certificate
 from epicycle.exceptions import ParameterError
-from epicycle.kernel.leave_one_out import Spectrum, choose_alphas, with_intercept
+from epicycle.kernel.leave_one_out import RidgeSpectrum, choose_alphas, with_intercept
 from epicycle.kernel.machine import KernelMachine, rows_of
 from epicycle.kernel.named import KERNEL_PARAMETERS
 from epicycle.kernel.systems import matrix_product, solve_shifted
@@ -175,7 +175,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         vector = data.target_is_vector
         self.dual_coef_ = C[:, 0] if vector else C
         self.intercept_ = float(b[0]) if vector else b
-        self.alpha_ = float(chosen[0]) if vector or np.ndim(self.alpha) == 0 and not choose else chosen
+        self.alpha_ = float(chosen[0]) if vector or (np.ndim(self.alpha) == 0 and not choose) else chosen
         self._certify(K, C, b, Y, weight, chosen)
         return self
 
@@ -226,7 +226,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One eigendecomposition for all penalties."""
         self.jitter_ = 0.0
-        spectrum = Spectrum.of(K, weight, intercept=bool(self.fit_intercept))
+        spectrum = RidgeSpectrum.of(K, weight, intercept=bool(self.fit_intercept))
         choice = choose_alphas(spectrum, Y, weight, alphas, each=bool(self.alpha_per_target))
         self.alphas_, self.loo_errors_ = choice.tried, choice.errors
         left_out = np.full((n, Y.shape[1]), np.nan)

@@ -13,7 +13,7 @@ import numpy as np
 from epicycle._threads import n_threads
 from epicycle.engine.ordered import in_order
 from epicycle.exceptions import ConvergenceError
-from epicycle.kernel.factor import Factor, NotPositive, factor
+from epicycle.kernel.factor import Factor, NotPositiveError, factor
 
 __all__ = ["SolvedSystem", "matrix_product", "solve_shifted"]
 
@@ -63,7 +63,7 @@ def solve_shifted(
     while True:
         try:
             found = _factored(K, diagonal + jitter, np.float32 if single else np.float64, threads)
-        except NotPositive:
+        except NotPositiveError:
             if single:
                 single = False
                 continue
@@ -108,7 +108,7 @@ def _factored(K: np.ndarray, diagonal: np.ndarray, dtype: type, threads: int) ->
 def _refine(
     K: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, found: Factor, threads: int, steps: int
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Conjugate gradients with the factor as preconditioner, every column by itself, until rounding is all that is left."""
+    """Conjugate gradients preconditioned by the factor, every column by itself, until only rounding is left."""
     D = diagonal[:, None]
     size = np.linalg.norm(Y, axis=0)
     enough = 1e-14 * size
