@@ -42,7 +42,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     gamma : float, optional
         For kernels by name; default: 1 / n_features.
     n_components : int, default=100
-        How many features, an even number: cosines and sines of half as many frequencies.
+        How many features: cosines and sines of half as many frequencies; of an odd number the last is a cosine with a
+        random phase.
     random_state : int, Generator, RandomState or None, default=None
         The frequencies.
     n_jobs : int, optional
@@ -74,7 +75,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "kernel": AnyOf(Choice("rbf", "gaussian", "laplacian"), InstanceOf(Kernel)),
         "gamma": NoneOr(Real(minimum=0, inclusive=False)),
-        "n_components": Integer(minimum=2),
+        "n_components": Integer(minimum=1),
         "random_state": RandomState(),
         "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
@@ -117,15 +118,13 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self
             The fitted transformer.
         """
-        if self.n_components % 2:
-            raise ParameterError(
-                f"RandomFourierFeatures: n_components={self.n_components}; expected an even number, cosines and sines"
-            )
         data = self._fit_data(X, None, target="none")
         p = data.n_features
         self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
-        m = self.n_components // 2
-        self.frequencies_ = self.kernel_.spectral_frequencies(p, m, stream(seed_of(self.random_state), "frequencies"))
+        m = (self.n_components + 1) // 2
+        rng = stream(seed_of(self.random_state), "frequencies")
+        self.frequencies_ = self.kernel_.spectral_frequencies(p, m, rng)
+        self._phase_ = float(rng.uniform(0, 2 * np.pi)) if self.n_components % 2 else None
         head = data.head().X
         self.offset_ = np.zeros(p) if sp.issparse(head) else head.mean(axis=0, dtype=np.float64)
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
@@ -142,18 +141,21 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     def transform(self, X: Any) -> Any:
         """The features of every row: shape (n_samples, n_components)."""
         data = self._predict_data(X)
-        parts = self.frequencies_, self.offset_, self._variance_
+        parts = self.frequencies_, self.offset_, self._variance_, self._phase_
         return engine.map(fourier_batch, data, *parts, n_jobs=self.n_jobs)
 
     @property
     def _n_features_out(self) -> int:
-        return 2 * len(self.frequencies_)
+        return 2 * len(self.frequencies_) - (self._phase_ is not None)
 
 
-def fourier_batch(batch: Batch, frequencies: np.ndarray, offset: np.ndarray, variance: float) -> np.ndarray:
-    """Cosines and sines of a batch, in the type of its rows."""
+def fourier_batch(
+    batch: Batch, frequencies: np.ndarray, offset: np.ndarray, variance: float, phase: float | None
+) -> np.ndarray:
+    """Cosines and sines of a batch, in the type of its rows; with a phase the last cosine stands for both."""
     m = len(frequencies)
-    out = np.empty((batch.n_rows, 2 * m), dtype=batch.X.dtype)
+    pairs = m if phase is None else m - 1
+    out = np.empty((batch.n_rows, m + pairs), dtype=batch.X.dtype)
     rows = max(256, (1 << 18) // m)
     scale = np.sqrt(variance / m)
     for start in range(0, batch.n_rows, rows):
@@ -161,8 +163,10 @@ def fourier_batch(batch: Batch, frequencies: np.ndarray, offset: np.ndarray, var
         angle = (
             np.asarray(X @ frequencies.T) - offset @ frequencies.T if sp.issparse(X) else (X - offset) @ frequencies.T
         )
-        out[start : start + rows, :m] = scale * np.cos(angle)
-        out[start : start + rows, m:] = scale * np.sin(angle)
+        out[start : start + rows, :pairs] = scale * np.cos(angle[:, :pairs])
+        out[start : start + rows, pairs : 2 * pairs] = scale * np.sin(angle[:, :pairs])
+        if phase is not None:
+            out[start : start + rows, -1] = scale * np.sqrt(2) * np.cos(angle[:, -1] + phase)
     return out
 
 

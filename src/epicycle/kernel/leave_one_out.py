@@ -84,7 +84,7 @@ def choose_alphas(
             best = int(np.nanargmin(totals))
             low, high = alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)]
 
-            def at(log_alpha: float, t: int | slice = t) -> float:  # type: ignore[assignment]
+            def at(log_alpha: float, t: int | slice = t) -> float:
                 tried.append(float(np.exp(log_alpha)))
                 errors.append(_errors(spectrum, Y, weight, tried[-1]))
                 return float(np.sum(errors[-1][t]))

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
-from epicycle._labels import class_weights, encode_labels
 from epicycle.base import MethodCard, fitting
 from epicycle.kernel.logistic_newton import LogisticProblem, Point, log_probabilities, minimise
-from epicycle.kernel.machine import KernelMachine, rows_of
+from epicycle.kernel.machine import KernelClassifier
 from epicycle.kernel.named import KERNEL_PARAMETERS
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 
 __all__ = ["KernelLogisticRegression"]
 
 
-class KernelLogisticRegression(ClassifierMixin, KernelMachine):
+class KernelLogisticRegression(KernelClassifier):
     r"""Logistic and softmax regression in the feature space of a kernel.
 
     .. math:: \min_{f, b} \sum_i v_i \bigl[\log(1 + e^{z_i}) - y_i z_i\bigr] + \frac{1}{2C} \|f\|^2,
@@ -44,7 +42,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         Whether b is fitted, without a penalty.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
-    tol : float, default=1e-8
+    tol : float, default=1e-12
         Relative duality gap at which the fit ends.
     max_iter : int, default=100
         Newton steps at most.
@@ -105,7 +103,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         coef0: float = 1.0,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
-        tol: float = 1e-8,
+        tol: float = 1e-12,
         max_iter: int = 100,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -139,16 +137,7 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         self
             The fitted estimator.
         """
-        data, rows = self._intake(X, y, sample_weight, target="labels")
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
-        codes = data.y.astype(np.intp)
-        weight = np.ones(len(codes)) if data.weight is None else data.weight
-        factors = class_weights(self.class_weight, self.classes_, totals)
-        if factors is not None:
-            weight = weight * factors[codes]
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(codes):
-            rows, codes, weight = rows_of(rows, self.kernel_, kept), codes[kept], weight[kept]
+        rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 2.0)
         self._keep(rows)
         K = self._gram(self.kernel_.prepare(rows))
@@ -176,20 +165,10 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         self._conclude(solution)
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """Scores f(x) + b: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
-        scores = self._scores(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
     def _scores(self, X: Any) -> Any:
         self._check_fitted()
         C = self.dual_coef_[:, None] if self.dual_coef_.ndim == 1 else self.dual_coef_
         return self._combine(X, C, self.intercept_)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of every row."""
-        scores = np.asarray(self._scores(X))
-        return self.classes_[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities, exact also where they underflow."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 
 from epicycle import engine
+from epicycle._labels import class_weights, codes, encode_labels
 from epicycle._memory import require_memory
 from epicycle.base import Estimator
 from epicycle.data import ArrayData, Batch
@@ -19,7 +23,7 @@ from epicycle.kernel.intake import as_texts
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.named import as_kernel
 
-__all__ = ["KernelMachine"]
+__all__ = ["KernelClassifier", "KernelMachine", "rows_of"]
 
 
 class KernelMachine(Estimator):
@@ -100,6 +104,43 @@ class KernelMachine(Estimator):
         return engine.map(combine_batch, data, self.kernel_, self._kept(), C, offset, n_jobs=self.n_jobs)
 
 
+class KernelClassifier(ClassifierMixin, KernelMachine):
+    """A kernel machine for labels, with the argument `class_weight`."""
+
+    class_weight: Mapping[Any, float] | str | None
+    classes_: np.ndarray
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+        """(rows that have a weight, codes of their labels, their weights, which rows they are); sets `classes_`."""
+        data, rows = self._intake(X, y, sample_weight, target="labels")
+        self.classes_, totals, _ = encode_labels(data, type(self).__name__, self.n_jobs)
+        labels = np.asarray(data.y)
+        weight = np.ones(len(labels)) if data.weight is None else data.weight
+        kept = np.flatnonzero(weight > 0)
+        coded = codes(labels[kept], labels=self.classes_)
+        weight = weight[kept]
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        if factors is not None:
+            weight = weight * factors[coded]
+        if len(kept) < len(labels):
+            rows = rows_of(rows, self.kernel_, kept)
+        return rows, coded, weight, kept
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Any:
+        """Scores of shape (n, 1) for two classes, (n, n_classes) for more."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every row: on whose side it lies, or for more than two that of the largest score."""
+        scores = np.asarray(self._scores(X))
+        return self.classes_[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
+
+
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The same for a batch, in the type of its rows."""
     A = kernel.prepare(batch.X, like=B)
@@ -111,6 +152,3 @@ def rows_of(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:
     if kernel.takes == "precomputed":
         return rows[np.ix_(chosen, chosen)]
     return rows[chosen] if not sp.issparse(rows) else rows[chosen].tocsr()
-
-
-__all__ += ["rows_of"]

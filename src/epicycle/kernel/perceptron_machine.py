@@ -7,17 +7,16 @@ mistakes, whatever the order of the rows and however often they come.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
-from epicycle._labels import class_weights, encode_labels
 from epicycle.base import MethodCard, fitting, seed_of
 from epicycle.evidence import Certificate
 from epicycle.kernel.evaluation import block_rows
 from epicycle.kernel.intake import as_texts
-from epicycle.kernel.machine import KernelMachine, rows_of
+from epicycle.kernel.machine import KernelClassifier, rows_of
 from epicycle.kernel.mistakes import KernelLearner, MarginBounds
 from epicycle.kernel.named import KERNEL_PARAMETERS
 from epicycle.kernel.showing import by_content, repeated
@@ -28,7 +27,7 @@ from epicycle.randomness import stream
 __all__ = ["KernelPerceptron"]
 
 
-class KernelPerceptron(ClassifierMixin, KernelMachine):
+class KernelPerceptron(KernelClassifier):
     r"""Perceptron in the feature space of a kernel, with its mistakes and the bound on their number.
 
     A row on the wrong side, :math:`y_i f(x_i) \le 0` with :math:`y_i \in \{-1, 1\}`, is added to the function,
@@ -181,16 +180,7 @@ class KernelPerceptron(ClassifierMixin, KernelMachine):
         self
             The fitted estimator.
         """
-        data, rows = self._intake(X, y, sample_weight, target="labels")
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
-        codes = data.y.astype(np.intp)
-        weight = np.ones(len(codes)) if data.weight is None else data.weight
-        factors = class_weights(self.class_weight, self.classes_, totals)
-        if factors is not None:
-            weight = weight * factors[codes]
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(codes):
-            rows, codes, weight = rows_of(rows, self.kernel_, kept), codes[kept], weight[kept]
+        rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 1.0)
         K = self._gram(self.kernel_.prepare(rows))
         if self.fit_intercept:
@@ -243,7 +233,7 @@ class KernelPerceptron(ClassifierMixin, KernelMachine):
                     learner.settle(K)
             loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
             saved = _saved(learners, passes, seed)
-            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=lambda s=saved: s)
+            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=partial(dict, saved))
             if all(learner.clean or learner.margin_above <= self.tol * radius for learner in learners):
                 reason = "converged"
             elif stop:
@@ -309,14 +299,6 @@ class KernelPerceptron(ClassifierMixin, KernelMachine):
             return Entries(None, self.support_)
         return super()._kept()
 
-    def decision_function(self, X: Any) -> Any:
-        """Scores: f(x), or for "voted" the mean vote between -1 and 1.
-
-        One a row for two classes (positive favours ``classes_[1]``), otherwise one for each class.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
     def _scores(self, X: Any) -> np.ndarray:
         self._check_fitted()
         if self.variant != "voted":
@@ -338,11 +320,6 @@ class KernelPerceptron(ClassifierMixin, KernelMachine):
                 values = np.cumsum(K[:, votes["row"]] * votes["step"], axis=1)
                 out[start : start + step, k] = np.sign(values) @ votes["survived"] / max(votes["total"], 1.0)
         return out
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class on whose side every row lies; for more than two, that of the largest score."""
-        scores = self._scores(X)
-        return self.classes_[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
 
 
 def _one_or_all(values: np.ndarray) -> Any:

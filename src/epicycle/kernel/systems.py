@@ -93,7 +93,7 @@ def _bound(K: np.ndarray, threads: int) -> float:
 
 
 def _factored(K: np.ndarray, diagonal: np.ndarray, dtype: type, threads: int) -> Factor:
-    S = np.empty(K.shape, dtype=dtype)
+    S: np.ndarray = np.empty(K.shape, dtype=dtype)
 
     def copy(start: int) -> None:
         stop = min(start + _ROWS, len(K))

@@ -80,7 +80,7 @@ class _product_search:  # noqa: N801 - used as a function
         typical = float(np.median(squares))
         # A few rows far away would make the error of float32 larger than all other distances.
         far = self.longest**2 > 1e4 * max(typical, 1e-30) or self.longest > 1e15 or 0 < self.longest < 1e-15
-        self.dtype = np.dtype(np.float64 if far else np.float32)
+        self.dtype: Any = np.float64 if far else np.float32
         self.unit = float(np.finfo(self.dtype).eps) / 2
         self.B = np.ascontiguousarray(centred, dtype=self.dtype)
         self.c = (np.zeros(len(squares)) if self.cosine else squares / 2).astype(self.dtype)
@@ -114,7 +114,7 @@ class _product_search:  # noqa: N801 - used as a function
 def _product_in_double(search: _product_search) -> _product_search:
     found = object.__new__(_product_search)
     found.__dict__.update(vars(search))
-    found.dtype, found.unit = np.dtype(np.float64), float(np.finfo(np.float64).eps) / 2
+    found.dtype = np.float64
     found.B, found.c = search.B.astype(np.float64), search.c.astype(np.float64)
     # The rows had been rounded to float32 before: their error stays.
     found.unit = search.unit

@@ -147,7 +147,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
         -------
         ndarray of shape (n_queries,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        votes = self.predict_proba(X)
+        return self.classes_[votes.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of right predictions; X may be None for the rows of the fit, each predicted from the others."""

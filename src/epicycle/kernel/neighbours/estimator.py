@@ -19,7 +19,7 @@ from epicycle.kernel.neighbours.search import nearest, without_self
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Callable, Choice, Domain, Integer, NoneOr, Real
 
-__all__ = ["NEIGHBOUR_PARAMETERS", "WEIGHTS", "NeighboursEstimator"]
+__all__ = ["NEIGHBOUR_PARAMETERS", "WEIGHTS", "NeighboursEstimator", "neighbour_weights"]
 
 NEIGHBOUR_PARAMETERS: Mapping[str, Domain] = {
     "n_neighbors": Integer(minimum=1),
@@ -185,6 +185,3 @@ def neighbour_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
             "many finite numbers >= 0"
         )
     return values
-
-
-__all__ += ["neighbour_weights"]
