@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -105,9 +104,8 @@ class KernelMachine(Estimator):
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):
-    """A kernel machine for labels, with the argument `class_weight`."""
+    """A kernel machine for labels."""
 
-    class_weight: Mapping[Any, float] | str | None
     classes_: np.ndarray
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
@@ -119,7 +117,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         kept = np.flatnonzero(weight > 0)
         coded = codes(labels[kept], labels=self.classes_)
         weight = weight[kept]
-        factors = class_weights(self.class_weight, self.classes_, totals)
+        factors = class_weights(getattr(self, "class_weight", None), self.classes_, totals)
         if factors is not None:
             weight = weight * factors[coded]
         if len(kept) < len(labels):

@@ -21,7 +21,7 @@ from epicycle.kernel.mistakes import KernelLearner, MarginBounds
 from epicycle.kernel.named import KERNEL_PARAMETERS
 from epicycle.kernel.showing import by_content, repeated
 from epicycle.optim import Solution
-from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.randomness import stream
 
 __all__ = ["KernelPerceptron"]
@@ -62,8 +62,6 @@ class KernelPerceptron(KernelClassifier):
     shuffle : bool, default=True
         Whether each pass takes the rows in a new order, which depends on what is in the rows, not on how they are
         stored.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the classes.
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows.
     n_jobs : int, optional
@@ -120,7 +118,6 @@ class KernelPerceptron(KernelClassifier):
         "tol": Real(minimum=0, inclusive=False),
         "max_iter": Integer(minimum=1),
         "shuffle": Boolean(),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "random_state": RandomState(),
         "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
@@ -142,7 +139,6 @@ class KernelPerceptron(KernelClassifier):
         tol: float = 1e-2,
         max_iter: int = 1000,
         shuffle: bool = True,
-        class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -156,7 +152,6 @@ class KernelPerceptron(KernelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.shuffle = shuffle
-        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
