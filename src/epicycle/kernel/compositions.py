@@ -165,7 +165,7 @@ class Sum(_OfTwo):
         return np.where(chosen[:, None], *drawn)
 
     def __repr__(self) -> str:
-        return f"{self.left!r} + {self.right!r}"
+        return f"{self.left!r} + {_in_brackets(self.right, Sum)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,7 +216,7 @@ class Product(_OfTwo):
         return drawn[0] + drawn[1]
 
     def __repr__(self) -> str:
-        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
+        return f"{_in_brackets(self.left, Sum)} * {_in_brackets(self.right, Sum, Product, Scaled)}"
 
 
 class _OfOne(Kernel):
@@ -241,9 +241,6 @@ class _OfOne(Kernel):
 
     def with_theta(self, theta: Any) -> Self:
         return replace(self, kernel=self.kernel.with_theta(theta))  # type: ignore[type-var]
-
-    def _inner(self) -> str:
-        return f"({self.kernel!r})" if isinstance(self.kernel, Sum | Product | Scaled) else repr(self.kernel)
 
 
 @dataclass(frozen=True, repr=False)
@@ -309,8 +306,10 @@ class Scaled(_OfOne):
         return self.kernel.spectral_frequencies(n_columns, n, rng)
 
     def __repr__(self) -> str:
-        inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)
-        return f"{self.variance!r} * {inner}"
+        if self.bounds:
+            shown = {name: "fixed" if pair is None else pair for name, pair in self.bounds}
+            return f"Scaled({self.kernel!r}, {self.variance!r}, bounds={shown!r})"
+        return f"{self.variance!r} * {_in_brackets(self.kernel, Sum, Product, Scaled)}"
 
 
 def _renamed(bounds: Any) -> Any:
@@ -374,7 +373,7 @@ class Power(_OfOne):
         return sum((self.kernel.spectral_frequencies(n_columns, n, rng) for _ in range(self.exponent)), np.zeros(()))
 
     def __repr__(self) -> str:
-        return f"{self._inner()} ** {self.exponent}"
+        return f"{_in_brackets(self.kernel, Sum, Product, Scaled, Power)} ** {self.exponent}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -421,6 +420,11 @@ class Normalized(_OfOne):
 
     def __repr__(self) -> str:
         return f"Normalized({self.kernel!r})"
+
+
+def _in_brackets(kernel: Kernel, *classes: type) -> str:
+    """How a kernel is written inside of another: in brackets where the order of operations would be another."""
+    return f"({kernel!r})" if isinstance(kernel, classes) else repr(kernel)
 
 
 def _times(factors: Array, features: Any) -> Any:

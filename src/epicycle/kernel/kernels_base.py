@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from epicycle.exceptions import ParameterError, ParameterTypeError
 from epicycle.kernel.evaluation import cross_matrix, gram_matrix
@@ -94,6 +95,8 @@ class Kernel(ABC):
         if Z is None:
             return gram_matrix(self, self.prepare(rows), _dtype(rows), n_jobs)
         others = as_rows(Z, self, "Z")
+        if sp.issparse(rows) and not sp.issparse(others):
+            others = sp.csr_array(others)  # rather than make dense what came sparse
         B = self.prepare(others)
         return cross_matrix(self, self.prepare(rows, like=B), B, _dtype(rows, others), n_jobs)
 

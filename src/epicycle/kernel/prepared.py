@@ -75,13 +75,15 @@ def prepared_vectors(
 ) -> Vectors:
     """Rows of X in float64, less the mean of the first rows where distances are asked for, in units of `scale`.
 
-    Sparse rows are not moved: most of their entries are zero.
+    Sparse rows are not moved, because most of their entries are zero, unless they are compared with dense ones.
     """
     if like is not None and like.n_columns != X.shape[1]:
         raise DataError(f"X: has {X.shape[1]} columns; expected {like.n_columns}, as the rows it is compared with")
     if np.ndim(scale) and len(np.asarray(scale)) != X.shape[1]:
         raise DataError(f"X: has {X.shape[1]} columns, but length_scale has {len(np.asarray(scale))} entries")
     shift = None
+    if sp.issparse(X) and like is not None and like.shift is not None:
+        X = X.toarray()
     if sp.issparse(X):
         values = X.astype(np.float64, copy=scale is not None)
         if scale is not None:

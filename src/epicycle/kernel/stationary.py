@@ -28,6 +28,8 @@ from epicycle.parameters import Real, check_parameter
 __all__ = ["Gaussian", "Laplacian", "Matern", "Periodic", "RationalQuadratic"]
 
 Array = np.ndarray
+_CANCELLED = 1e-5  # as in the native code: below this share of the lengths a distance has lost its digits
+_PAIRS = 4096
 _FEW = 4  # up to so many columns distances are sums of differences at once
 SQUARED, GAUSSIAN, MATERN12, MATERN32, MATERN52, RATIONAL = range(6)
 
@@ -37,16 +39,26 @@ def radial(A: Vectors, B: Vectors, kind: int, parameter: float = 1.0) -> Array:
     dense = not (sp.issparse(A.values) or sp.issparse(B.values))
     if dense and A.n_columns <= _FEW:
         D = _native.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
-        if kind != SQUARED:
-            zero = np.zeros(1)
-            flat = D.reshape(1, -1)  # from squared distances s, as |a|^2 = 0, |b|^2 = 0 and a'b = -s / 2
-            flat *= -0.5
-            _native.radial_block(flat, zero, np.zeros(flat.shape[1]), None, None, kind, parameter)
-        return D
+        return _function_of(D, kind, parameter)
     G = inner_products(A, B)
-    rows = (A.values, B.values) if dense else (None, None)
-    _native.radial_block(G, A.squares, B.squares, *rows, kind, parameter)
-    return G
+    if dense:
+        _native.radial_block(G, A.squares, B.squares, A.values, B.values, kind, parameter)
+        return G
+    _native.radial_block(G, A.squares, B.squares, None, None, SQUARED, 0.0)
+    near = np.argwhere(np.add.outer(A.squares, B.squares) * _CANCELLED > G)
+    for start in range(0, len(near), _PAIRS):
+        i, j = near[start : start + _PAIRS].T
+        G[i, j] = squared_lengths(sp.csr_array(A.values[i]) - sp.csr_array(B.values[j]))
+    return _function_of(G, kind, parameter)
+
+
+def _function_of(D: Array, kind: int, parameter: float) -> Array:
+    """In place, from squared distances s: as |a|^2 = 0, |b|^2 = 0 and a'b = -s / 2."""
+    if kind != SQUARED:
+        flat = D.reshape(1, -1)
+        flat *= -0.5
+        _native.radial_block(flat, np.zeros(1), np.zeros(flat.shape[1]), None, None, kind, parameter)
+    return D
 
 
 class Radial(LeafKernel):

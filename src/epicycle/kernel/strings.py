@@ -65,18 +65,25 @@ class Spectrum(_OfWords):
 
     def prepare(self, X: Array, like: Words | None = None) -> Words:
         texts = as_letters(X)
-        alphabet = letters_of(texts)
-        if float(len(alphabet)) ** self.k >= _MOST or (like is not None and like.by_name is not None):
+        own = letters_of(texts)
+        named = float(len(own)) ** self.k >= _MOST  # too many words to be numbered
+        if (named and like is None) or (like is not None and like.by_name is not None):
             return _named_words(X, self.k, like)
+        if like is None:
+            codes, counts, indptr = self._counts(texts, own)
+            return as_words(codes, counts, indptr, _squares(counts, indptr), own, None)
+        # All words count for the length of a row, those with letters of the other rows for the product.
+        squares = _named_words(X, self.k, None).squares if named else _squares(*self._counts(texts, own)[1:])
+        return as_words(*self._counts(texts, like.alphabet), squares, like.alphabet, like)
+
+    def _counts(self, texts: Texts, alphabet: Array) -> tuple[Array, Array, Array]:
         found = texts.ranked(alphabet)
-        codes, counts, indptr = _native.word_counts(found.letters, found.offsets, self.k, max(len(alphabet), 1))
-        squares = np.add.reduceat(np.append(counts**2, 0.0), indptr[:-1]) * (np.diff(indptr) > 0)
-        if like is not None:  # the same words, as numbers in the alphabet of the rows they are compared with
-            found = texts.ranked(like.alphabet)
-            base = max(len(like.alphabet), 1)
-            codes, counts, indptr = _native.word_counts(found.letters, found.offsets, self.k, base)
-            alphabet = like.alphabet
-        return as_words(codes, counts, indptr, squares, alphabet, like)
+        return _native.word_counts(found.letters, found.offsets, self.k, max(len(alphabet), 1))
+
+
+def _squares(counts: Array, indptr: Array) -> Array:
+    """Sums of squares of the rows of a CSR matrix."""
+    return np.add.reduceat(np.append(counts**2, 0.0), indptr[:-1]) * (np.diff(indptr) > 0)
 
 
 def _named_words(X: Array, k: int, like: Words | None) -> Words:
