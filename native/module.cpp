@@ -7,6 +7,7 @@
 namespace epicycle {
 void bind_cart(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
@@ -30,6 +31,7 @@ NB_MODULE(_native, m) {
         "The instruction set that was chosen for the tiled kernels.");
     bind_cart(m);
     bind_glm(m);
+    bind_kernel(m);
     bind_lars(m);
     bind_lasso(m);
     bind_linear(m);

@@ -31,6 +31,12 @@ _EXPORTS = {
     "History": "epicycle.evidence",
     "HuberRegressor": "epicycle.linear",
     "JamesStein": "epicycle.linear",
+    "KNeighborsClassifier": "epicycle.kernel",
+    "KNeighborsRegressor": "epicycle.kernel",
+    "KernelLogisticRegression": "epicycle.kernel",
+    "KernelPCA": "epicycle.kernel",
+    "KernelPerceptron": "epicycle.kernel",
+    "KernelRidge": "epicycle.kernel",
     "Lars": "epicycle.linear",
     "Lasso": "epicycle.linear",
     "LassoCV": "epicycle.linear",
@@ -40,12 +46,15 @@ _EXPORTS = {
     "LogisticRegression": "epicycle.linear",
     "LogisticRegressionCV": "epicycle.linear",
     "MatchingPursuit": "epicycle.linear",
+    "NearestNeighbors": "epicycle.kernel",
+    "Nystrom": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
     "QuantileRegressor": "epicycle.linear",
     "RandomForestClassifier": "epicycle.tree",
     "RandomForestRegressor": "epicycle.tree",
+    "RandomFourierFeatures": "epicycle.kernel",
     "RegularizationPath": "epicycle.linear",
     "Ridge": "epicycle.linear",
     "RidgeCV": "epicycle.linear",
@@ -64,7 +73,19 @@ _EXPORTS = {
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "theory", "tree")
+_SUBPACKAGES = (
+    "callbacks",
+    "data",
+    "engine",
+    "exceptions",
+    "io",
+    "kernel",
+    "linear",
+    "online",
+    "optim",
+    "theory",
+    "tree",
+)
 
 __all__ = [
     "AdaBoostClassifier",
@@ -88,6 +109,12 @@ __all__ = [
     "History",
     "HuberRegressor",
     "JamesStein",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "KernelLogisticRegression",
+    "KernelPCA",
+    "KernelPerceptron",
+    "KernelRidge",
     "Lars",
     "Lasso",
     "LassoCV",
@@ -97,12 +124,15 @@ __all__ = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "MatchingPursuit",
+    "NearestNeighbors",
+    "Nystrom",
     "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
     "QuantileRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomFourierFeatures",
     "RegularizationPath",
     "Ridge",
     "RidgeCV",
@@ -120,6 +150,7 @@ __all__ = [
     "exceptions",
     "get_config",
     "io",
+    "kernel",
     "lasso_path",
     "linear",
     "load",
@@ -134,12 +165,23 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, theory, tree
+    from epicycle import callbacks, data, engine, exceptions, io, kernel, linear, online, optim, theory, tree
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
+    from epicycle.kernel import (
+        KernelLogisticRegression,
+        KernelPCA,
+        KernelPerceptron,
+        KernelRidge,
+        KNeighborsClassifier,
+        KNeighborsRegressor,
+        NearestNeighbors,
+        Nystrom,
+        RandomFourierFeatures,
+    )
     from epicycle.linear import (
         ElasticNet,
         ElasticNetCV,

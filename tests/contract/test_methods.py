@@ -81,8 +81,11 @@ def fitted(cls):
 
 
 def result(model, X):
-    """What a model is for: predictions, or the rows that a transformer makes of X."""
-    return model.predict(X) if hasattr(model, "predict") else model.transform(X)
+    """What a model is for: predictions, the rows that a transformer makes of X, or distances to neighbours."""
+    for method in ("predict", "transform"):
+        if hasattr(model, method):
+            return getattr(model, method)(X)
+    return model.kneighbors(X)[0]
 
 
 @every

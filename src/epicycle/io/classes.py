@@ -128,6 +128,22 @@ _SMALL |= {
     for name in names.split()
 }
 
+#: Kernels, stored by their parameters.
+_KERNELS = {
+    "compositions": "Constant Normalized Power Product Scaled Sum",
+    "given": "FunctionKernel Precomputed",
+    "histograms": "ChiSquare HistogramIntersection",
+    "inner_products": "Linear Polynomial Sigmoid",
+    "networks": "ArcCosine NNGP NeuralTangent",
+    "stationary": "Gaussian Laplacian Matern Periodic RationalQuadratic",
+    "strings": "Mismatch Spectrum Subsequence",
+}
+_SMALL |= {
+    f"epicycle.kernel.{name}": (f"epicycle.kernel.{module}", name, _DATACLASS)
+    for module, names in _KERNELS.items()
+    for name in names.split()
+}
+
 _registered: dict[str, tuple[type, Form | None]] = {}
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 

@@ -1,0 +1,247 @@
+"""Kernel logistic and softmax regression: objective, dual, Newton's method on the coefficients of the rows.
+
+With weights v_i, labels Y (n x t, t = 1 for two classes), Z = K C + 1 b' and probabilities P of the scores Z,
+
+    minimise  F(C, b) = sum_i v_i loss(z_i, y_i) + l/2 tr C'K C.
+
+Optimality: l C = R and 1'R = 0 with residuals R = V (Y - P). Coefficients of the optimum add up to zero, so K may be
+centred in both directions: f moves by a constant, which b takes up. The dual is over distributions Q,
+
+    maximise  D(Q) = sum_i v_i entropy(q_i) - tr R'K R / 2 l,     R = V (Y - Q),  1'R = 0,
+
+and at C = R / l the gap is a sum without cancellation,  F - D = sum_i v_i KL(q_i | p_i).
+
+Newton's step solves (W K + l) dC = R - l C, with W the curvature of the loss after b is eliminated. The operator is
+symmetric in the inner product of K, and conjugate gradients in it are preconditioned by (D K + l)^-1 with the diagonal
+curvature D of every row; for two classes that is the whole of W but for b, and a few steps are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from epicycle._threads import n_threads
+from epicycle.evidence import Certificate
+from epicycle.kernel.factor import Factor, NotPositiveError, factor
+from epicycle.kernel.systems import matrix_product
+from epicycle.optim import Solution
+from epicycle.optim.monitor import Monitor
+
+__all__ = ["LogisticProblem", "log_probabilities", "minimise"]
+
+_ROWS = 512
+
+
+def log_probabilities(Z: np.ndarray) -> np.ndarray:
+    """log P of scores, for one column those of both classes."""
+    if Z.shape[1] == 1:
+        z = Z[:, 0]
+        return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
+    Z = Z - Z.max(axis=1, keepdims=True)
+    return Z - np.log(np.exp(Z).sum(axis=1, keepdims=True))
+
+
+@dataclass
+class Point:
+    """Coefficients, with K C, the best b for it, and all that follows from them."""
+
+    C: np.ndarray
+    KC: np.ndarray
+    b: np.ndarray
+    log_p: np.ndarray
+    P: np.ndarray
+    value: float
+
+
+class LogisticProblem:
+    """F for a kernel matrix, which is centred in place where there is an intercept.
+
+    Y : (n, t), zeros and ones; one column for two classes.
+    """
+
+    def __init__(
+        self, K: np.ndarray, Y: np.ndarray, weight: np.ndarray, l2: float, *, intercept: bool, n_jobs: int | None
+    ) -> None:
+        self.K, self.Y, self.V, self.l2, self.intercept = K, Y, weight[:, None], l2, intercept
+        self.threads = n_threads(float(K.size) * 8, n_jobs)
+        self.factor_threads = n_threads(float(len(K)) ** 3 / 3, n_jobs)
+        if intercept:
+            means = K.mean(axis=0)
+            K -= means
+            K -= means[:, None]
+            K += float(means.mean())
+
+    def times_kernel(self, C: np.ndarray) -> np.ndarray:
+        return matrix_product(self.K, C, self.threads)
+
+    def curvature(self, P: np.ndarray, U: np.ndarray) -> np.ndarray:
+        """W U before b is eliminated."""
+        if U.shape[1] == 1:
+            return self.V * P * (1 - P) * U
+        return self.V * P * (U - (P * U).sum(axis=1, keepdims=True))
+
+    def intercept_curvature(self, P: np.ndarray) -> np.ndarray:
+        """1'W 1, of shape (t, t)."""
+        VP = self.V * P
+        if P.shape[1] == 1:
+            return (VP * (1 - P)).sum(axis=0)[:, None]
+        return np.diag(VP.sum(axis=0)) - P.T @ VP
+
+    def at(self, C: np.ndarray, KC: np.ndarray, b: np.ndarray) -> Point:
+        """The point, with b moved to the minimum of F over it."""
+        for _ in range(50):
+            log_p = log_probabilities(KC + b)
+            P = np.exp(log_p[:, 1:] if KC.shape[1] == 1 else log_p)
+            if not self.intercept:
+                break
+            slope = (self.V * (self.Y - P)).sum(axis=0)
+            if np.abs(slope).max() <= 1e-12 * float(self.V.sum()):
+                break
+            step = np.linalg.lstsq(self.intercept_curvature(P), slope, rcond=1e-14)[0]
+            longest = float(np.abs(step).max())
+            b = b + step * min(1.0, 2.0 / longest if longest > 0 else 1.0)
+        return Point(C, KC, b, log_p, P, self._value(C, KC, log_p))
+
+    def _value(self, C: np.ndarray, KC: np.ndarray, log_p: np.ndarray) -> float:
+        own = np.where(self.Y > 0, log_p[:, 1:], log_p[:, :1]) if self.Y.shape[1] == 1 else self.Y * log_p
+        return float(-(self.V * own).sum() + self.l2 / 2 * np.vdot(C, KC))
+
+    def residual(self, P: np.ndarray) -> np.ndarray:
+        """R = V (Y - Q) for feasible Q next to P; with an intercept its columns add up to zero."""
+        R = self.V * (self.Y - P)
+        if not self.intercept:
+            return R
+        excess = R.sum(axis=0)
+        # taken from rows in the measure of their smallest probability, so that no probability becomes negative
+        room = self.V[:, 0] * (np.minimum(P[:, 0], 1 - P[:, 0]) if P.shape[1] == 1 else P.min(axis=1))
+        total = float(room.sum())
+        if total <= 0 or np.abs(excess).max() > total:
+            return R
+        return R - room[:, None] / total * excess
+
+    def gap(self, R: np.ndarray, point: Point) -> float:
+        """sum_i v_i KL(q_i | p_i) for the distributions behind R, at the point C = R / l2."""
+        if self.intercept and np.abs(R.sum(axis=0)).max() > 1e-9 * float(self.V.sum()):
+            return np.inf
+        Q = self.Y - R / self.V
+        log_p = point.log_p
+        if Q.shape[1] == 1:
+            Q = np.hstack([1 - Q, Q])
+        Q = np.clip(Q, 0.0, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(Q > 0, Q * (np.log(Q) - log_p), 0.0) - Q + np.exp(log_p)
+        return float((self.V * np.maximum(terms, 0.0)).sum())
+
+    def preconditioner(self, P: np.ndarray) -> tuple[Factor | None, np.ndarray]:
+        """K + l2 / D factored in float32, and D."""
+        D = (self.V * P * (1 - P)).mean(axis=1) if P.shape[1] > 1 else self.V[:, 0] * P[:, 0] * (1 - P[:, 0])
+        D = np.maximum(D, 1e-6 * max(float(D.mean()), 1e-300))
+        n = len(D)
+        for lift in (0.0, 1e-6, 1e-3):
+            S = np.empty(self.K.shape, dtype=np.float32)
+            for start in range(0, n, _ROWS):
+                stop = min(start + _ROWS, n)
+                S[start:stop, :stop] = self.K[start:stop, :stop]
+            S[np.arange(n), np.arange(n)] += self.l2 / D + lift * float(np.diagonal(self.K).mean())
+            try:
+                return factor(S, self.factor_threads), D
+            except NotPositiveError:
+                continue
+        return None, D
+
+    def newton_step(self, point: Point, forcing: float, most: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """(dC, K dC, steps of conjugate gradients)."""
+        found, D = self.preconditioner(point.P)
+        S = np.linalg.pinv(self.intercept_curvature(point.P), hermitian=True) if self.intercept else None
+
+        def apply(KU: np.ndarray, U: np.ndarray) -> np.ndarray:
+            W = self.curvature(point.P, KU)
+            if S is not None:
+                W = W - self.curvature(point.P, np.tile(S @ W.sum(axis=0), (len(W), 1)))
+            return W + self.l2 * U
+
+        def precondition(r: np.ndarray) -> np.ndarray:
+            z = r / self.l2 if found is None else found.solve(r / D[:, None])
+            return z - z.mean(axis=0) if self.intercept else z
+
+        rho = self.V * (self.Y - point.P) - self.l2 * point.C
+        dC, KdC = np.zeros_like(point.C), np.zeros_like(point.C)
+        z = precondition(rho)
+        Kz = self.times_kernel(z)
+        q, Kq = z, Kz
+        size = float(np.vdot(rho, Kz))
+        first = size
+        for step in range(1, most + 1):
+            Aq = apply(Kq, q)
+            curvature = float(np.vdot(Kq, Aq))
+            if not curvature > 0:
+                return dC, KdC, step
+            length = size / curvature
+            dC, KdC = dC + length * q, KdC + length * Kq
+            rho = rho - length * Aq
+            z = precondition(rho)
+            Kz = self.times_kernel(z)
+            size, before = float(np.vdot(rho, Kz)), size
+            if size <= forcing**2 * first:
+                return dC, KdC, step
+            q, Kq = z + size / before * q, Kz + size / before * Kq
+        return dC, KdC, most
+
+
+def minimise(
+    problem: LogisticProblem, *, tol: float, max_iter: int, monitor: Monitor, start: np.ndarray | None,
+    start_b: np.ndarray | None, done: int, report: Callable[[Point], None],
+) -> tuple[Solution, Point]:  # fmt: skip
+    """Newton's method until the duality gap is at most tol times F."""
+    n, t = problem.Y.shape
+    C = np.zeros((n, t)) if start is None else start
+    KC = np.zeros((n, t)) if start is None else problem.times_kernel(C)
+    point = problem.at(C, KC, np.zeros(t) if start_b is None else start_b)
+    reason, gap, best = "max_iter", np.inf, point
+    iteration = done
+    for iteration in range(done + 1, max_iter + 1):
+        # Far from the optimum an exact step is wasted; near it the steps have to keep up with Newton's digits.
+        dC, KdC, inner = problem.newton_step(
+            point, 0.1 if iteration == 1 else 1e-3 if gap > 1e-3 * point.value else 1e-5, 200
+        )
+        slope = float(np.vdot(problem.l2 * point.C - problem.V * (problem.Y - point.P), KdC))
+        length = 1.0
+        while True:
+            trial = problem.at(point.C + length * dC, point.KC + length * KdC, point.b)
+            if trial.value <= point.value + 1e-4 * length * min(slope, 0.0) or length < 1e-8:
+                break
+            length /= 2
+        stalled = not trial.value < point.value
+        point = trial if not stalled else point
+        # The dual point at hand gives coefficients of its own, for which the gap is known.
+        R = problem.residual(point.P)
+        certified = problem.at(R / problem.l2, problem.times_kernel(R / problem.l2), point.b)
+        gap = problem.gap(R, certified)
+        if certified.value <= point.value * (1 + 1e-12):
+            point = certified
+        best = certified
+        report(best)
+        state = {"C": best.C, "b": best.b, "done": iteration}
+        stop = monitor(
+            iteration, best.C.ravel(), objective=best.value, gap=gap / best.value, steps=float(inner),
+            state=partial(dict, state),
+        )  # fmt: skip
+        if gap <= tol * best.value:
+            reason = "converged"
+        elif stop:
+            reason = "stopped"
+        elif stalled and gap > tol * best.value:
+            reason = "stalled"
+        else:
+            continue
+        break
+    relative = gap / best.value if best.value > 0 else gap
+    certificate = Certificate(
+        "duality gap", relative, tol, f"the objective is at most {relative:.1e} of its value above its minimum"
+    )
+    left = {"C": best.C, "b": best.b, "done": iteration}
+    return Solution(best.C.ravel(), best.value, monitor.history(), certificate, iteration, reason, state=left), best

@@ -1,0 +1,492 @@
+"""Kernels: values against formulas and scikit-learn, gradients against differences, feature maps, algebra, files."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise
+
+import epicycle as ep
+from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError, ParameterTypeError
+from epicycle.kernel import (
+    NNGP,
+    ArcCosine,
+    ChiSquare,
+    Constant,
+    FunctionKernel,
+    Gaussian,
+    HistogramIntersection,
+    Laplacian,
+    Linear,
+    Matern,
+    Mismatch,
+    NeuralTangent,
+    Periodic,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    Scaled,
+    Sigmoid,
+    Spectrum,
+    Subsequence,
+    Sum,
+    is_mercer,
+)
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.normal(size=(30, 3)), RNG.normal(size=(17, 3))
+HISTOGRAMS = np.abs(X)
+STRINGS = ["gattaca", "tagaca", "ccc", "", "gatgat", "a"]
+
+VECTORS = [
+    Linear(),
+    Polynomial(2),
+    Polynomial(3, gamma=0.5, c=0.0),
+    Gaussian(0.8),
+    Gaussian((0.5, 1.0, 2.0)),
+    Laplacian(1.5),
+    Laplacian((0.5, 1.0, 2.0)),
+    Matern(0.7, nu=0.5),
+    Matern((0.5, 1.0, 2.0), nu=0.5),
+    Matern(0.7, nu=1.5),
+    Matern((0.5, 1.0, 2.0), nu=1.5),
+    Matern(0.7, nu=2.5),
+    Matern((0.5, 1.0, 2.0), nu=2.5),
+    RationalQuadratic(0.9, alpha=0.7),
+    RationalQuadratic((0.5, 1.0, 2.0), alpha=2.0),
+    Periodic(0.8, period=1.7),
+    ArcCosine(0),
+    ArcCosine(1, 3),
+    ArcCosine(2, 2),
+    NNGP(3, 1.5, 0.2),
+    NeuralTangent(1),
+    NeuralTangent(3, 1.8, 0.3),
+    Constant(2.0),
+]
+COMPOSED = [
+    2.0 * Gaussian(0.8) + 0.5,
+    (Linear() + 1.0) ** 3,
+    Gaussian(2.0) * Periodic(1.0, period=2.0) + 0.3 * Matern((1.0, 2.0, 3.0), nu=2.5),
+    (Polynomial(2) + RationalQuadratic()).normalized(),
+    3.0 * (NNGP(2, bias_variance=0.1) * Laplacian(2.0)),
+    Gaussian(0.9) ** 2 * Scaled(Linear(), 0.7, bounds="fixed"),
+]
+every = pytest.mark.parametrize("kernel", [*VECTORS, *COMPOSED], ids=repr)
+
+
+# ------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Polynomial(3, gamma=0.5, c=2.0), lambda: pairwise.polynomial_kernel(X, Z, 3, 0.5, 2.0)),
+        (Gaussian(0.7), lambda: pairwise.rbf_kernel(X, Z, 1 / (2 * 0.49))),
+        (Laplacian(0.7), lambda: pairwise.laplacian_kernel(X, Z, 1 / 0.7)),
+        (Sigmoid(gamma=0.3, c=0.1), lambda: pairwise.sigmoid_kernel(X, Z, 0.3, 0.1)),
+        (Linear().normalized(), lambda: pairwise.cosine_similarity(X, Z)),
+        (Gaussian((0.5, 1.0, 2.0)), lambda: np.exp(-(cdist(X / [0.5, 1, 2], Z / [0.5, 1, 2]) ** 2) / 2)),
+        (Matern(0.6, nu=0.5), lambda: np.exp(-cdist(X, Z) / 0.6)),
+        (RationalQuadratic(0.6, alpha=1.3), lambda: (1 + cdist(X, Z) ** 2 / (2 * 1.3 * 0.36)) ** -1.3),
+        (
+            Periodic(0.6, period=1.3),
+            lambda: np.exp(-2 / 0.36 * (np.sin(np.pi * (X[:, None] - Z) / 1.3) ** 2).sum(axis=2)),
+        ),
+        (2.0 * Gaussian() * Linear() + 3.0, lambda: 2 * pairwise.rbf_kernel(X, Z, 0.5) * (X @ Z.T) + 3),
+    ],
+    ids=repr,
+)
+def test_values(kernel, expected):
+    assert_allclose(kernel(X, Z), expected(), rtol=1e-12, atol=1e-13)
+
+
+def test_values_of_gaussian_process_kernels():
+    from sklearn.gaussian_process import kernels as gp
+
+    for nu in (1.5, 2.5):
+        assert_allclose(Matern((0.5, 1.0, 2.0), nu=nu)(X, Z), gp.Matern([0.5, 1, 2], nu=nu)(X, Z), rtol=1e-12)
+    assert_allclose(Periodic(0.6, period=1.3)(X[:, :1]), gp.ExpSineSquared(0.6, 1.3)(X[:, :1]), rtol=1e-9)
+
+
+def test_values_of_histograms():
+    h, g = np.abs(X), np.abs(Z)
+    assert_allclose(ChiSquare(0.4)(h, g), pairwise.chi2_kernel(h, g, gamma=0.4), rtol=1e-12)
+    assert_allclose(HistogramIntersection()(h, g), np.minimum(h[:, None], g).sum(axis=2), rtol=1e-12)
+    assert ChiSquare()(np.zeros((2, 3)))[0, 1] == 1.0
+
+
+def test_arc_cosine_by_random_networks():
+    """E over normal w of step(w'x) (w'x)^n step(w'z) (w'z)^n, times two."""
+    w = np.random.default_rng(1).normal(size=(400_000, 3))
+    x, z = X[0], X[1]
+    for order in (0, 1, 2):
+        sample = 2 * (np.maximum(w @ x, 0) ** order * np.maximum(w @ z, 0) ** order * (w @ x > 0) * (w @ z > 0))
+        error = sample.std() / math.sqrt(len(w))
+        assert abs(float(ArcCosine(order)([x], [z])[0, 0]) - sample.mean()) < 4 * error
+
+
+def test_network_kernels_by_a_wide_network():
+    """One hidden layer: the covariance of outputs, and the inner product of gradients, at random weights."""
+    rng = np.random.default_rng(2)
+    width, w2, b2 = 400_000, 1.7, 0.3
+    W, b = rng.normal(size=(width, 3)) * math.sqrt(w2 / 3), rng.normal(size=width) * math.sqrt(b2)
+    a = rng.normal(size=width) * math.sqrt(w2 / width)  # of the output layer
+    pre = [W @ x + b for x in X[:2]]
+    hidden = [np.maximum(p, 0) for p in pre]
+    covariance = w2 * (hidden[0] @ hidden[1]) / width + b2
+    assert float(NNGP(1, w2, b2)(X[:1], X[1:2])[0, 0]) == pytest.approx(covariance, rel=0.01)
+    # In the tangent parametrisation weights are unit normals times these factors.
+    active = (pre[0] > 0) & (pre[1] > 0)
+    inner = float((a**2)[active].sum()) * (w2 / 3 * float(X[0] @ X[1]) + b2)
+    assert float(NeuralTangent(1, w2, b2)(X[:1], X[1:2])[0, 0]) == pytest.approx(covariance + inner, rel=0.01)
+
+
+@every
+def test_diagonal_symmetry_and_mercer(kernel):
+    K = kernel(X)
+    assert np.array_equal(K, K.T)
+    assert_allclose(kernel.diagonal(X), np.diagonal(K), rtol=1e-12)
+    assert_allclose(kernel(X, X), K, rtol=1e-9, atol=1e-12 * np.abs(K).max())
+    assert is_mercer(kernel, X)
+
+
+@every
+def test_blocks_do_not_matter(kernel):
+    rows = np.vstack([X] * 20)  # more than two tiles, with duplicates
+    A = kernel.prepare(rows)
+    assert_allclose(kernel(rows)[-30:], kernel.block(A.take(slice(570, 600)), A), rtol=1e-9, atol=1e-9)
+    assert_allclose(kernel.block(A.take(np.array([3, 40])), A)[:, :30], kernel.block(A, A)[[3, 40], :30], atol=1e-9)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    rows = RNG.normal(size=(700, 8))
+    for kernel in (Gaussian(2.0), NeuralTangent(2), Laplacian()):
+        assert np.array_equal(kernel(rows, n_jobs=1), kernel(rows, n_jobs=3))
+        assert np.array_equal(kernel(rows, rows[:50], n_jobs=1), kernel(rows, rows[:50], n_jobs=3))
+
+
+# ------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+@pytest.mark.parametrize("p", [2, 12])
+def test_distances_survive_large_offsets(offset, p):
+    rows = np.round(np.random.default_rng(3).normal(size=(60, p)), 6)
+    moved = rows + offset
+    exact = moved - offset  # what is left of the rows in float64
+    for kernel in (Gaussian(1.5), Matern(1.5, nu=0.5), RationalQuadratic(), Laplacian(3.0), Periodic(1.0, period=7.0)):
+        assert_allclose(kernel(moved), kernel(exact), rtol=1e-6, atol=1e-9)
+        assert_allclose(kernel(moved[:20], moved[20:]), kernel(exact[:20], exact[20:]), rtol=1e-6, atol=1e-9)
+
+
+def test_clusters_far_apart_keep_their_inner_distances():
+    rng = np.random.default_rng(4)
+    rows = np.vstack([rng.normal(size=(20, 9)) - 1e7, rng.normal(size=(20, 9)) + 1e7])
+    assert_allclose(Gaussian(3.0)(rows), np.exp(-(cdist(rows, rows) ** 2) / 18), rtol=1e-9, atol=1e-300)
+
+
+def test_float32_stays_float32():
+    rows = (RNG.normal(size=(50, 6)) + 1e4).astype(np.float32)
+    for kernel in (Gaussian(2.0), Laplacian(2.0), Linear(), NeuralTangent()):
+        K = kernel(rows)
+        assert K.dtype == np.float32
+        assert_allclose(K, kernel(rows.astype(np.float64)), rtol=2e-7)
+    assert Gaussian()(rows, rows.astype(np.float64)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [k for k in [*VECTORS, *COMPOSED, Sigmoid()] if k.accepts_sparse],
+    ids=repr,
+)
+def test_sparse_rows(kernel):
+    rows = np.where(np.abs(X) > 0.7, X, 0.0)
+    # Rows with one entry are parallel: an angle of zero is known to the root of the precision only.
+    near = {"rtol": 1e-9, "atol": 1e-10} if not isinstance(kernel, ArcCosine | NeuralTangent) else {"atol": 1e-7}
+    for make in (sp.csr_array, sp.csr_matrix):
+        assert_allclose(kernel(make(rows)), kernel(rows), **near)
+        assert_allclose(kernel(make(rows), Z), kernel(rows, Z), **near)
+        assert_allclose(kernel(Z, make(rows)), kernel(Z, rows), **near)
+    G = kernel.value_and_gradient(sp.csr_array(rows))[1]
+    assert_allclose(G, kernel.value_and_gradient(rows)[1], rtol=1e-9, atol=1e-6)
+
+
+def test_there_are_enough_sparse_kernels():
+    assert sum(k.accepts_sparse for k in VECTORS) >= 15
+
+
+# ------------------------------------------------------------------- gradients
+
+
+@pytest.mark.parametrize("kernel", [*VECTORS, *COMPOSED, Sigmoid(0.4, 0.2)], ids=repr)
+def test_gradients_are_those_of_differences(kernel):
+    check_gradient(kernel, X)
+
+
+@pytest.mark.parametrize("kernel", [ChiSquare(0.7), 2.0 * ChiSquare() + HistogramIntersection()], ids=repr)
+def test_gradients_of_histograms(kernel):
+    check_gradient(kernel, HISTOGRAMS)
+
+
+@pytest.mark.parametrize("kernel", [Subsequence(2, 0.6), 2.0 * Subsequence(3).normalized() + Spectrum(2)], ids=repr)
+def test_gradients_of_strings(kernel):
+    check_gradient(kernel, STRINGS)
+
+
+def check_gradient(kernel, rows, h=1e-5):
+    theta = kernel.theta
+    K, G = kernel.value_and_gradient(rows)
+    assert_allclose(K, kernel(rows), rtol=1e-12)
+    assert G.shape == (len(theta), len(K), len(K))
+    for t in range(len(theta)):
+        step = h * np.eye(len(theta))[t]
+        numeric = (kernel.with_theta(theta + step)(rows) - kernel.with_theta(theta - step)(rows)) / (2 * h)
+        assert_allclose(G[t], numeric, rtol=1e-6, atol=1e-7 * max(np.abs(K).max(), np.abs(G[t]).max()))
+    W = np.random.default_rng(5).normal(size=K.shape)
+    W = W + W.T
+    A = kernel.prepare(np.asarray(rows, dtype=object) if isinstance(rows, list) else rows)
+    assert_allclose(
+        kernel.contract(A, W), np.einsum("ij,tij->t", W, G), rtol=1e-8, atol=1e-8 * np.abs(G).max(initial=1)
+    )
+
+
+def test_theta_bounds_and_names():
+    kernel = Scaled(Gaussian((1.0, 2.0), bounds={"length_scale": (0.1, 10.0)}), 3.0) + Periodic(
+        bounds={"period": "fixed"}
+    )
+    assert [h.name for h in kernel.hyperparameters] == [
+        "left.variance", "left.kernel.length_scale", "right.length_scale", "right.period",
+    ]  # fmt: skip
+    assert_allclose(np.exp(kernel.theta), [3.0, 1.0, 2.0, 1.0])
+    assert_allclose(np.exp(kernel.theta_bounds), [[1e-5, 1e5], [0.1, 10], [0.1, 10], [1e-5, 1e5]])
+    moved = kernel.with_theta(np.log([4.0, 5.0, 6.0, 7.0]))
+    assert moved.left.variance == pytest.approx(4.0)
+    assert moved.left.kernel.length_scale == pytest.approx((5.0, 6.0))
+    assert moved.right == Periodic(moved.right.length_scale, bounds={"period": "fixed"})
+    assert_allclose(moved.theta_bounds, kernel.theta_bounds)
+    assert Polynomial(2, c=0.0).theta.shape == (1,)
+    for wrong in ([1.0], np.full(4, np.nan), [[1.0] * 4]):
+        with pytest.raises(ParameterError, match="theta="):
+            kernel.with_theta(wrong)
+
+
+# ------------------------------------------------------------------- feature maps
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rows", "others"),
+    [
+        (Linear(), X, Z),
+        (Polynomial(2), X, Z),
+        (Polynomial(4, gamma=0.3, c=0.7), X, Z),
+        (Polynomial(3, c=0.0), X, Z),
+        (Linear() ** 2 + 0.5, X, Z),
+        (2.0 * Polynomial(2) * Linear(), X, Z),
+        (Polynomial(2).normalized(), X, Z),
+        (HistogramIntersection(), RNG.integers(0, 5, (9, 4)), RNG.integers(0, 5, (6, 4))),
+        (Spectrum(2), STRINGS, ["gata", "xyz", "t"]),
+        (Mismatch(3, 1), STRINGS, ["gata", "xyz", "t"]),
+        (Spectrum(2) + 2.0 * Spectrum(3), STRINGS, ["gata", "ccc"]),
+        (Spectrum(2).normalized(), STRINGS, ["gata", "ccc"]),
+        (Spectrum(30), ["ab" * 20, "ba" * 20], ["ab" * 30]),
+    ],
+    ids=repr,
+)
+def test_feature_map_equals_the_kernel(kernel, rows, others):
+    phi, psi = kernel.feature_map(rows, others)
+    assert_allclose(dense(phi @ psi.T), kernel(rows, others), rtol=1e-11, atol=1e-11)
+    own = kernel.feature_map(rows)
+    assert_allclose(dense(own @ own.T), kernel(rows), rtol=1e-11, atol=1e-11)
+
+
+def dense(matrix):
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def test_polynomial_has_all_monomials():
+    assert Polynomial(3).feature_map(X).shape[1] == math.comb(3 + 3, 3)
+    assert Polynomial(3, c=0.0).feature_map(X).shape[1] == math.comb(3 + 3 - 1, 3)
+
+
+def test_feature_maps_that_are_not_finite_or_too_large():
+    for kernel in (Gaussian(), Linear() + Gaussian(), Subsequence()):
+        with pytest.raises(ParameterTypeError, match="no finite feature map"):
+            kernel.feature_map(X if kernel.takes == "vectors" else STRINGS)
+    with pytest.raises(DataError, match="whole numbers"):
+        HistogramIntersection().feature_map(HISTOGRAMS)
+    with ep.config(memory_limit=1 << 20), pytest.raises(MemoryBudgetError, match="monomials"):
+        Polynomial(6).feature_map(np.ones((50, 40)))
+
+
+# ------------------------------------------------------------------- Mercer
+
+
+def test_a_kernel_that_is_none_is_caught_with_its_direction():
+    rows = np.random.default_rng(6).normal(size=(20, 2))
+    check = is_mercer(Sigmoid(gamma=2.0, c=-1.0), rows)
+    assert not check
+    K = Sigmoid(gamma=2.0, c=-1.0)(rows)
+    assert_allclose(check.direction @ K @ check.direction, check.eigenvalue, rtol=1e-9)
+    assert np.linalg.norm(check.direction) == pytest.approx(1.0)
+    assert check.eigenvalue < -check.tolerance
+    assert "not Mercer: the sum" in str(check)
+
+
+def test_minus_one_and_an_asymmetric_function_are_caught():
+    assert not is_mercer(lambda A, B: -np.ones((len(A), len(B))), X)  # k(x, x) = -1 is no square
+    check = is_mercer(lambda A, B: np.add.outer(A[:, 0], 2 * B[:, 0]), X)
+    assert not check
+    i, j = check.rows
+    assert check.asymmetry == pytest.approx(abs(X[i, 0] - X[j, 0]))
+    assert "differ by" in str(check)
+
+
+def test_a_matrix_may_be_checked():
+    good = X @ X.T
+    assert is_mercer(Precomputed(), good)
+    assert not is_mercer(Precomputed(), good - 2 * np.eye(len(good)))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 4))
+def test_sums_products_and_powers_stay_mercer(seed, n, p):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-3, 3)
+    pool = [Linear(), Gaussian(1.3), Laplacian(0.7), ArcCosine(1), Polynomial(2), NeuralTangent(2)]
+    first, second = (pool[i] for i in rng.integers(0, len(pool), 2))
+    for kernel in (first + second, first * second, 2.5 * first, first**3, (first + 1.0).normalized()):
+        assert is_mercer(kernel, rows), kernel
+
+
+# ------------------------------------------------------------------- algebra
+
+
+def test_kernels_are_values():
+    assert Gaussian(1.0) == Gaussian(1) == Gaussian(np.float32(1.0))
+    assert Gaussian([1.0, 2.0]) == Gaussian(np.array([1.0, 2.0]))
+    assert Gaussian(1.0) != Gaussian(2.0)
+    assert Gaussian(1.0) != Laplacian(1.0)
+    assert hash(2.0 * Gaussian() + 1.0) == hash(2.0 * Gaussian() + 1.0)
+    assert len({Linear(), Linear(), Polynomial(2)}) == 2
+    with pytest.raises(AttributeError):
+        Gaussian().length_scale = 3.0
+    assert repr(2.0 * (Gaussian() + Linear()) ** 2) == "2.0 * (Gaussian(length_scale=1.0) + Linear()) ** 2"
+    assert repr(Gaussian(bounds="fixed")) == "Gaussian(length_scale=1.0, bounds={'length_scale': 'fixed'})"
+
+
+@every
+def test_repr_builds_the_kernel_again(kernel):
+    names = {name: getattr(ep.kernel, name) for name in ep.kernel.__all__}
+    assert eval(repr(kernel), names) == kernel
+
+
+def test_numbers_and_functions_stand_beside_kernels():
+    def product(A, B):
+        return A @ B.T
+
+    assert_allclose((product + Gaussian())(X, Z), (Gaussian() + Linear())(X, Z))
+    assert_allclose((Gaussian() * product)(X, Z), (Gaussian() * Linear())(X, Z))
+    assert 1.0 + Linear() == Sum(Constant(1.0), Linear())
+    assert_allclose((Spectrum(1) + 1.0)(STRINGS), Spectrum(1)(STRINGS) + 1)
+    for wrong in ("rbf", None, [1.0]):
+        with pytest.raises(TypeError, match="kernel"):
+            Linear() + wrong
+
+
+def test_functions_of_pairs():
+    kernel = FunctionKernel(lambda x, z: float(x @ z), pairwise=True)
+    assert_allclose(kernel(X, Z), X @ Z.T)
+    assert_allclose(kernel.diagonal(X), (X**2).sum(axis=1))
+    for function, words in (
+        (lambda A, B: A @ A.T, "gave shape"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN"),
+        (lambda A, B: "no", "no numbers"),
+    ):
+        with pytest.raises(DataError, match=words):
+            FunctionKernel(function)(X, Z)
+
+
+@pytest.mark.parametrize("kernel", [*VECTORS, *COMPOSED, Spectrum(4), Mismatch(3, 1, "ACGT"), Subsequence()], ids=repr)
+def test_kernels_in_model_files(kernel, tmp_path):
+    model = ep.KernelRidge(kernel=kernel)
+    ep.save(model, tmp_path / "m.epi")
+    assert ep.load(tmp_path / "m.epi").kernel == kernel
+
+
+def test_a_function_has_no_place_in_a_model_file(tmp_path):
+    with pytest.raises(ParameterTypeError, match="kernel"):
+        ep.save(ep.KernelRidge(kernel=FunctionKernel(np.dot)), tmp_path / "m.epi")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Gaussian(0.0), ["Gaussian", "length_scale"]),
+        (lambda: Gaussian(np.inf), ["Gaussian", "length_scale"]),
+        (lambda: Gaussian([1.0, -1.0]), ["Gaussian", "length_scale"]),
+        (lambda: Gaussian("1"), ["Gaussian", "length_scale"]),
+        (lambda: Gaussian([[1.0]]), ["Gaussian", "length_scale"]),
+        (lambda: Gaussian(bounds={"scale": (1, 2)}), ["Gaussian", "bounds", "scale"]),
+        (lambda: Gaussian(bounds={"length_scale": (2, 1)}), ["Gaussian", "bounds", "length_scale"]),
+        (lambda: Gaussian(bounds=3), ["Gaussian", "bounds"]),
+        (lambda: Subsequence(bounds={"decay": (0.1, 2.0)}), ["Subsequence", "decay", "<= 1"]),
+        (lambda: Polynomial(0), ["Polynomial", "degree"]),
+        (lambda: Polynomial(2.5), ["Polynomial", "degree"]),
+        (lambda: Polynomial(c=-1.0), ["Polynomial", "c="]),
+        (lambda: Matern(nu=1.0), ["Matern", "nu", "0.5, 1.5 or 2.5"]),
+        (lambda: RationalQuadratic(alpha=0), ["RationalQuadratic", "alpha"]),
+        (lambda: Periodic(period=-1), ["Periodic", "period"]),
+        (lambda: ChiSquare(0), ["ChiSquare", "gamma"]),
+        (lambda: Spectrum(0), ["Spectrum", "k="]),
+        (lambda: Mismatch(3, 3), ["Mismatch", "m="]),
+        (lambda: Mismatch(3, 1, ""), ["Mismatch", "alphabet"]),
+        (lambda: Subsequence(decay=1.5), ["Subsequence", "decay"]),
+        (lambda: ArcCosine(3), ["ArcCosine", "order"]),
+        (lambda: NeuralTangent(0), ["NeuralTangent", "depth"]),
+        (lambda: -1.0 * Linear(), ["Scaled", "variance"]),
+        (lambda: Linear() + -1.0, ["Constant", "value"]),
+        (lambda: Linear() ** 0, ["Power", "exponent"]),
+        (lambda: Linear() ** 0.5, ["Power", "exponent"]),
+        (lambda: Linear() + Spectrum(), ["Sum", "strings", "vectors"]),
+        (lambda: FunctionKernel(3), ["FunctionKernel", "function"]),
+    ],
+)
+def test_parameters_that_are_refused(make, words):
+    with pytest.raises(ParameterError) as caught:
+        make()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Gaussian()(X, Z[:, :2]), ["columns", "expected 2"]),
+        (lambda: Gaussian((1.0, 2.0))(X), ["3 columns", "length_scale has 2"]),
+        (lambda: Gaussian()(np.full((2, 2), np.nan)), ["X", "NaN"]),
+        (lambda: Gaussian()(X, np.full((2, 3), np.nan)), ["Z", "NaN"]),
+        (lambda: Gaussian()(["a", "b"]), ["X"]),
+        (lambda: ChiSquare()(X), ["X", "histograms", "below 0"]),
+        (lambda: HistogramIntersection()(-np.abs(X)), ["X", "row", "column"]),
+        (lambda: Laplacian()(sp.csr_array(X)), ["Sparse data"]),
+        (lambda: Spectrum()("abc"), ["X", "sequence of strings"]),
+        (lambda: Spectrum()(["a", 3]), ["X", "row 1"]),
+        (lambda: Spectrum()([]), ["X", "no rows"]),
+        (lambda: Spectrum()(X), ["X"]),
+        (lambda: Precomputed()(X), ["square"]),
+        (lambda: Precomputed()(np.triu(np.ones((3, 3)))), ["not symmetric", "X[0, 1]"]),
+    ],
+)
+def test_rows_that_are_refused(call, words):
+    with pytest.raises(DataError) as caught:
+        call()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_a_matrix_that_is_too_large_is_refused_before_any_work():
+    with ep.config(memory_limit=1 << 25), pytest.raises(MemoryBudgetError, match="Nystrom"):
+        Gaussian()(np.zeros((5000, 1)))

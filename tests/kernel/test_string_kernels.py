@@ -1,0 +1,113 @@
+"""String kernels against plain Python: words counted one by one, subsequences enumerated."""
+
+from collections import Counter
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.feature_extraction.text import CountVectorizer
+
+from epicycle.kernel import Mismatch, Spectrum, Subsequence
+
+texts = st.lists(st.text("abcäé😀", max_size=9), min_size=1, max_size=6)
+
+
+def spectrum(s, t, k):
+    a, b = (Counter(x[i : i + k] for i in range(len(x) - k + 1)) for x in (s, t))
+    return sum(n * b[word] for word, n in a.items())
+
+
+def mismatch(s, t, k, m, alphabet):
+    def near(x, word):
+        places = (x[i : i + k] for i in range(len(x) - k + 1))
+        return sum(sum(a != b for a, b in zip(place, word, strict=True)) <= m for place in places)
+
+    return sum(near(s, word) * near(t, word) for word in product(alphabet, repeat=k))
+
+
+def subsequence(s, t, n, decay):
+    total = 0.0
+    for i in combinations(range(len(s)), n):
+        for j in combinations(range(len(t)), n):
+            if all(s[a] == t[b] for a, b in zip(i, j, strict=True)):
+                total += decay ** (i[-1] - i[0] + 1 + j[-1] - j[0] + 1)
+    return total
+
+
+@settings(max_examples=60)
+@given(texts, texts, st.integers(1, 4))
+def test_spectrum(left, right, k):
+    expected = [[spectrum(s, t, k) for t in right] for s in left]
+    assert_allclose(Spectrum(k)(left, right), expected, rtol=1e-14)
+    assert_allclose(Spectrum(k)(left), [[spectrum(s, t, k) for t in left] for s in left])
+    assert_allclose(Spectrum(k).diagonal(left), [spectrum(s, s, k) for s in left])
+
+
+@settings(max_examples=30)
+@given(texts, texts, st.integers(10, 30))
+def test_words_that_are_too_many_to_be_numbered(left, right, k):
+    left, right = [s * 5 for s in left], [t * 4 for t in right]
+    alphabet = "".join(chr(0x4E00 + i) for i in range(200))
+    left.append(alphabet)  # 200 letters to the tenth power
+    assert_allclose(Spectrum(k)(left, right), [[spectrum(s, t, k) for t in right] for s in left])
+    assert_allclose(Spectrum(k)(right, left), [[spectrum(s, t, k) for t in left] for s in right])
+    assert_allclose(Spectrum(k).diagonal(left), [spectrum(s, s, k) for s in left])
+
+
+def test_spectrum_of_long_words_and_many_letters_goes_through_the_sparse_product():
+    rng = np.random.default_rng(0)
+    strings = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 80)) for _ in range(70)]
+    for k in (1, 3, 5):
+        counts = CountVectorizer(analyzer="char", ngram_range=(k, k), lowercase=False).fit_transform(strings)
+        assert_allclose(Spectrum(k)(strings), (counts @ counts.T).toarray())
+        assert_allclose(Spectrum(k)(strings[:20], strings[20:]), (counts[:20] @ counts[20:].T).toarray())
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text("abcd", max_size=6), min_size=1, max_size=4), st.integers(2, 3), st.integers(0, 2))
+def test_mismatch(strings, k, m):
+    m = min(m, k - 1)
+    expected = [[mismatch(s, t, k, m, "abc") for t in strings] for s in strings]  # "d" is not in the alphabet
+    assert_allclose(Mismatch(k, m, "abc")(strings), expected)
+    assert_allclose(Mismatch(k, m, "abc")(strings, strings[:2]), np.array(expected)[:, :2])
+    assert_allclose(Mismatch(k, m, "abc").diagonal(strings), np.diagonal(expected))
+
+
+def test_no_mismatch_is_the_spectrum():
+    strings = ["gattaca", "tagaca", "ccc", "gatgat"]
+    assert_allclose(Mismatch(3, 0)(strings), Spectrum(3)(strings))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text("ab😀", max_size=7), min_size=1, max_size=3), st.integers(1, 4), st.floats(0.1, 1.0))
+def test_subsequence(strings, length, decay):
+    expected = [[subsequence(s, t, length, decay) for t in strings] for s in strings]
+    assert_allclose(Subsequence(length, decay)(strings), expected, rtol=1e-12, atol=1e-300)
+
+
+def test_subsequence_of_the_paper():
+    """Lodhi et al. (2002), section 2: K(car, cat) = decay^4, and normalised 1 / (2 + decay^2)."""
+    for decay in (0.3, 0.5, 1.0):
+        kernel = Subsequence(2, decay)
+        assert kernel(["car"], ["cat"])[0, 0] == pytest.approx(decay**4)
+        assert kernel(["car"])[0, 0] == pytest.approx(2 * decay**4 + decay**6)
+        assert kernel.normalized()(["car"], ["cat"])[0, 0] == pytest.approx(1 / (2 + decay**2))
+
+
+def test_empty_and_short_strings_have_no_words():
+    for kernel in (Spectrum(3), Mismatch(3, 1, "ab"), Subsequence(3)):
+        assert not kernel(["", "a", "ab"]).any()
+        assert not kernel.normalized()(["", "a", "ab"]).any()
+        assert np.isfinite(kernel.normalized()(["", "abab"])).all()
+
+
+def test_columns_of_frames_and_arrays():
+    import pandas as pd
+    import polars as pl
+
+    strings = ["abab", "ba", "b"]
+    for make in (np.array, pd.Series, pl.Series, tuple, lambda s: np.array(s, dtype=object)[:, None]):
+        assert_allclose(Spectrum(2)(make(strings)), Spectrum(2)(strings))
