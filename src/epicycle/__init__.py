@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 #: Every public name and the module that defines it.
 _EXPORTS = {
     "AdaBoostClassifier": "epicycle.tree",
+    "BackwardSelection": "epicycle.select",
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
     "DecisionTreeClassifier": "epicycle.tree",
@@ -23,6 +24,8 @@ _EXPORTS = {
     "ExtraTreesClassifier": "epicycle.tree",
     "ExtraTreesRegressor": "epicycle.tree",
     "Family": "epicycle.linear",
+    "FilterSelection": "epicycle.select",
+    "ForwardSelection": "epicycle.select",
     "FourierFeatures": "epicycle.linear",
     "GeneralizedLinearModel": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
@@ -64,10 +67,25 @@ _EXPORTS = {
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
 }
-_SUBPACKAGES = ("callbacks", "data", "engine", "exceptions", "io", "linear", "online", "optim", "theory", "tree")
+_SUBPACKAGES = (
+    "callbacks",
+    "data",
+    "diagnose",
+    "engine",
+    "exceptions",
+    "io",
+    "linear",
+    "online",
+    "optim",
+    "plot",
+    "select",
+    "theory",
+    "tree",
+)
 
 __all__ = [
     "AdaBoostClassifier",
+    "BackwardSelection",
     "Certificate",
     "Checkpoint",
     "DecisionTreeClassifier",
@@ -80,6 +98,8 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "Family",
+    "FilterSelection",
+    "ForwardSelection",
     "FourierFeatures",
     "GeneralizedLinearModel",
     "GradientBoostingClassifier",
@@ -115,6 +135,7 @@ __all__ = [
     "callbacks",
     "config",
     "data",
+    "diagnose",
     "enet_path",
     "engine",
     "exceptions",
@@ -126,15 +147,31 @@ __all__ = [
     "methods",
     "online",
     "optim",
+    "plot",
     "save",
     "scan",
+    "select",
     "shrink_means",
     "theory",
     "tree",
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, linear, online, optim, theory, tree
+    from epicycle import (
+        callbacks,
+        data,
+        diagnose,
+        engine,
+        exceptions,
+        io,
+        linear,
+        online,
+        optim,
+        plot,
+        select,
+        theory,
+        tree,
+    )
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
@@ -175,6 +212,7 @@ if TYPE_CHECKING:
         lasso_path,
         shrink_means,
     )
+    from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
     from epicycle.settings import config, get_config
     from epicycle.tree import (
         AdaBoostClassifier,
