@@ -16,7 +16,7 @@ from epicycle.select.inputs import Rows, Split
 from epicycle.select.scorers import Scorer
 from epicycle.select.subset_moments import subset_scores
 from epicycle.select.subsets import Subset, SubsetScores
-from epicycle.select.wrapped import COMMON, FeatureSelection, chosen_size
+from epicycle.select.wrapped import COMMON, FeatureSelection, chosen_size, rounding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,7 +172,8 @@ class _Path:
         means = scores.mean(axis=1)
         if not np.isfinite(means).any():
             raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
-        at = int(np.nanargmax(np.where(np.isfinite(means), means, -np.inf)))
+        means = np.where(np.isfinite(means), means, -np.inf)
+        at = int(np.argmax(means >= means.max() - rounding(means)))  # of equals the first
         return neighbours[at], others[at], scores[at]
 
     def record(self, subset: Subset, feature: float, scores: np.ndarray) -> _Move:
@@ -200,7 +201,7 @@ class _Path:
             while floating and 1 < len(current) < self.p:
                 # Back for as long as that leads to a better set than is known of its size.
                 back, feature, found = self.step(current, add=not self.forward)
-                if len(back) in self.best and float(np.mean(found)) <= self.best[len(back)].score:
+                if len(back) in self.best and self.best[len(back)].score >= np.mean(found) - rounding(found):
                     break
                 yield self.record(back, feature, found)
                 current = back

@@ -23,8 +23,9 @@ from epicycle.select.subsets import Subset, SubsetScores
 __all__ = ["MomentScores", "subset_scores"]
 
 _METRICS = ("r2", "neg_mean_squared_error", "neg_root_mean_squared_error")
-#: Features up to which the moments are kept, and the share of a feature's variance that the others have to leave.
-_MOST, _FREE = 2000, 1e-9
+_MOST = 2000  # features up to which the moments are kept
+#: A share of the variance that is there, and one that is rounding; between them the rows have to be asked.
+_FREE, _NOTHING = 1e-9, 1e-13
 
 
 def subset_scores(
@@ -98,12 +99,15 @@ class MomentScores(SubsetScores):
                 L = np.linalg.cholesky(G)
             except np.linalg.LinAlgError:
                 L = np.stack([_factor(g) for g in G])
-            free = np.diagonal(L, axis1=1, axis2=2).min(axis=1) ** 2
-            ok = free > _FREE
-            if not ok.any():
-                return out
-            z = np.linalg.solve(L[ok], (b[S] / s)[ok][:, :, None])
-            w = np.linalg.solve(L[ok].transpose(0, 2, 1), z)[:, :, 0] / s[ok]
+            ok = np.diagonal(L, axis1=1, axis2=2).min(axis=1) ** 2 > _FREE
+            w = np.full(S.shape, np.nan)
+            if ok.any():
+                z = np.linalg.solve(L[ok], (b[S] / s)[ok][:, :, None])
+                w[ok] = np.linalg.solve(L[ok].transpose(0, 2, 1), z)[:, :, 0] / s[ok]
+            for i in np.flatnonzero(~ok):
+                w[i] = _least_norm(A[np.ix_(S[i], S[i])] + self.alpha * np.eye(S.shape[1]), b[S[i]])
+            ok = np.isfinite(w).all(axis=1)
+            w = w[ok]
             V = M[:-1, :-1][S[ok][:, :, None], S[ok][:, None, :]]
             squares = np.einsum("ij,ijk,ik->i", w, V, w) - 2 * np.einsum("ij,ij->i", w, M[-1, :-1][S[ok]]) + M[-1, -1]
             out[ok, f] = self._score(np.maximum(squares, 0.0), total, spread)
@@ -116,6 +120,16 @@ class MomentScores(SubsetScores):
             return 1 - squares / spread
         mean = squares / total
         return -mean if self.metric == "neg_mean_squared_error" else -np.sqrt(mean)
+
+
+def _least_norm(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The least-squares solution of least norm; NaN where the moments cannot tell the rank."""
+    values, Q = np.linalg.eigh(A)
+    top = max(float(values[-1]), 0.0)
+    inside = values > _FREE * top
+    if top > 0 and (values[~inside] > _NOTHING * top).any():
+        return np.full(len(b), np.nan)
+    return np.asarray(Q[:, inside] @ ((Q[:, inside].T @ b) / values[inside]))
 
 
 def _factor(G: np.ndarray) -> np.ndarray:

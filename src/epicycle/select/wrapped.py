@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -17,7 +18,7 @@ from epicycle.base import Estimator, fitting
 from epicycle.data import ArrayData, Data, as_data
 from epicycle.data.frames import is_frame
 from epicycle.evidence import Certificate
-from epicycle.exceptions import DataTypeError
+from epicycle.exceptions import CollinearityWarning, DataTypeError
 from epicycle.linear import LinearRegression
 from epicycle.parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.parameters import Callable as CallableDomain
@@ -84,6 +85,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
     estimator_: Any
     support_: np.ndarray
     n_features_: int
+    _redundant_: bool
 
     def _base(self) -> Any:
         return LinearRegression() if self.estimator is None else self.estimator
@@ -175,13 +177,22 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         mask[chosen] = True
         columns = np.flatnonzero(mask)
         part = Rows(take(rows.X, columns), rows.y, rows.weight)
-        return {"support_": mask, "n_features_": len(columns), "estimator_": fitted(model, part)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator = fitted(model, part)
+        for w in caught:
+            # A choice that was made for its score may be redundant; the certificate says so, with the right names.
+            if not issubclass(w.category, CollinearityWarning):
+                self._run.notices.append(w.message if isinstance(w.message, Warning) else UserWarning(w.message))
+        self._redundant_ = any(issubclass(w.category, CollinearityWarning) for w in caught)
+        return {"support_": mask, "n_features_": len(columns), "estimator_": estimator}
 
     def _evidence(self, how: str) -> Certificate:
         """The search is greedy; what the model on the chosen features proves is said with it."""
         inner = getattr(self.estimator_, "certificate_", None)
         proven = "" if inner is None or inner.kind == "none" else f"; the model on these features: {inner}"
-        return Certificate("none", 0.0, 0.0, f"{how}: no distance from the best subset is known{proven}")
+        doubled = "; the chosen features depend on each other linearly" if self._redundant_ else ""
+        return Certificate("none", 0.0, 0.0, f"{how}: no distance from the best subset is known{doubled}{proven}")
 
     # ------------------------------------------------------------------------------------------- selection
 
@@ -259,9 +270,14 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         return float(self._ask("score", X, y, **given))
 
 
+def rounding(scores: np.ndarray) -> float:
+    """Differences of scores that say nothing: two ways to add up the same rows differ by less."""
+    return 1e-9 * float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
+
+
 def chosen_size(sizes: np.ndarray, scores: np.ndarray, errors: np.ndarray, tol: float, one_se: bool) -> int:
     """Where in the path to stop: the fewest features within `tol`, or one standard error, of the best mean score."""
     best = int(np.argmax(scores))
-    slack = max(tol, errors[best] if one_se and np.isfinite(errors[best]) else 0.0)
+    slack = max(tol, rounding(scores), errors[best] if one_se and np.isfinite(errors[best]) else 0.0)
     near = np.flatnonzero(scores >= scores[best] - slack)
     return int(near[np.argmin(sizes[near])])
