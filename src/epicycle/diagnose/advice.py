@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["more_flexible", "steadier", "unfinished"]
 
-#: Parameters by name; +1 where a larger value makes a model steadier (less variance), -1 where it makes it more flexible.
+#: Parameters by name; +1 where a larger value makes a model steadier (less variance), -1 where more flexible.
 _KNOBS = {
     "alpha": 1,
     "ccp_alpha": 1,

@@ -186,7 +186,9 @@ def _conclude(
     order = sorted(drops, key=lambda name: -drops[name])
     best = order[0]
     reach = float(stdtrit(max(k - 1, 1), 0.975))
-    counts = {name: drops[name] > reach * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops}
+    counts = {
+        name: drops[name] > reach * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops
+    }
     useless = [name for name in order if not counts[name]]
     base = float(list(cumulative.values())[-1].mean())
     if counts[best]:
@@ -208,9 +210,9 @@ def _conclude(
         steps = (f"take {', '.join(harmful[:6])} away: the score is better without", *steps)
     notes = ("components that stand in for each other are not missed alone; the cumulative column shows them together",)
     return Ablation(
-        verdict=verdict, columns=dict(table), next_steps=steps, notes=notes, score=score, std_error=std_error, best=best,
-        drops=drops, drop_errors=errors, cumulative={name: float(s.mean()) for name, s in cumulative.items()},
-        metric=metric,
+        verdict=verdict, columns=dict(table), next_steps=steps, notes=notes, score=score, std_error=std_error,
+        best=best, drops=drops, drop_errors=errors, metric=metric,
+        cumulative={name: float(s.mean()) for name, s in cumulative.items()},
     )  # fmt: skip
 
 
@@ -224,7 +226,7 @@ def _components(components: Any, names: list[str], model: Any) -> dict[str, Any]
     if components is None:
         return {name: np.array([j]) for j, name in enumerate(names)}
     if not isinstance(components, Mapping) or not components:
-        raise ParameterTypeError(f"components={components!r:.60}; expected a dictionary of columns or parameters by name")
+        raise ParameterTypeError(f"components={components!r:.60}; expected columns or parameters by name")
     found: dict[str, Any] = {}
     for name, given in components.items():
         if isinstance(given, Mapping):

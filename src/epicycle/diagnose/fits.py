@@ -1,7 +1,7 @@
 """Bias or variance? Learning curves, a verdict by stated rules, and what to try next.
 
-With the scores T on training rows and V on validation rows of the model fitted to all rows of a fold, and a level D that
-can be reached, the shortfall D - V is taken apart: D - T is bias, what the model cannot even say about the rows it
+With the scores T on training rows and V on validation rows of the model fitted to all rows of a fold, and a level D
+that can be reached, the shortfall D - V is taken apart: D - T is bias, what the model cannot even say about the rows it
 was fitted to, and T - V is variance, what it says about these rows alone.
 """
 
@@ -104,7 +104,9 @@ class BiasVariance(Finding):
         band(ax, at, curve.mean("train"), curve.error("train"), colour="vermilion", label="training rows", marker="s")
         band(ax, at, curve.mean("validation"), curve.error("validation"), colour="blue", label="validation rows")
         if against == "rows":
-            ax.axhline(self.desired, color=COLOURS["green"], ls="--", lw=1.2, label=f"can be reached ({self.desired_from})")
+            ax.axhline(
+                self.desired, color=COLOURS["green"], ls="--", lw=1.2, label=f"can be reached ({self.desired_from})"
+            )
             ax.set(xlabel="training rows")
         else:
             if named:
@@ -309,7 +311,7 @@ def _judge(
             f"the last rows added {slope:.2g} to its score of {V:.4g}, and {gap:.2g} lie between that "
             "and its score on the rows it was fitted to"
             if wants_rows
-            else f"the folds differ too much to tell: {V:.4g} with a standard error of {_corrected(validation, splits):.2g}"
+            else f"the folds differ too much to tell: {V:.4g}, standard error {_corrected(validation, splits):.2g}"
         )
     else:
         kind = "good fit"

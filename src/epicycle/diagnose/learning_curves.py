@@ -55,13 +55,21 @@ def rows_curve(
 
 
 def complexity_curve(
-    model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, name: str, values: Sequence[Any], n_jobs: int | None
+    model: Any,
+    rows: Rows,
+    splits: Sequence[Split],
+    scorer: Scorer,
+    name: str,
+    values: Sequence[Any],
+    n_jobs: int | None,
 ) -> Curve:
     """Validation curve: one model for every value of a parameter, on all rows of every fold."""
     if values is None or isinstance(values, str) or len(values) < 2:
         raise ParameterError(f"values={values!r:.60}; expected at least two values of {name}")
     if name not in model.get_params(deep=True):
-        raise ParameterError(f"parameter={name!r}; {type(model).__name__} has {sorted(model.get_params(deep=True))[:12]}")
+        raise ParameterError(
+            f"parameter={name!r}; {type(model).__name__} has {sorted(model.get_params(deep=True))[:12]}"
+        )
     models = [clone(model).set_params(**{name: value}) for value in values]
     tasks = [
         Task(f"{name}={value}", changed, j, split)

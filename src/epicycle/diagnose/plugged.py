@@ -18,6 +18,7 @@ from epicycle._findings import Finding
 from epicycle.diagnose.objectives import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
 from epicycle.plot import COLOURS, axes_of
+from epicycle.randomness import seed_of
 from epicycle.select.inputs import rows_of
 from epicycle.select.scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
 
@@ -152,45 +153,38 @@ def optimizer_or_objective(
     if (X_train is None) != (y_train is None):
         raise ParameterError("X_train, y_train: expected both or none")
     rows = rows_of(X, y)
-    train = rows if X_train is None else rows_of(X_train, y_train, sample_weight)
-    weight = train.weight if X_train is not None else None if sample_weight is None else rows_of(X, y, sample_weight).weight
+    train = rows_of(X, y, sample_weight) if X_train is None else rows_of(X_train, y_train, sample_weight)
     scorer, metric = scorer_of(scoring, model_a)
-    called = names or _names(model_a, model_b)
+    seed, called = seed_of(random_state), names or _names(model_a, model_b)
     try:
         scores = [score_with(scorer, model, rows.X, rows.y, None) for model in (model_a, model_b)]
     except NotFittedError as error:
         raise NotFittedError(f"model_a, model_b: {error}") from None
-    error = np.nan
+    spread = np.nan
     if poolable(scorer):
         replays = [Replay(m, responses_of(m, rows.X), getattr(m, "classes_", None)) for m in (model_a, model_b)]
-        draws = [resampled(scorer, replay, rows.y, None, _seed(random_state)) for replay in replays]
-        error = float(np.nanstd(draws[1] - draws[0], ddof=1))
+        draws = [resampled(scorer, replay, rows.y, None, seed) for replay in replays]
+        spread = float(np.nanstd(draws[1] - draws[0], ddof=1))
     certificate = getattr(model_a, "certificate_", None)
     proven = certificate is not None and certificate.kind != "none" and bool(certificate.holds)
     values = [np.nan, np.nan]
     if objective is not None:
         values = [_value(objective, model) for model in (model_a, model_b)]
     else:
-        J = objective_of(model_a, train.X, train.y, weight)
+        J = objective_of(model_a, train.X, train.y, train.weight)
         if J is not None:
             values = [J(model_a), J(model_b)]
         elif not proven:
             raise ParameterError(
-                f"objective: that of {type(model_a).__name__} is not known here, and no certificate of it holds; give a "
-                "callable objective(model)"
+                f"objective: that of {type(model_a).__name__} is not known here, and no certificate of it holds; give "
+                "a callable objective(model)"
             )
-    return _judge(called, scores, error, values, proven, certificate, metric, bool(is_classifier(model_a)))
-
-
-def _seed(random_state: Any) -> int:
-    from epicycle.randomness import seed_of
-
-    return seed_of(random_state)
+    return _judge(called, scores, spread, values, proven, certificate, metric, bool(is_classifier(model_a)))
 
 
 def _value(objective: Callable[[Any], float], model: Any) -> float:
     value = objective(model)
-    if not np.isscalar(value) or not np.isfinite(float(value)):
+    if np.ndim(value) != 0 or not np.isfinite(value):
         raise ParameterError(f"objective: gave {value!r:.40} for {type(model).__name__}; expected a finite number")
     return float(value)
 
@@ -210,9 +204,10 @@ def _judge(
     slack = 1e-9 * max(abs(values[0]), abs(values[1]), 1e-300) if known else 0.0
     lower = known and values[1] < values[0] - slack
     notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
     said = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
     if not better:
-        kind, steps = "neither", ()
+        kind = "neither"
         verdict = f"Neither is to blame: {said}, which is no difference that can be told from noise."
         if lower and not proven:
             verdict += f" Yet the objective of {a} is {values[0]:.6g} and {values[1]:.6g} at the parameters of {b}."
@@ -225,7 +220,9 @@ def _judge(
         )
         steps = ("run more iterations", "use another solver, such as Newton's method", "scale the features")
         if proven:
-            notes = (f"the certificate of {a} says otherwise ({certificate}): check that `objective` is what {a} minimises",)
+            notes = (
+                f"the certificate of {a} says otherwise ({certificate}): check that `objective` is what {a} minimises",
+            )
     else:
         kind = "objective"
         why = (
@@ -237,7 +234,9 @@ def _judge(
         verdict = f"It is the objective: {said}, and {why}{proof}. Minimising it better would not help."
         steps = (
             "change the strength of the penalty",
-            "weigh the classes or rows by what their errors cost" if classifier else "weigh rows by what their errors cost",
+            "weigh the classes or rows by what their errors cost"
+            if classifier
+            else "weigh rows by what their errors cost",
             f"use the loss of {b}, or one closer to {metric}",
         )
     return OptimizerOrObjective(

@@ -6,76 +6,25 @@ All of them fit every model on some rows, score it on others, and pick the best;
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
-from epicycle.exceptions import ParameterError, ParameterTypeError
-from epicycle.randomness import seed_of
-from epicycle.select.candidates import Candidate, candidates_of
-from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
-from epicycle.select.inputs import Rows, Split, classifies, folds_of, held_out_part, rows_of, seeded
+from epicycle.exceptions import ParameterTypeError
+from epicycle.select.comparing import OnScore, Scored, argbest, collected, conclude, over_folds, prepared, teller
+from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
+from epicycle.select.inputs import classifies, folds_of, held_out_part
 from epicycle.select.leaving_one_out import closed_form, one_out_predictions, one_out_splits
 from epicycle.select.outcome import Selection
 from epicycle.select.scorers import (
     Replay,
-    Scorer,
-    TestScore,
-    on_test_part,
     poolable,
     resampled,
     score_with,
     scorer_of,
 )
-from epicycle.theory.checks import open_unit
 
 __all__ = ["hold_out", "k_fold", "leave_one_out", "nested"]
-
-OnScore = Callable[[str, int, float], None] | None
-
-
-@dataclass
-class Scored:
-    """Scores of all candidates; `spread` has a row each, of folds or of resampled rows."""
-
-    score: np.ndarray
-    spread: np.ndarray
-    seconds: np.ndarray
-    by: str
-    test_to_train: float = 0.0
-    failures: dict[str, str] = field(default_factory=dict)
-    unconverged: dict[str, int] = field(default_factory=dict)
-
-    def std_error(self) -> np.ndarray:
-        if self.by == "folds":
-            k = self.spread.shape[1]
-            return np.std(self.spread, axis=1, ddof=1) / np.sqrt(k) if k > 1 else np.full(len(self.score), np.nan)
-        return _nanstd(self.spread)
-
-    def behind(self, best: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Differences from the best, their standard errors, and how many of these are within the noise."""
-        difference = self.score[best] - self.score
-        apart = self.spread[best] - self.spread
-        if self.by == "folds":
-            k = self.spread.shape[1]
-            if k < 2:
-                return difference, np.full(len(difference), np.nan), np.nan
-            # Folds share training rows; Nadeau and Bengio's correction keeps the test from being too sure.
-            error = np.std(apart, axis=1, ddof=1) * np.sqrt(1 / k + self.test_to_train)
-            return difference, error, float(stdtrit(k - 1, 0.975))
-        return difference, _nanstd(apart), 1.96
-
-
-def _nanstd(spread: np.ndarray) -> np.ndarray:
-    known = np.isfinite(spread)
-    out = np.full(len(spread), np.nan)
-    for i in range(len(spread)):
-        if known[i].sum() > 1:
-            out[i] = np.std(spread[i][known[i]], ddof=1)
-    return out
 
 
 def k_fold(
@@ -154,12 +103,12 @@ def k_fold(
     >>> round(found.score, 2)
     0.47
     """
-    rows, seed, chosen = _inputs(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     splits = folds_of(rows, cv, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
-    scored = _over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
+    scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
     how = f"{len(splits)}-fold cross-validation"
-    return _conclude(
+    return conclude(
         chosen, scored, rows, scorer, metric, how, refit, test, level, seed, one_standard_error=one_standard_error
     )
 
@@ -219,7 +168,7 @@ def hold_out(
     >>> select.hold_out([LinearRegression(), PolynomialRegression(degree=3)], X, y).best
     'LinearRegression'
     """
-    rows, seed, chosen = _inputs(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     split = held_out_part(rows, test_size, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
     classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
@@ -229,9 +178,9 @@ def hold_out(
     def work(task: Task) -> FoldResult:
         return fit_and_score(task, rows, scorer, responses=pooled, classes=classes)
 
-    results = run_all(work, tasks, n_jobs, _teller(on_score))
+    results = run_all(work, tasks, n_jobs, teller(on_score))
     raise_if_all_failed(results)
-    scored = _collected(chosen, results, 1)
+    scored = collected(chosen, results, 1)
     scored.by = "rows"
     held = rows.part(split[1])
     scored.spread = np.full((len(chosen), 1), np.nan)
@@ -245,7 +194,7 @@ def hold_out(
             ]
         )
     how = f"{len(split[1])} held out rows of {rows.n}"
-    return _conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
+    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
 
 
 def leave_one_out(
@@ -294,11 +243,11 @@ def leave_one_out(
     >>> select.leave_one_out({"ridge": (Ridge(), {"alpha": [0.01, 0.1, 1]})}, X, y).best_params
     {'alpha': 0.01}
     """
-    rows, seed, chosen = _inputs(models, X, y, sample_weight, None, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     if not poolable(scorer):
-        scored = _over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
-        return _conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
+        scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
+        return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
     classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
     score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
     spread, failures = np.full((len(chosen), 200), np.nan), {}
@@ -329,7 +278,7 @@ def leave_one_out(
     scored = Scored(score, spread, seconds, "rows", failures=failures)
     how = f"leave-one-out cross-validation of {rows.n} rows"
     notes = (f"leave-one-out predictions of {closed} models are exact, from one fit each",) if closed else ()
-    return _conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed, notes=notes)
+    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed, notes=notes)
 
 
 def nested(
@@ -386,7 +335,7 @@ def nested(
     >>> len(found.chosen), round(found.procedure_score, 2)
     (5, 0.48)
     """
-    rows, seed, chosen = _inputs(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     classifier = classifies(chosen[0].estimator)
     outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
@@ -396,184 +345,18 @@ def nested(
     for number, (train, test_rows) in enumerate(outer):
         part = rows.part(train)
         inner = folds_of(part, inner_cv, classifier=classifier, ordered=ordered, seed=seed + 1 + number)
-        scored = _over_folds(chosen, part, inner, scorer, n_jobs, None)
-        winner = chosen[_argbest(scored.score)]
+        scored = over_folds(chosen, part, inner, scorer, n_jobs, None)
+        winner = chosen[argbest(scored.score)]
         result = fit_and_score(Task(winner.name, winner.estimator, number, (train, test_rows)), rows, scorer)
         raise_if_all_failed([result])
         winners.append(winner.name)
         scores.append(result.score)
         if on_score is not None:
             on_score(winner.name, number, result.score)
-    scored = _over_folds(chosen, rows, outer, scorer, n_jobs, None)
+    scored = over_folds(chosen, rows, outer, scorer, n_jobs, None)
     error = float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
     how = f"{len(outer)}-fold cross-validation"
-    return _conclude(
+    return conclude(
         chosen, scored, rows, scorer, metric, how, refit, None, 0.95, seed,
         procedure=(float(np.mean(scores)), error, tuple(winners)),
     )  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ shared parts
-
-
-def _inputs(
-    models: Any, X: Any, y: Any, sample_weight: Any, groups: Any, random_state: Any
-) -> tuple[Rows, int, list[Candidate]]:
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
-    return rows, seed, candidates_of(models, seed, weighted=rows.weight is not None)
-
-
-def _teller(on_score: OnScore) -> Callable[[FoldResult], None] | None:
-    if on_score is None:
-        return None
-    if not callable(on_score):
-        raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
-    return lambda result: on_score(result.name, result.fold, result.score)
-
-
-def _over_folds(
-    chosen: Sequence[Candidate],
-    rows: Rows,
-    splits: Sequence[Split],
-    scorer: Scorer,
-    n_jobs: int | None,
-    on_score: OnScore,
-) -> Scored:
-    tasks = [Task(c.name, c.estimator, j, split) for c in chosen for j, split in enumerate(splits)]
-    results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, _teller(on_score))
-    raise_if_all_failed(results)
-    scored = _collected(chosen, results, len(splits))
-    scored.test_to_train = float(np.mean([len(test) / len(train) for train, test in splits]))
-    return scored
-
-
-def _collected(chosen: Sequence[Candidate], results: Sequence[FoldResult], k: int) -> Scored:
-    spread = np.array([r.score for r in results]).reshape(len(chosen), k)
-    seconds = np.array([r.seconds for r in results]).reshape(len(chosen), k).sum(axis=1)
-    failures: dict[str, str] = {}
-    unconverged: dict[str, int] = {}
-    for r in results:
-        if r.failure:
-            failures.setdefault(r.name, r.failure)
-        elif not r.converged:
-            unconverged[r.name] = unconverged.get(r.name, 0) + 1
-    return Scored(spread.mean(axis=1), spread, seconds, "folds", failures=failures, unconverged=unconverged)
-
-
-def _argbest(score: np.ndarray) -> int:
-    if not np.isfinite(score).any():
-        raise ParameterError("scoring: no model has a finite score on every fold; choose another metric or splits")
-    return int(np.nanargmax(np.where(np.isfinite(score), score, -np.inf)))
-
-
-def _conclude(
-    chosen: Sequence[Candidate],
-    scored: Scored,
-    rows: Rows,
-    scorer: Scorer,
-    metric: str,
-    how: str,
-    refit: bool,
-    test: tuple[Any, Any] | None,
-    level: float,
-    seed: int,
-    *,
-    one_standard_error: bool = False,
-    procedure: tuple[float, float, tuple[str, ...]] | None = None,
-    notes: tuple[str, ...] = (),
-) -> Selection:
-    open_unit("level", level)
-    errors = scored.std_error()
-    top = best = _argbest(scored.score)
-    if one_standard_error and np.isfinite(errors[top]):
-        best = int(np.flatnonzero(scored.score >= scored.score[top] - errors[top])[0])
-    order = np.argsort(-np.where(np.isfinite(scored.score), scored.score, -np.inf), kind="stable")
-    behind, behind_error, reach = scored.behind(best)
-    with np.errstate(invalid="ignore"):
-        close = np.abs(behind) <= reach * behind_error
-    close[best] = True
-    winner = chosen[best]
-    held = _test_rows(test)
-    model, on_test = None, None
-    if refit or held is not None:
-        model = fitted(seeded(winner.estimator, seed), rows)
-        if held is not None:
-            on_test = on_test_part(scorer, metric, model, held.X, held.y, None, level=level, seed=seed)
-    columns: dict[str, Any] = {
-        "model": [chosen[i].name for i in order],
-        "score": scored.score[order],
-        "std_error": errors[order],
-        "behind": behind[order],
-        "behind_error": behind_error[order],
-        "within_noise": [bool(close[i]) for i in order],
-        "seconds": scored.seconds[order],
-    }
-    for name, count in scored.unconverged.items():
-        notes += (f"{count} fits of {name} did not reach their tolerance",)
-    for name, said in scored.failures.items():
-        notes += (f"{name} could not be fitted: {said[:200]}",)
-    names = [c.name for c in chosen]
-    return Selection(
-        verdict=_verdict(names, scored.score, errors, close, best, top, metric, how, on_test, procedure),
-        columns=columns,
-        notes=notes,
-        best=winner.name,
-        model_=model if refit else None,
-        score=float(scored.score[best]),
-        std_error=float(errors[best]),
-        metric=metric,
-        best_params=dict(winner.parameters),
-        scores=dict(zip(names, scored.spread if scored.by == "folds" else scored.score[:, None], strict=True)),
-        test=on_test,
-        procedure_score=np.nan if procedure is None else procedure[0],
-        procedure_std_error=np.nan if procedure is None else procedure[1],
-        chosen=() if procedure is None else procedure[2],
-        failures=scored.failures,
-    )
-
-
-def _test_rows(test: tuple[Any, Any] | None) -> Rows | None:
-    if test is None:
-        return None
-    if not isinstance(test, tuple | list) or len(test) != 2:
-        raise ParameterTypeError("test: expected a pair, the rows and the targets of the test part")
-    try:
-        return rows_of(test[0], test[1])
-    except ValueError as error:
-        raise type(error)(f"test: {error}") from None
-
-
-def _verdict(
-    names: Sequence[str],
-    score: np.ndarray,
-    errors: np.ndarray,
-    close: np.ndarray,
-    best: int,
-    top: int,
-    metric: str,
-    how: str,
-    on_test: TestScore | None,
-    procedure: tuple[float, float, tuple[str, ...]] | None,
-) -> str:
-    error = f" (standard error {errors[best]:.2g})" if np.isfinite(errors[best]) else ""
-    text = f"{names[best]} is best, with {metric} {score[best]:.4g}{error} by {how}."
-    if best != top:
-        text = (
-            f"{names[best]} is taken, with {metric} {score[best]:.4g}{error} by {how}: the first within one standard "
-            f"error of the best, {names[top]} with {score[top]:.4g}."
-        )
-    rivals = [names[i] for i in np.flatnonzero(close).tolist() if i != best]
-    if len(rivals) > 4:
-        text += f" {len(rivals)} others cannot be told apart from it."
-    elif rivals:
-        text += f" {' and '.join(rivals)} cannot be told apart from it."
-    elif len(names) > 1:
-        text += " No other comes near it."
-    if procedure is not None:
-        text += (
-            f" Choosing and fitting together score {procedure[0]:.4g} (standard error {procedure[1]:.2g}) on rows that "
-            "neither saw."
-        )
-    if on_test is not None:
-        text += f" Once on the test part: {on_test}."
-    return text

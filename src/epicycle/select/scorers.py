@@ -112,12 +112,52 @@ def resampled(
 ) -> np.ndarray:
     """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there."""
     n, scores = len(y), np.full(n_draws, np.nan)
+    quick = _by_sums(scorer, replay, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for b in range(n_draws):
             rows = stream(seed, "resample", b).integers(0, n, n)
-            scores[b] = _on(scorer, replay, y, weight, rows)
+            if quick is not None:
+                scores[b] = quick(np.bincount(rows, minlength=n))
+            else:
+                scores[b] = _on(scorer, replay, y, weight, rows)
     return scores
+
+
+def _by_sums(
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None
+) -> Callable[[np.ndarray], float] | None:
+    """The score as a function of how often each row counts, for metrics that are sums over rows; None for others."""
+    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
+    if getattr(scorer, "_kwargs", None) or "predict" not in replay.responses or y.ndim != 1:
+        return None
+    said, v = replay.responses["predict"], np.ones(len(y)) if weight is None else weight
+    if said.shape != y.shape:
+        return None
+    if name == "accuracy_score":
+        right = (said == y).astype(np.float64)
+        return lambda counts: float((counts * v) @ right / (counts @ v))
+    if name not in ("mean_squared_error", "mean_absolute_error", "root_mean_squared_error", "r2_score"):
+        return None
+    target = y.astype(np.float64)
+    off = target - said
+    if name == "r2_score":
+        at = target.mean()
+
+        def r2(counts: np.ndarray) -> float:
+            w = counts * v
+            total = w @ (target - at) ** 2 - (w @ (target - at)) ** 2 / w.sum()
+            return float(1 - (w @ off**2) / total) if total > 0 else np.nan
+
+        return r2
+    loss = np.abs(off) if name == "mean_absolute_error" else off**2
+    root = name == "root_mean_squared_error"
+
+    def mean(counts: np.ndarray) -> float:
+        value = float((counts * v) @ loss / (counts @ v))
+        return -(np.sqrt(value) if root else value)
+
+    return mean
 
 
 def _on(scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray) -> float:
