@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from epicycle.exceptions import ParameterError, ParameterTypeError
+from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.randomness import seed_of
 from epicycle.select.candidates import Candidate, candidates_of
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
@@ -65,17 +65,31 @@ def _nanstd(spread: np.ndarray) -> np.ndarray:
 
 
 def prepared(
-    models: Any, X: Any, y: Any, sample_weight: Any, groups: Any, random_state: Any
+    models: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    random_state: Any,
+    *,
+    test: Any = None,
+    level: float = 0.95,
+    on_score: Any = None,
 ) -> tuple[Rows, int, list[Candidate]]:
+    """The inputs, all of them checked before any work."""
     rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    open_unit("level", level)
+    held = _test_rows(test)
+    if held is not None and held.X.shape[1:] != rows.X.shape[1:]:
+        raise DataError(f"test: rows of {held.X.shape[1:]} features; X has {rows.X.shape[1:]}")
+    if on_score is not None and not callable(on_score):
+        raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
     return rows, seed, candidates_of(models, seed, weighted=rows.weight is not None)
 
 
 def teller(on_score: OnScore) -> Callable[[FoldResult], None] | None:
     if on_score is None:
         return None
-    if not callable(on_score):
-        raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
     return lambda result: on_score(result.name, result.fold, result.score)
 
 
@@ -130,7 +144,6 @@ def conclude(
     procedure: tuple[float, float, tuple[str, ...]] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Selection:
-    open_unit("level", level)
     errors = scored.std_error()
     top = best = argbest(scored.score)
     if one_standard_error and np.isfinite(errors[top]):

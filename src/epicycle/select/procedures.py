@@ -103,7 +103,9 @@ def k_fold(
     >>> round(found.score, 2)
     0.47
     """
-    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(
+        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
+    )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     splits = folds_of(rows, cv, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
     scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
@@ -168,7 +170,9 @@ def hold_out(
     >>> select.hold_out([LinearRegression(), PolynomialRegression(degree=3)], X, y).best
     'LinearRegression'
     """
-    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(
+        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
+    )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     split = held_out_part(rows, test_size, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
     classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
@@ -243,7 +247,7 @@ def leave_one_out(
     >>> select.leave_one_out({"ridge": (Ridge(), {"alpha": [0.01, 0.1, 1]})}, X, y).best_params
     {'alpha': 0.01}
     """
-    rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state, test=test, level=level)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     if not poolable(scorer):
         scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
@@ -335,7 +339,7 @@ def nested(
     >>> len(found.chosen), round(found.procedure_score, 2)
     (5, 0.48)
     """
-    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state)
+    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state, on_score=on_score)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     classifier = classifies(chosen[0].estimator)
     outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
