@@ -12,6 +12,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression as SklearnLinearRegression
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSplit, cross_val_predict, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -134,8 +135,8 @@ def test_classes_have_equal_shares():
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "f1", "accuracy", "average_precision"])
 def test_scorers_of_classifiers(scoring):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    y = np.where(X[:, 0] + 0.5 * rng.normal(size=80) > 0, "yes", "no")
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0, "yes", "no")
     y = (y == "yes").astype(int) if scoring in ("f1", "average_precision") else y
     models = {"good": ep.LogisticRegression(), "bad": ep.DecisionTreeClassifier(max_depth=1, max_features=1)}
     for found in (
@@ -151,14 +152,14 @@ def test_scorers_of_classifiers(scoring):
 def test_the_score_of_the_choice_itself():
     """Among many models of pure noise the best looks good; nested cross-validation is not fooled."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 40)), rng.normal(size=60)
+    X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
 
-    columns = {f"column {j}": make_pipeline(_Column(j), ep.LinearRegression()) for j in range(40)}
-    found = select.nested(columns, X, y, scoring="neg_mean_squared_error")
+    columns = {f"column {j}": make_pipeline(_Column(j), ep.LinearRegression()) for j in range(20)}
+    found = select.nested(columns, X, y, cv=3, inner_cv=3, scoring="neg_mean_squared_error")
     baseline = -np.var(y)
     assert found.score > found.procedure_score
     assert found.procedure_score < baseline + found.procedure_std_error
-    assert len(found.chosen) == 5
+    assert len(found.chosen) == 3
     assert "on rows that neither saw" in found.verdict
 
 
@@ -205,8 +206,6 @@ def test_weights_go_to_fits_and_scores(cubic):
     model = make_pipeline(StandardScaler(), ep.Ridge()).fit(X[:80], y[:80], ridge__sample_weight=w[:80])
     assert_allclose(found.score, r2_score(y[80:], model.predict(X[80:]), sample_weight=w[80:]))
     with pytest.raises(ParameterError, match=r"sample_weight: KNN .KNeighborsRegressor. takes none"):
-        from sklearn.neighbors import KNeighborsRegressor
-
         select.k_fold({"KNN": KNeighborsRegressor()}, X, y, sample_weight=w)
 
 

@@ -11,16 +11,6 @@ from epicycle.randomness import stream
 from epicycle.select.scorers import Replay, _on, on_test_part, resampled
 
 
-class Fixed:
-    """A model that is fitted already: the first column is the prediction."""
-
-    def __init__(self, kind):
-        self.kind = kind
-
-    def predict(self, X):
-        return X[:, 0]
-
-
 @pytest.mark.parametrize(
     "scoring", ["accuracy", "r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_root_mean_squared_error"]
 )
@@ -33,9 +23,8 @@ def test_resampling_by_sums_equals_the_scorer(scoring, weighted):
     model = ep.LogisticRegression() if scoring == "accuracy" else ep.Ridge()
     replay = Replay(model, {"predict": said}, np.array([0, 1]) if scoring == "accuracy" else None)
     draws = resampled(get_scorer(scoring), replay, y, weight, 3, 20)
-    expected = [
-        _on(get_scorer(scoring), replay, y, weight, stream(3, "resample", b).integers(0, 40, 40)) for b in range(20)
-    ]
+    rng = stream(3, "resample")
+    expected = [_on(get_scorer(scoring), replay, y, weight, rng.integers(0, 40, 40)) for _ in range(20)]
     assert_allclose(draws, expected, rtol=1e-10)
 
 
@@ -47,10 +36,10 @@ def test_the_interval_of_a_test_score_covers_the_truth(scoring, noise):
     """y = f + e with var f = 3: the mean of e^2 is 1, R2 is 0.75, and the mean of |e| is 1 for a Laplace law."""
     truth = {"neg_mean_squared_error": -1.0, "r2": 0.75, "neg_mean_absolute_error": -1.0}[scoring]
     rng, hits, runs = np.random.default_rng(0), 0, 300
+    model = ep.LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     for i in range(runs):
         f = np.sqrt(3) * rng.normal(size=(100, 1))
         e = rng.normal(size=100) if noise == "normal" else rng.laplace(size=100)
-        model = ep.LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
         score = on_test_part(get_scorer(scoring), scoring, model, f, f[:, 0] + e, None, level=0.95, seed=i, n_draws=400)
         hits += score.lower <= truth <= score.upper
     assert hits / runs >= 0.93  # of 300 runs at 0.95 fewer than 0.925 happen once in 40 times

@@ -15,7 +15,7 @@ from epicycle._findings import Finding
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.plot import axes_of, bars
 from epicycle.randomness import seed_of
-from epicycle.select.scorers import Replay, poolable, resampled, score_with, scorer_of
+from epicycle.select.scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ def error_analysis(
             )
         replay = Replay(stand_in, {"predict": output}, np.unique(y) if labels else None)
         wanted = draw and poolable(scorer)
-        draws = resampled(scorer, replay, y, None, seed) if wanted else np.full(200, np.nan)
+        draws = resampled(scorer, replay, y, None, seed) if wanted else np.full(DRAWS, np.nan)
         return score_with(scorer, replay, np.arange(n)[:, None], y, None), draws
 
     overall, before_draws = evaluate(())

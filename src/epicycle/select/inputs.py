@@ -90,7 +90,7 @@ def folds_of(rows: Rows, cv: Any, *, classifier: bool, ordered: bool = False, se
     """
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         splitter = _splitter(rows, int(cv), classifier, ordered, seed)
-    elif hasattr(cv, "split"):
+    elif hasattr(cv, "split") and not isinstance(cv, str | bytes):
         splitter = cv
     elif isinstance(cv, Iterable) and not isinstance(cv, str | bytes):
         splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]

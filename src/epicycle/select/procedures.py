@@ -17,6 +17,7 @@ from epicycle.select.inputs import classifies, folds_of, held_out_part
 from epicycle.select.leaving_one_out import closed_form, one_out_predictions, one_out_splits
 from epicycle.select.outcome import Selection
 from epicycle.select.scorers import (
+    DRAWS,
     Replay,
     poolable,
     resampled,
@@ -191,7 +192,7 @@ def hold_out(
     if pooled:
         scored.spread = np.stack(
             [
-                np.full(200, np.nan)
+                np.full(DRAWS, np.nan)
                 if result.failure
                 else resampled(scorer, Replay(c.estimator, result.responses, classes), held.y, held.weight, seed)
                 for c, result in zip(chosen, results, strict=True)
@@ -254,7 +255,7 @@ def leave_one_out(
         return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
     classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
     score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
-    spread, failures = np.full((len(chosen), 200), np.nan), {}
+    spread, failures = np.full((len(chosen), DRAWS), np.nan), {}
     closed = 0
     for i, c in enumerate(chosen):
         began = time.perf_counter()
