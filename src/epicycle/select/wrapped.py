@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -154,7 +155,9 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
             groups = np.asarray(groups)
             if groups.shape != (data.n_rows,):
                 raise DataTypeError(f"groups: shape {groups.shape}; expected one group for each of {data.n_rows} rows")
-        return Rows(X if is_frame(X) else matrix.X, np.asarray(matrix.y), matrix.weight, groups)
+        labels = np.asarray(matrix.y)
+        labels = _of_one_kind(labels) if labels.dtype == object else labels
+        return Rows(X if is_frame(X) else matrix.X, labels, matrix.weight, groups)
 
     def _coded(self, X: Any) -> Any:
         """A frame with columns of categories as numbers, where the model takes such columns; for checks alone."""
@@ -268,6 +271,14 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         """The model's own score on the chosen features: R2 of regressors, accuracy of classifiers."""
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self._ask("score", X, y, **given))
+
+
+def _of_one_kind(labels: np.ndarray) -> np.ndarray:
+    """Labels in an array of objects as an array of their own type."""
+    values = labels.tolist()
+    if not (all(isinstance(v, str) for v in values) or all(isinstance(v, numbers.Number) for v in values)):
+        raise DataTypeError("y: Unknown label type: expected strings or numbers, not both or others")
+    return np.array(values)
 
 
 def rounding(scores: np.ndarray) -> float:
