@@ -154,8 +154,8 @@ def test_a_subset_is_fitted_once(planted):
 @pytest.mark.parametrize(
     "model",
     [
-        FilterSelection(ep.LogisticRegression(), score_func="mutual_information", k=1),
-        ForwardSelection(ep.DecisionTreeClassifier(max_depth=2), n_features_to_select=1, cv=2),
+        FilterSelection(ep.LogisticRegression(), score_func="mutual_information", cv=3),
+        ForwardSelection(ep.DecisionTreeClassifier(max_depth=4), cv=2, patience=2),
     ],
     ids=["filter", "forward"],
 )
