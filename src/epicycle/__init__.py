@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 #: Every public name and the module that defines it.
 _EXPORTS = {
     "AdaBoostClassifier": "epicycle.tree",
+    "BackwardSelection": "epicycle.select",
     "Certificate": "epicycle.evidence",
     "Checkpoint": "epicycle.callbacks",
     "DecisionTreeClassifier": "epicycle.tree",
@@ -23,6 +24,8 @@ _EXPORTS = {
     "ExtraTreesClassifier": "epicycle.tree",
     "ExtraTreesRegressor": "epicycle.tree",
     "Family": "epicycle.linear",
+    "FilterSelection": "epicycle.select",
+    "ForwardSelection": "epicycle.select",
     "FourierFeatures": "epicycle.linear",
     "GeneralizedLinearModel": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
@@ -76,6 +79,7 @@ _EXPORTS = {
 _SUBPACKAGES = (
     "callbacks",
     "data",
+    "diagnose",
     "engine",
     "exceptions",
     "io",
@@ -83,12 +87,15 @@ _SUBPACKAGES = (
     "linear",
     "online",
     "optim",
+    "plot",
+    "select",
     "theory",
     "tree",
 )
 
 __all__ = [
     "AdaBoostClassifier",
+    "BackwardSelection",
     "Certificate",
     "Checkpoint",
     "DecisionTreeClassifier",
@@ -101,6 +108,8 @@ __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "Family",
+    "FilterSelection",
+    "ForwardSelection",
     "FourierFeatures",
     "GeneralizedLinearModel",
     "GradientBoostingClassifier",
@@ -145,6 +154,7 @@ __all__ = [
     "callbacks",
     "config",
     "data",
+    "diagnose",
     "enet_path",
     "engine",
     "exceptions",
@@ -157,15 +167,32 @@ __all__ = [
     "methods",
     "online",
     "optim",
+    "plot",
     "save",
     "scan",
+    "select",
     "shrink_means",
     "theory",
     "tree",
 ]
 
 if TYPE_CHECKING:
-    from epicycle import callbacks, data, engine, exceptions, io, kernel, linear, online, optim, theory, tree
+    from epicycle import (
+        callbacks,
+        data,
+        diagnose,
+        engine,
+        exceptions,
+        io,
+        kernel,
+        linear,
+        online,
+        optim,
+        plot,
+        select,
+        theory,
+        tree,
+    )
     from epicycle.base import methods
     from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
     from epicycle.data import scan
@@ -217,6 +244,7 @@ if TYPE_CHECKING:
         lasso_path,
         shrink_means,
     )
+    from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
     from epicycle.settings import config, get_config
     from epicycle.tree import (
         AdaBoostClassifier,
