@@ -152,10 +152,10 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
     std::vector<GrownNode> nodes;
     {
         nb::gil_scoped_release nogil;
-        const Units units = quantise(gh.data(), all_rows ? nullptr : order.data(), m, sum_abs_g, sum_h, packed.data(),
-                                     worth(static_cast<double>(m) * 4, threads));
-        // Gains below this are the rounding of sums.
-        const double noise = 1e-12 * sum_abs_g * sum_abs_g / (sum_h + l2 > 0 ? sum_h + l2 : 1.0);
+        Units units(m, sum_abs_g, sum_h);
+        quantise(gh.data(), all_rows ? nullptr : order.data(), m, units, packed.data(),
+                 worth(static_cast<double>(m) * 4, threads));
+        const double noise = gain_noise(sum_abs_g, sum_h, l2);
         Grower grower(table, rules, gh.data(), packed.data(), units, noise, order.data(), scratch.data(), m, all_rows,
                       threads);
         nodes = grower.grow(Interrupts{});

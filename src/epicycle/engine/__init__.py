@@ -2,5 +2,6 @@
 
 from epicycle._threads import n_threads, single_threaded_blas
 from epicycle.engine.passes import map, sum
+from epicycle.engine.states import States, make_states
 
-__all__ = ["map", "n_threads", "single_threaded_blas", "sum"]
+__all__ = ["States", "make_states", "map", "n_threads", "single_threaded_blas", "sum"]
