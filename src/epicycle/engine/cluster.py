@@ -50,10 +50,11 @@ def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: 
 def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
     parts = resident_parts(data, client)
     job = packed_job(client, statistic, parameters)
-    return sum_futures(client, client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum"))
+    futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
+    return _total(sum_futures(client, futures))
 
 
-def sum_futures(client: Any, futures: list[Any]) -> State:
+def sum_futures(client: Any, futures: list[Any]) -> State | None:
     """The sum of what the futures hold, None counting as nothing; added where they are, in a fixed tree."""
     mine = [*futures]
     try:
@@ -66,7 +67,7 @@ def sum_futures(client: Any, futures: list[Any]) -> State:
         client.cancel(mine)
         _explain(error)
         raise
-    return _total(_add(states))
+    return _add(states)
 
 
 def _sum_locally(statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:

@@ -31,12 +31,10 @@ class States(ABC):
 
     @abstractmethod
     def sum(self, statistic: Callable[..., State], *parameters: Any, beside: Sequence[Any] = ()) -> State:
-        """The sum of ``statistic(state, *others, *parameters)``, always in the same order."""
+        """The sum of ``statistic(state, *others, *parameters)``, always in the same order; () of no states."""
 
 
-def make_states(
-    data: DaskData, function: Callable[..., Any], *parameters: Any, n_jobs: int | None = None
-) -> States:  # fmt: skip
+def make_states(data: DaskData, function: Callable[..., Any], *parameters: Any, n_jobs: int | None = None) -> States:
     """The states ``function(part, number, start, *parameters)`` of the partitions.
 
     Parameters
@@ -80,7 +78,7 @@ class _LocalStates(States):
     def sum(self, statistic: Callable[..., State], *parameters: Any, beside: Sequence[Any] = ()) -> State:
         fold = Fold()
         self._run((statistic, parameters), beside, lambda state: None if state is None else fold.add(state))
-        return fold.total
+        return fold.total if fold.began else ()
 
     def _run(self, job: Any, beside: Sequence[Any], consume: Callable[[Any], None]) -> None:
         together = zip(self.states, *(other.states for other in beside), strict=True)
@@ -101,7 +99,7 @@ class _ClusterStates(States):
 
     def sum(self, statistic: Callable[..., State], *parameters: Any, beside: Sequence[Any] = ()) -> State:
         with remembered_interrupts():
-            return cluster.sum_futures(self.client, self._submit("epicycle-sum", statistic, parameters, beside))
+            return cluster.sum_futures(self.client, self._submit("epicycle-sum", statistic, parameters, beside)) or ()
 
     def _submit(self, key: str, function: Callable[..., Any], parameters: Any, beside: Sequence[Any]) -> list[Any]:
         job = cluster.packed_job(self.client, function, parameters)

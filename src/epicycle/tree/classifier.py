@@ -131,7 +131,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         **shared_parameters(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D4", "D5"), engines=("memory", "files"), certificate="none"
+        family="tree", catalogue=("D4", "D5"), engines=("memory", "files", "dask"), certificate="none"
     )
 
     classes_: np.ndarray

@@ -154,7 +154,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         **shared_parameters(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D4", "D5"), engines=("memory", "files"), certificate="none"
+        family="tree", catalogue=("D4", "D5"), engines=("memory", "files", "dask"), certificate="none"
     )
 
     def __init__(

@@ -22,6 +22,8 @@ class TreeTable(Estimator):
     _target: ClassVar[Any]
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
 
+    _takes_dask: ClassVar[bool] = False
+
     categories_: Categories
     _from_frame_: bool
 
@@ -41,7 +43,7 @@ class TreeTable(Estimator):
         data = self._fit_data(
             coded, y, sample_weight, target=self._target, multi_output=multi_output, check_finite=False
         )
-        if isinstance(data, DaskData):
+        if isinstance(data, DaskData) and not self._takes_dask:
             raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
         if self._watched():
             self._run.inputs = {**self._run.inputs, "X": X}
