@@ -17,7 +17,9 @@ from epicycle.tree.best_first import Plan
 from epicycle.tree.boosting import Boosting, Grown
 from epicycle.tree.ensemble import GrownTree
 from epicycle.tree.exact import exact_total, power_above
+from epicycle.tree.leaf_values import newton_values
 from epicycle.tree.losses import Evaluation, Loss, UserLoss
+from epicycle.tree.selection import quantiles
 from epicycle.tree.validation import Validation
 
 __all__ = ["ClusterBoosting", "ClusterValidation", "Summary", "best_start"]
@@ -38,6 +40,7 @@ class Summary:
     total_weight : float
     missing : ndarray
         Missing values by column.
+    weighted : bool
     low, high : float
         Smallest and largest target.
     """
@@ -46,7 +49,8 @@ class Summary:
         found = rows.sum(parts.summary, n_parts)
         if not found:
             raise DataError("sample_weight: no row of positive weight is left to learn from")
-        sizes, self.total_weight, self.missing, extremes = found
+        sizes, self.total_weight, self.missing, extremes, weighted = found
+        self.weighted = bool(weighted)
         self.starts = np.cumsum(sizes) - sizes
         self.n_rows = int(sizes.sum())
         self.low = float(extremes.smallest[0])
@@ -57,6 +61,10 @@ class Summary:
 
 def best_start(rows: States, about: Summary, loss: Loss | UserLoss) -> np.ndarray:
     """The best constant score, for each output."""
+    tau = None if isinstance(loss, UserLoss) else loss.starts_at
+    if tau is not None:
+        total = np.array([about.total_weight]) if about.weighted else None
+        return quantiles(lambda *digit: rows.sum(parts.target_digits, *digit)[0], tau, np.array([about.n_rows]), total)
     scale, weight_scale = power_above(about.largest), power_above(about.largest_weight)
     sums = rows.sum(parts.target_sums, scale, weight_scale, loss.n_outputs)
     if loss.n_outputs > 1:
@@ -161,14 +169,43 @@ class ClusterBoosting(Boosting):
             of_plan, left_over = plan.finish()
             leaves.append(of_plan)
             steps += left_over
-        sums = growing.sum(
-            parts.leaf_sums, steps, leaves, measures, self.first_order, beside=[self.rows, self.scores.states]
-        )  # fmt: skip
+        beside = [self.rows, self.scores.states]
+        sums = growing.sum(parts.leaf_sums, steps, leaves, measures, self.first_order, beside=beside)
         trees = [plan.tree(sums[2 * k], sums[2 * k + 1]) for k, plan in enumerate(plans)]
-        return [Grown(k, tree, self._values(tree)) for k, tree in enumerate(trees)]
+        if not self.first_order and self.loss.leaf_quantile is None:
+            values = [tree.value for tree in trees]
+        else:
+            numbers = growing.map(parts.leaf_numbers, steps, leaves, beside=[self.rows])
+            values = [self._best_constants(tree, numbers, k) for k, tree in enumerate(trees)]
+        return [
+            Grown(k, tree, np.zeros(1) if tree.is_stump else self._shrunk(value))
+            for k, (tree, value) in enumerate(zip(trees, values, strict=True))
+        ]
 
-    def _values(self, tree: GrownTree) -> np.ndarray:
-        return np.zeros(1) if tree.is_stump else self._shrunk(tree.value)
+    def _best_constants(self, tree: GrownTree, numbers: States, k: int) -> np.ndarray:
+        """Values of the nodes that are best for the loss itself, by passes over the rows."""
+        if tree.is_stump:
+            return tree.value
+        leaves, beside = tree.leaves, [self.rows, self.scores.states]
+        value, tau = np.zeros(len(tree.left)), self.loss.leaf_quantile
+        if tau is None:
+
+            def derivatives(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                G, H, scale = numbers.sum(parts.leaf_slopes, self.loss, k, v, beside=beside)
+                return G + self.growth.l2 * v, H + self.growth.l2, scale
+
+            value[leaves] = newton_values(derivatives, len(leaves), bounded=self.loss.bounded_steps)
+            return value
+        weights = None
+        if self.about.weighted:
+            (weights,) = numbers.sum(parts.leaf_weights, k, len(leaves), beside=[self.rows])
+        value[leaves] = quantiles(
+            lambda *digit: numbers.sum(parts.residual_digits, k, *digit, beside=beside)[0],
+            tau,
+            tree.end[leaves],
+            weights,
+        )
+        return value
 
 
 class ClusterValidation(Validation):

@@ -19,6 +19,7 @@ from epicycle.tree.boosting import drawn_rows, with_weights
 from epicycle.tree.ensemble import Ensemble, n_trees, scores_of_batch
 from epicycle.tree.exact import exact_sum
 from epicycle.tree.losses import Loss, UserLoss
+from epicycle.tree.selection import digit_counts
 
 __all__ = [
     "Draw",
@@ -35,13 +36,18 @@ __all__ = [
     "count_drawn",
     "divided",
     "histograms",
+    "leaf_numbers",
+    "leaf_slopes",
     "leaf_sums",
+    "leaf_weights",
     "make_part",
     "moved_scores",
+    "residual_digits",
     "root_histograms",
     "score_sums",
     "start_slopes",
     "summary",
+    "target_digits",
     "target_sums",
 ]
 
@@ -113,13 +119,14 @@ class Extremes:
 
 
 def summary(part: Part, n_parts: int) -> tuple[Any, ...]:
-    """Rows by partition, total weight, missing values by column, and extremes of y, and of |w y| and w."""
+    """Rows by partition, total weight, missing values by column, extremes of y, and of |w y| and w; are there weights?"""
     weight = np.ones(1) if part.weight is None else part.weight
     rows = np.zeros(n_parts, np.int64)
     rows[part.number] = len(part.y)
     total = float(len(part.y) if part.weight is None else weight.sum())
     most = np.array([part.y.max(), np.abs(part.y * weight).max(), weight.max()])
-    return rows, total, (part.rows == 255).sum(axis=0), Extremes(np.array([part.y.min()]), most)
+    extremes = Extremes(np.array([part.y.min()]), most)
+    return rows, total, (part.rows == 255).sum(axis=0), extremes, int(part.weight is not None)
 
 
 def target_sums(part: Part, scale: float, weight_scale: float, n_classes: int) -> tuple[Any, ...]:
@@ -128,6 +135,12 @@ def target_sums(part: Part, scale: float, weight_scale: float, n_classes: int) -
     if n_classes > 1:
         return tuple(exact_sum(weight[part.y == k], weight_scale) for k in range(n_classes))
     return exact_sum(part.y * weight, scale), exact_sum(weight, weight_scale)
+
+
+def target_digits(part: Part, begin: np.ndarray, shift: int, bits: int) -> tuple[np.ndarray]:
+    """Digits of the targets, for a quantile of them."""
+    group = np.zeros(len(part.y), np.intp)
+    return (digit_counts(part.y, group, part.weight, begin, shift, bits),)
 
 
 def start_slopes(part: Part, loss: UserLoss, s: float) -> tuple[float, float]:
@@ -323,3 +336,47 @@ def leaf_sums(
         gh = _gradients(part, scores, k, first_order)
         sums += [_native.sum_ranges(gh, growing.order[k], begin, end, measures[k]), end - begin]
     return tuple(sums)
+
+
+# ------------------------------------------------------------------------------------------------ values of leaves
+
+
+def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[list[int]]) -> np.ndarray:
+    """After the last splits: of every output which of its leaves a row is in, (K, n); -1 for rows that were not drawn."""
+    growing = divided(growing, part, steps)
+    numbers = np.full((len(leaves), len(part.y)), -1, np.int32)
+    for k, nodes in enumerate(leaves):
+        for i, node in enumerate(nodes):
+            begin, end = growing.pieces[k][node]
+            numbers[k, growing.order[k][begin:end]] = i
+    return numbers
+
+
+def leaf_slopes(
+    numbers: np.ndarray, part: Part, scores: Scores, loss: Loss | UserLoss, k: int, values: np.ndarray
+) -> tuple[Any, ...]:  # fmt: skip
+    """Sums of gradients, curvatures and |gradients| of the leaves of output k with these values added."""
+    rows = np.flatnonzero(numbers[k] >= 0)
+    which = numbers[k, rows]
+    score = np.ascontiguousarray(scores.score[:, rows])
+    score[k] += values[which]
+    gh = np.empty((*score.shape, 2), np.float32)
+    loss.evaluate(part.y[rows], None if part.weight is None else part.weight[rows], score, gh, 1)
+    g, h = gh[k].astype(np.float64).T
+    return tuple(np.bincount(which, of_rows, minlength=len(values)) for of_rows in (g, h, np.abs(g)))
+
+
+def leaf_weights(numbers: np.ndarray, part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
+    """Total weights of the leaves of output k."""
+    rows = np.flatnonzero(numbers[k] >= 0)
+    return (np.bincount(numbers[k, rows], part.weight[rows], minlength=n_leaves),)
+
+
+def residual_digits(
+    numbers: np.ndarray, part: Part, scores: Scores, k: int, begin: np.ndarray, shift: int, bits: int
+) -> tuple[np.ndarray]:
+    """Digits of the residuals by leaf of output k, for their quantiles."""
+    rows = np.flatnonzero(numbers[k] >= 0)
+    weight = None if part.weight is None else part.weight[rows]
+    residual = part.y[rows] - scores.score[k, rows]
+    return (digit_counts(residual, numbers[k, rows].astype(np.intp), weight, begin, shift, bits),)
