@@ -74,6 +74,32 @@ def add_to_leaves(order: Array, begin: Array, end: Array, values: Array, score: 
 def predict_bins(
     rows: Array, feature: Array, left: Array, sides: Array, values: Array, out: Array, threads: int
 ) -> None: ...
+def quantise_rows(gh: Array, order: Array, measure: Array, packed: Array) -> tuple[int, int, int]: ...
+def divide_rows(rows: Array, feature: int, sides: Array, order: Array) -> int: ...
+def node_histogram(
+    rows: Array, packed: Array, order: Array, features: Array, n_bins: Array, hist: Array, count: Array | None
+) -> None: ...
+def best_split(
+    hist: Array,
+    count: Array | None,
+    total: int,
+    n_rows: int,
+    low: float,
+    high: float,
+    allowed: Array | None,
+    measure: Array,
+    features: Array,
+    n_bins: Array,
+    categorical: Array,
+    monotone: Array | None,
+    min_samples: int,
+    min_child_weight: float,
+    l2: float,
+    min_gain: float,
+    smoothing: float,
+) -> tuple[int, int, int, Array, float, int, float]: ...
+def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
+def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
 def shap_values(
     X: Array, nodes: Array, values: Array, roots: Array, levels: Array, count: Array, out: Array, threads: int
 ) -> None: ...

@@ -90,7 +90,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
         Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
         With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
-        With ``check_finite=False`` the caller answers for what happens to NaN and infinity in an array X.
+        With ``check_finite=False`` the caller answers for what happens to NaN and infinity in X.
         """
         data = as_data(
             X,

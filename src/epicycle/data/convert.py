@@ -54,7 +54,7 @@ def as_data(
     if isinstance(X, Data):
         return X
     if isinstance(X, Scan):
-        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name)
+        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name, check_finite)
     if is_dask(X):
         if target != "none":
             require_target(y, estimator_name)
@@ -84,7 +84,13 @@ def as_data(
 
 
 def _scan_data(
-    scan: Scan, y: Any, sample_weight: Any, target: TargetKind, multi_output: bool, estimator_name: str
+    scan: Scan,
+    y: Any,
+    sample_weight: Any,
+    target: TargetKind,
+    multi_output: bool,
+    estimator_name: str,
+    check_finite: bool,
 ) -> ScanData:
     for name, value, argument in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
         if value is not None:
@@ -95,4 +101,4 @@ def _scan_data(
         )
     if len(scan.targets) > 1 and (target == "labels" or (target == "numeric" and not multi_output)):
         raise DataError(f"y should be a 1d array: the scan has {len(scan.targets)} targets, {estimator_name} takes one")
-    return ScanData(scan, target, estimator_name=estimator_name)
+    return ScanData(scan, target, estimator_name=estimator_name, check_finite=check_finite)

@@ -16,7 +16,7 @@ import numpy as np
 from epicycle import _native
 from epicycle.tree.boosting import Growth
 from epicycle.tree.ensemble import CATEGORICAL, GrownTree
-from epicycle.tree.parts import Step
+from epicycle.tree.part_nodes import Step
 
 __all__ = ["Plan"]
 

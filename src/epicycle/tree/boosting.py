@@ -254,7 +254,8 @@ def drawn_rows(seed: int, number: int, subsample: float, start: int, stop: int) 
     if subsample == 1:
         return None
     generator = stream(seed, "rows", number)
-    generator.bit_generator.advance(start // 4)  # four numbers at a time
+    philox: Any = generator.bit_generator
+    philox.advance(start // 4)  # it makes four numbers at a time
     numbers = generator.random(start % 4 + stop - start)[start % 4 :]
     return np.flatnonzero(numbers < subsample).astype(np.uint32)
 

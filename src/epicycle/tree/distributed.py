@@ -12,7 +12,7 @@ import numpy as np
 
 from epicycle.engine import States
 from epicycle.exceptions import DataError
-from epicycle.tree import parts
+from epicycle.tree import part_nodes, parts
 from epicycle.tree.best_first import Plan
 from epicycle.tree.boosting import Boosting, Grown
 from epicycle.tree.ensemble import GrownTree
@@ -132,18 +132,18 @@ class ClusterBoosting(Boosting):
     # ---------------------------------------------------------------------------------------- trees
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
-        draw = parts.Draw(self.seed, number, self.subsample, self.about.starts)
-        drawn = self.about.n_rows if self.subsample == 1 else int(self.rows.sum(parts.count_drawn, draw)[0])
+        draw = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts)
+        drawn = self.about.n_rows if self.subsample == 1 else int(self.rows.sum(part_nodes.count_drawn, draw)[0])
         K, g = self.loss.n_outputs, self.growth
         curvature = np.full(K, self.total_weight) if self.first_order else self.now.curvature
         measures = np.zeros((K, 6))
         measures[:, 0], measures[:, 1], measures[:, 2] = max(drawn, 1), self.now.abs_gradient, curvature
         growing = self.rows.map(
-            parts.begin_growing, measures, draw, self.first_order, drawn == 0, beside=[self.scores.states]
-        )  # fmt: skip
-        shape = parts.Shape(features, g.n_bins, g.min_samples_leaf > 1)
+            part_nodes.begin_growing, measures, draw, self.first_order, drawn == 0, beside=[self.scores.states]
+        )
+        shape = part_nodes.Shape(features, g.n_bins, g.min_samples_leaf > 1)
         cells = shape.cells
-        extremes, hists, counts, sizes = growing.sum(parts.root_histograms, shape, beside=[self.rows])
+        extremes, hists, counts, sizes = growing.sum(part_nodes.root_histograms, shape, beside=[self.rows])
         measures[:, 3], measures[:, 4:] = extremes.smallest, extremes.largest
         if (measures[:, 3] == measures[:, 4]).all():  # curvature tells how many rows there are
             shape = shape._replace(counted=False)
@@ -154,10 +154,10 @@ class ClusterBoosting(Boosting):
         at_once = max(1, BATCH_BYTES // max(1, 12 * len(cells)))
         while wanted := [(plan, node) for plan in plans for node in plan.wanted()][:at_once]:
             steps, lighter = zip(*(plan.divide(node) for plan, node in wanted), strict=True)
-            growing = growing.map(parts.divided, list(steps), beside=[self.rows])
+            growing = growing.map(part_nodes.divided, list(steps), beside=[self.rows])
             summed = [(step.output, step.left + side) for step, side in zip(steps, lighter, strict=True)]
             sized = [(step.output, step.left + side) for step in steps for side in (0, 1)]
-            hists, counts, sizes = growing.sum(parts.histograms, summed, sized, shape, beside=[self.rows])
+            hists, counts, sizes = growing.sum(part_nodes.histograms, summed, sized, shape, beside=[self.rows])
             for i, (plan, node) in enumerate(wanted):
                 hist, count = _table(hists[i], cells), _table(counts[i], cells) if shape.counted else None
                 plan.learn(node, lighter[i], hist, count, (int(sizes[2 * i]), int(sizes[2 * i + 1])))
@@ -170,12 +170,12 @@ class ClusterBoosting(Boosting):
             leaves.append(of_plan)
             steps += left_over
         beside = [self.rows, self.scores.states]
-        sums = growing.sum(parts.leaf_sums, steps, leaves, measures, self.first_order, beside=beside)
+        sums = growing.sum(part_nodes.leaf_sums, steps, leaves, measures, self.first_order, beside=beside)
         trees = [plan.tree(sums[2 * k], sums[2 * k + 1]) for k, plan in enumerate(plans)]
         if not self.first_order and self.loss.leaf_quantile is None:
             values = [tree.value for tree in trees]
         else:
-            numbers = growing.map(parts.leaf_numbers, steps, leaves, beside=[self.rows])
+            numbers = growing.map(part_nodes.leaf_numbers, steps, leaves, beside=[self.rows])
             values = [self._best_constants(tree, numbers, k) for k, tree in enumerate(trees)]
         return [
             Grown(k, tree, np.zeros(1) if tree.is_stump else self._shrunk(value))
@@ -191,16 +191,16 @@ class ClusterBoosting(Boosting):
         if tau is None:
 
             def derivatives(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-                G, H, scale = numbers.sum(parts.leaf_slopes, self.loss, k, v, beside=beside)
+                G, H, scale = numbers.sum(part_nodes.leaf_slopes, self.loss, k, v, beside=beside)
                 return G + self.growth.l2 * v, H + self.growth.l2, scale
 
             value[leaves] = newton_values(derivatives, len(leaves), bounded=self.loss.bounded_steps)
             return value
         weights = None
         if self.about.weighted:
-            (weights,) = numbers.sum(parts.leaf_weights, k, len(leaves), beside=[self.rows])
+            (weights,) = numbers.sum(part_nodes.leaf_weights, k, len(leaves), beside=[self.rows])
         value[leaves] = quantiles(
-            lambda *digit: numbers.sum(parts.residual_digits, k, *digit, beside=beside)[0],
+            lambda *digit: numbers.sum(part_nodes.residual_digits, k, *digit, beside=beside)[0],
             tau,
             tree.end[leaves],
             weights,

@@ -69,11 +69,12 @@ class Preparation:
 
     def begin(self, data: Data, watched: Data | None) -> tuple[np.ndarray, Boosting, Validation | None]:
         """(the scores at which all rows start, the rounds, the watched rows)."""
-        prepare = self._on_cluster if isinstance(data, DaskData) else self._in_memory
-        start, boosting, validation = prepare(data)
-        if watched is not None:
-            validation = self._watched_on_cluster(watched, start) if isinstance(watched, DaskData) else None
-            validation = validation or self._watched_in_memory(watched, start)
+        begun = self._on_cluster(data) if isinstance(data, DaskData) else self._in_memory(data)
+        start, boosting, validation = begun
+        if isinstance(watched, DaskData):
+            validation = self._watched_on_cluster(watched, start)
+        elif watched is not None:
+            validation = self._watched_in_memory(watched, start)
         return start, boosting, validation
 
     def _in_memory(self, data: Data) -> tuple[np.ndarray, Boosting, Validation | None]:

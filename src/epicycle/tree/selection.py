@@ -38,8 +38,8 @@ def quantiles(
 ) -> np.ndarray:
     """The middle of the numbers that minimise the weighted quantile loss, of every group.
 
-    `count` sums :func:`digit_counts` up for (begin, shift, bits); n are the numbers of each group, `total` their weights.
-    The same as :func:`epicycle.tree.losses.weighted_quantile`.
+    `count` sums :func:`digit_counts` up for (begin, shift, bits); n says how many each group has, `total` their
+    weights. The same as :func:`epicycle.tree.losses.weighted_quantile`.
     """
     if total is None:  # by the number of those up to and with the quantile
         low = np.maximum(np.ceil(tau * n - 1e-9), 1.0)
