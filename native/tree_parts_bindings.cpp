@@ -106,7 +106,8 @@ void bind_tree_parts(nb::module_ &m) {
         [](Rows2<float> gh, Vector<std::uint32_t> order, Vector<double> measure, Writable1<std::int64_t> packed) {
             constexpr const char *expected =
                 "quantise_rows: expected gh (n, 2), order with entries in [0, n), measure (6,), packed (n,)";
-            Units units = units_of(measure, expected);
+            units_of(measure, expected);
+            Units units(static_cast<std::size_t>(measure.data()[0]), measure.data()[1], measure.data()[2]);
             require(gh.shape(1) == 2 && packed.shape(0) == gh.shape(0) && all_below(order, gh.shape(0)), expected);
             nb::gil_scoped_release nogil;
             quantise(gh.data(), order.data(), order.shape(0), units, packed.data(), 1);

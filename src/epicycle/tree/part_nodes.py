@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epicycle import _native
+from epicycle.tree.binning import MISSING
 from epicycle.tree.boosting import drawn_rows, with_weights
 from epicycle.tree.losses import Loss, UserLoss
 from epicycle.tree.parts import Extremes, Part, Scores
@@ -119,8 +120,8 @@ class Shape(NamedTuple):
     @property
     def cells(self) -> np.ndarray:
         """Which of the f * 256 cells can be filled, and travel: the bins of numbers, and that of missing values."""
-        cells = [256 * k + np.append(np.arange(self.n_bins[j]), 255) for k, j in enumerate(self.features)]
-        return np.concatenate(cells) if cells else np.empty(0, np.intp)
+        bins = np.arange(256)
+        return np.flatnonzero((bins < self.n_bins[self.features][:, None]) | (bins == MISSING))
 
 
 def histograms(

@@ -14,7 +14,7 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.data import ArrayData
-from epicycle.tree.binning import bin_matrix, row_priorities
+from epicycle.tree.binning import MISSING, bin_matrix, row_priorities
 from epicycle.tree.ensemble import Ensemble, n_trees, scores_of_batch
 from epicycle.tree.exact import exact_sum
 from epicycle.tree.losses import Loss, UserLoss
@@ -111,7 +111,7 @@ def summary(part: Part, n_parts: int) -> tuple[Any, ...]:
     total = float(len(part.y) if part.weight is None else weight.sum())
     most = np.array([part.y.max(), np.abs(part.y * weight).max(), weight.max()])
     extremes = Extremes(np.array([part.y.min()]), most)
-    return rows, total, (part.rows == 255).sum(axis=0), extremes, int(part.weight is not None)
+    return rows, total, (part.rows == MISSING).sum(axis=0), extremes, int(part.weight is not None)
 
 
 def target_sums(part: Part, scale: float, weight_scale: float, n_classes: int) -> tuple[Any, ...]:
