@@ -119,7 +119,7 @@ private:
         const auto rows_of = [&](std::size_t k) {
             list_root(node);
             std::fill(count, count + BINS, 0u);
-            const std::uint8_t *column = table.columns + static_cast<std::size_t>(table.features[k]) * table.n;
+            const Column column = table.column(table.features[k]);
             for (std::size_t r = node.begin; r < node.end; ++r) ++count[column[order[r]]];
             return count;
         };
@@ -200,7 +200,7 @@ private:
 
     // Stable: rows stay ascending on both sides. Returns where the right side begins.
     std::size_t partition(const GrownNode &node) {
-        const std::uint8_t *column = table.columns + static_cast<std::size_t>(node.split.feature) * table.n;
+        const Column column = table.column(node.split.feature);
         std::uint8_t left[BINS];
         for (std::size_t b = 0; b < BINS; ++b) left[b] = goes_left(node.split.left, b);
         const std::size_t begin = node.begin, m = node.end - begin;

@@ -62,15 +62,25 @@ inline void quantise(const float *gh, const std::uint32_t *rows, std::size_t n, 
     units.largest_g = largest_g;
 }
 
+struct Column {
+    const std::uint8_t *data;
+    std::size_t stride;
+    std::uint8_t operator[](std::size_t row) const { return data[row * stride]; }
+};
+
 // The binned table and the features that a tree may use.
 struct BinnedTable {
     const std::uint8_t *rows;     // n x p
-    const std::uint8_t *columns;  // p x n
+    const std::uint8_t *columns;  // p x n, the same again; or null, and columns are read from the rows, more slowly
     std::size_t n, p;
     const std::int32_t *features;  // ascending
     std::size_t n_features;
     const std::int32_t *n_bins;  // of numbers, by feature of the table
     bool all() const { return n_features == p; }
+    Column column(std::int32_t feature) const {
+        const auto j = static_cast<std::size_t>(feature);
+        return columns ? Column{columns + j * n, 1} : Column{rows + j, p};
+    }
     std::size_t bins_of(std::size_t k) const { return static_cast<std::size_t>(n_bins[features[k]]); }
 };
 

@@ -48,7 +48,7 @@ def loss_rows(
 ) -> Array: ...
 def grow_tree(
     rows: Array,
-    columns: Array,
+    columns: Array | None,
     gh: Array,
     sum_abs_g: float,
     sum_h: float,

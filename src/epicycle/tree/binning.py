@@ -41,19 +41,28 @@ class Bins:
 
     Attributes
     ----------
-    rows, columns : uint8 ndarray of shape (n, p) and (p, n)
-        The same bins twice: histograms read rows, partitions read columns.
+    rows, columns : uint8 ndarray of shape (n, p) and (p, n); columns may be None
+        The same bins twice: histograms read rows, partitions read columns. Without columns they read rows too, which
+        takes about a tenth longer and half the memory.
     y, weight : float64 ndarray of shape (n,); weight may be None
     """
 
     rows: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray | None
     y: np.ndarray
     weight: np.ndarray | None
 
     @property
     def n_rows(self) -> int:
         return len(self.y)
+
+    @property
+    def some_missing(self) -> np.ndarray:
+        """Of every column whether a value is missing."""
+        found = np.zeros(self.rows.shape[1], bool)
+        for i in range(0, self.n_rows, 1 << 16):
+            found |= (self.rows[i : i + (1 << 16)] == MISSING).any(axis=0)
+        return found
 
     @property
     def total_weight(self) -> float:
@@ -222,24 +231,37 @@ def bin_data(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(bins, y, weight) of all rows in one pass; weight is ones where there is none."""
     table = padded(cuts)
-    batches = [data.rows(0, data.n_rows)] if isinstance(data, ArrayData) else data.batches()
-    pieces = []
-    for batch in batches:
-        threads = n_threads(8.0 * batch.n_rows * data.n_features, n_jobs)
-        weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
-        pieces.append((bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight))
-    if len(pieces) == 1:
-        return pieces[0]
-    rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    if isinstance(data, ArrayData):
+        return _binned(data.rows(0, data.n_rows), table, n_jobs)
+    n = data.n_rows  # known by now: the cuts needed a pass
+    rows, y, weight = np.empty((n, data.n_features), np.uint8), np.empty(n), np.empty(n)
+    for batch in data.batches():
+        here = slice(batch.start, batch.start + batch.n_rows)
+        rows[here], y[here], weight[here] = _binned(batch, table, n_jobs)
     return rows, y, weight
 
 
+def _binned(batch: Batch, table: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    threads = n_threads(8.0 * batch.n_rows * len(table), n_jobs)
+    weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
+    return bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight
+
+
 def take_rows(
-    rows: np.ndarray, y: np.ndarray, weight: np.ndarray, which: np.ndarray | None, threads: int, *, weighted: bool
+    rows: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    which: np.ndarray | None,
+    threads: int,
+    *,
+    weighted: bool,
+    columns: bool = True,
 ) -> Bins:
-    """The rows `which` (a mask; None for all) as :class:`Bins`."""
+    """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns."""
     if which is not None:
         rows, y, weight = rows[which], y[which], weight[which]
-    columns = np.empty(rows.shape[::-1], np.uint8)
-    _native.transpose_bytes(rows, columns, threads)
-    return Bins(rows, columns, np.ascontiguousarray(y), weight if weighted else None)
+    transposed = None
+    if columns:
+        transposed = np.empty(rows.shape[::-1], np.uint8)
+        _native.transpose_bytes(rows, transposed, threads)
+    return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None)

@@ -181,7 +181,7 @@ class MemoryBoosting(Boosting):
         self.gh = np.empty((len(score), n, 2), np.float32)
         self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
         self.packed = np.empty(n, np.int64)
-        several = (self.growth.n_bins > 1) | (bins.columns == 255).any(axis=1)
+        several = (self.growth.n_bins > 1) | bins.some_missing
         self.usable = np.flatnonzero(several).astype(np.int32)
         self._evaluate()
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import engine
-from epicycle.data import DaskData, Data
+from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.tree.binning import bin_data, padded, priority_limit, row_priorities, take_rows
@@ -90,7 +90,11 @@ class Preparation:
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         self.loss.check_target(target[weight > 0])
         weighted, threads = self._weighted(data), n_threads(float(rows.size), self.n_jobs)
-        bins = take_rows(rows, target, weight, None if train.all() else train, threads, weighted=weighted)
+        which, in_memory = (
+            None if train.all() else train,
+            isinstance(data, ArrayData),
+        )  # of files one byte a cell is kept
+        bins = take_rows(rows, target, weight, which, threads, weighted=weighted, columns=in_memory)
         start = self.loss.start(bins.y, bins.weight) if self.start is None else self.start
         scores = self.raw(data, self.known) if self.first else None
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
