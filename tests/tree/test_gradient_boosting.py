@@ -161,6 +161,10 @@ def test_missing_values_in_files(regression, tmp_path, kind):
     for name, array in expected.trees_.items():
         assert_array_equal(model.trees_[name], array)
     assert_array_equal(model.predict(scan), expected.predict(in_memory))
+    watching = model.set_params(n_iter_no_change=3).fit(
+        in_memory.to_numpy() if kind == "npy" else in_memory, y, X_val=scan
+    )
+    assert_allclose(watching.history_.validation, watching.history_.objective)
     frame.loc[3, "y"] = np.nan
     frame.to_parquet(tmp_path / "bad.parquet")
     with pytest.raises(DataError, match="NaN"):

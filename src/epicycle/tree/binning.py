@@ -233,11 +233,19 @@ def bin_data(
     table = padded(cuts)
     if isinstance(data, ArrayData):
         return _binned(data.rows(0, data.n_rows), table, n_jobs)
-    n = data.n_rows  # known by now: the cuts needed a pass
-    rows, y, weight = np.empty((n, data.n_features), np.uint8), np.empty(n), np.empty(n)
-    for batch in data.batches():
-        here = slice(batch.start, batch.start + batch.n_rows)
-        rows[here], y[here], weight[here] = _binned(batch, table, n_jobs)
+    pieces = (_binned(batch, table, n_jobs) for batch in data.batches())
+    if data.n_rows is None:
+        rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        return rows, y, weight
+    out: tuple[np.ndarray, ...] = ()
+    filled = 0
+    for piece in pieces:  # into their place, so that nothing is held twice
+        out = out or tuple(np.empty((data.n_rows, *part.shape[1:]), part.dtype) for part in piece)
+        stop = filled + len(piece[0])
+        for whole, part in zip(out, piece, strict=True):
+            whole[filled:stop] = part
+        filled = stop
+    rows, y, weight = out
     return rows, y, weight
 
 

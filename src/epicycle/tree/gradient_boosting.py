@@ -11,7 +11,7 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.base import fitting, seed_of
-from epicycle.data import ArrayData, Data, as_data
+from epicycle.data import ArrayData, Data, Scan, as_data
 from epicycle.evidence import History
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.optim import Solution
@@ -61,7 +61,7 @@ class GradientBoosting(TreeTable, ABC):
             A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
-            Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
+            Each of any kind, whatever X is. Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
             the fit. They take the place of `validation_fraction`.
 
         Returns
@@ -81,7 +81,7 @@ class GradientBoosting(TreeTable, ABC):
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any,
         earlier: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        if (X_val is None) != (y_val is None):
+        if (X_val is None) != (y_val is None) and not isinstance(X_val, Scan):
             raise DataError("X_val and y_val: one was given without the other; expected both or none")
         if self.order == 1 and self.monotonic_cst is not None:
             raise ParameterError(
