@@ -61,8 +61,8 @@ class GradientBoosting(TreeTable, ABC):
             A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
-            Each of any kind, whatever X is. Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
-            the fit. They take the place of `validation_fraction`.
+            Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
+            the fit. They take the place of `validation_fraction`, and may be of another kind than X.
 
         Returns
         -------
