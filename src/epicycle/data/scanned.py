@@ -36,16 +36,16 @@ class ScanData(Data):
     scan : Scan
     target : {"none", "numeric", "labels"}
     estimator_name : str
-    check_finite : bool
-        Whether NaN, infinity and missing values in the features are refused; otherwise what is missing becomes NaN.
+    missing : bool
+        Whether features may be missing (NaN then), or infinite; otherwise such values are refused.
     """
 
     sparse = False
 
     def __init__(
-        self, scan: Scan, target: TargetKind = "none", *, estimator_name: str = "estimator", check_finite: bool = True
+        self, scan: Scan, target: TargetKind = "none", *, estimator_name: str = "estimator", missing: bool = False
     ) -> None:
-        self.scan, self._target, self._estimator_name, self._check_finite = scan, target, estimator_name, check_finite
+        self.scan, self._target, self._estimator_name, self._missing = scan, target, estimator_name, missing
         targets = scan.targets if target != "none" else ()
         self._names = (*scan.columns, *targets, *([scan.weight] if scan.weight else []))
         self.n_features = len(scan.columns)
@@ -116,13 +116,13 @@ class ScanData(Data):
             for piece in pieces:
                 stop = filled + len(piece)
                 for j, name in enumerate(self.scan.columns):
-                    X[filled:stop, j] = self._numeric(piece.column(j), name, missing=not self._check_finite)
+                    X[filled:stop, j] = self._numeric(piece.column(j), name, missing=self._missing)
                 filled = stop
             columns = [
                 np.concatenate([self._column(piece.column(j), self._names[j]) for piece in pieces])
                 for j in range(p, len(self._names))
             ]
-        if self._check_finite:
+        if not self._missing:
             require_finite(X, "X", columns=self.scan.columns, estimator_name=self._estimator_name, first_row=start)
         return Batch(X, self._targets(columns[:k], start), self._weight(columns[k:], start), start)
 

@@ -194,7 +194,9 @@ class GradientBoosting(TreeTable, ABC):
 
     def _watched_data(self, X: Any, y: Any, weight: Any) -> Data:
         name = type(self).__name__
-        data = as_data(self._coded(X), y, weight, target=self._target, estimator_name=name, check_finite=False)
+        data = as_data(
+            self._coded(X), y, weight, target=self._target, estimator_name=name, check_finite=False, missing=True
+        )
         self._check_features(data, data, reset=False)
         return self._encode_again(data)
 

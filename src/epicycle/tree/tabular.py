@@ -43,7 +43,13 @@ class TreeTable(Estimator):
         self._from_frame_ = is_table(X)
         coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
         data = self._fit_data(
-            coded, y, sample_weight, target=self._target, multi_output=multi_output, check_finite=False
+            coded,
+            y,
+            sample_weight,
+            target=self._target,
+            multi_output=multi_output,
+            check_finite=False,
+            missing=True,
         )
         if isinstance(data, DaskData) and not self._takes_dask:
             raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
@@ -53,7 +59,7 @@ class TreeTable(Estimator):
 
     def _predict_data(self, X: Any) -> Data:
         self._check_fitted()
-        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False)
+        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False, missing=True)
         self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
         return data
 
