@@ -115,19 +115,21 @@ void bind_shap(nb::module_ &m) {
         "X"_a.noconvert(), "nodes"_a, "values"_a, "roots"_a, "levels"_a, "count"_a, "out"_a.noconvert(), "threads"_a);
 }
 
-auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<float> gh, double sum_abs_g, double sum_h,
-               Vector<std::int32_t> features, Vector<std::int32_t> n_bins, Vector<std::uint8_t> categorical,
-               std::optional<Vector<std::int8_t>> monotone, std::optional<Rows2<std::uint8_t>> groups, bool all_rows,
-               Writable1<std::uint32_t> order, Writable1<std::uint32_t> scratch, Writable1<std::int64_t> packed,
-               std::size_t max_leaves, std::size_t max_depth, std::size_t min_samples, double min_child_weight,
-               double l2, double min_gain, double smoothing, int threads) {
+auto grow_tree(Rows2<std::uint8_t> rows, std::optional<Rows2<std::uint8_t>> columns, Rows2<float> gh, double sum_abs_g,
+               double sum_h, Vector<std::int32_t> features, Vector<std::int32_t> n_bins,
+               Vector<std::uint8_t> categorical, std::optional<Vector<std::int8_t>> monotone,
+               std::optional<Rows2<std::uint8_t>> groups, bool all_rows, Writable1<std::uint32_t> order,
+               Writable1<std::uint32_t> scratch, Writable1<std::int64_t> packed, std::size_t max_leaves,
+               std::size_t max_depth, std::size_t min_samples, double min_child_weight, double l2, double min_gain,
+               double smoothing, int threads) {
     constexpr const char *expected =
-        "grow_tree: expected rows (n, p), columns (p, n), gh (n, 2), features in [0, p), n_bins in [1, 255], "
+        "grow_tree: expected rows (n, p), columns (p, n) or None, gh (n, 2), features in [0, p), n_bins in [1, 255], "
         "categorical "
         "and monotone (p,), groups (g, p), order (m,) with m <= n and entries in [0, n), scratch (m,), packed (n,)";
     const std::size_t n = rows.shape(0), p = rows.shape(1), m = order.shape(0);
     require(n >= 1 && n < (std::size_t{1} << 30) && m >= 1 && m <= n && (!all_rows || m == n), expected);
-    require(columns.shape(0) == p && columns.shape(1) == n && gh.shape(0) == n && gh.shape(1) == 2, expected);
+    require(!columns || (columns->shape(0) == p && columns->shape(1) == n), expected);
+    require(gh.shape(0) == n && gh.shape(1) == 2, expected);
     require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n,
             expected);
     require(!monotone || monotone->shape(0) == p, expected);
@@ -142,7 +144,8 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
     require(std::isfinite(sum_abs_g) && std::isfinite(sum_h) && sum_abs_g >= 0 && sum_h >= 0, expected);
     threads = team(threads);
 
-    const BinnedTable table{rows.data(), columns.data(), n, p, features.data(), features.shape(0), n_bins.data()};
+    const BinnedTable table{rows.data(),  columns ? columns->data() : nullptr, n, p, features.data(), features.shape(0),
+                            n_bins.data()};
     const GrowRules rules{max_leaves,
                           max_depth,
                           {l2, min_child_weight, min_gain, smoothing, min_samples, categorical.data(),
@@ -152,10 +155,10 @@ auto grow_tree(Rows2<std::uint8_t> rows, Rows2<std::uint8_t> columns, Rows2<floa
     std::vector<GrownNode> nodes;
     {
         nb::gil_scoped_release nogil;
-        const Units units = quantise(gh.data(), all_rows ? nullptr : order.data(), m, sum_abs_g, sum_h, packed.data(),
-                                     worth(static_cast<double>(m) * 4, threads));
-        // Gains below this are the rounding of sums.
-        const double noise = 1e-12 * sum_abs_g * sum_abs_g / (sum_h + l2 > 0 ? sum_h + l2 : 1.0);
+        Units units(m, sum_abs_g, sum_h);
+        quantise(gh.data(), all_rows ? nullptr : order.data(), m, units, packed.data(),
+                 worth(static_cast<double>(m) * 4, threads));
+        const double noise = gain_noise(sum_abs_g, sum_h, l2);
         Grower grower(table, rules, gh.data(), packed.data(), units, noise, order.data(), scratch.data(), m, all_rows,
                       threads);
         nodes = grower.grow(Interrupts{});
@@ -251,7 +254,7 @@ void bind_tree(nb::module_ &m) {
         },
         "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert(),
         "threads"_a);
-    m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.noconvert(), "gh"_a.noconvert(), "sum_abs_g"_a,
+    m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.none(), "gh"_a.noconvert(), "sum_abs_g"_a,
           "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "monotone"_a.none(),
           "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(), "scratch"_a.noconvert(), "packed"_a.noconvert(),
           "max_leaves"_a, "max_depth"_a, "min_samples"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a, "smoothing"_a,

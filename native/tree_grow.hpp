@@ -2,7 +2,7 @@
 //
 // The rows of a leaf are a piece of `order`, ascending. A split partitions the piece; the histogram of the smaller
 // child is summed, that of the larger is what remains of its parent's. Leaf sums are taken from the gradients
-// themselves, in the order of rows, so that leaf values carry no rounding.
+// themselves, so that leaf values carry no rounding of bins.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tree_split.hpp"
+#include "tree_sums.hpp"
 
 namespace epicycle {
 
@@ -32,8 +33,6 @@ struct GrownNode {
     Bounds bounds;
     double G = 0.0, H = 0.0;  // exact in leaves; of inner nodes the sums of their children
 };
-
-constexpr std::size_t SUM_ROWS = 8192;  // rows whose gradients are summed in one go
 
 class Grower {
 public:
@@ -116,7 +115,15 @@ private:
         const std::uint8_t *may = rules.groups ? features_of(i) : nullptr;
         const std::size_t n = node.end - node.begin;
         search.each(hist.get(), node.sum, n, node.bounds, may, found, threads);
-        const Split split = first_with_enough(node, hist.get());
+        std::uint32_t count[BINS];
+        const auto rows_of = [&](std::size_t k) {
+            list_root(node);
+            std::fill(count, count + BINS, 0u);
+            const Column column = table.column(table.features[k]);
+            for (std::size_t r = node.begin; r < node.end; ++r) ++count[column[order[r]]];
+            return count;
+        };
+        const Split split = search.best(found, hist.get(), node.sum, n, node.bounds, rows_of);
         if (!split.found()) {
             free_buffers.push_back(std::move(hist));
             return;
@@ -143,23 +150,6 @@ private:
         if (!identity || node.begin != 0 || node.end != n_rows) return;
         std::iota(order, order + n_rows, std::uint32_t{0});
         identity = false;
-    }
-
-    // The best of the splits found that leaves min_samples rows on both sides. Histograms hold no counts of rows: they
-    // are taken where curvature cannot vouch for them, and only of features whose split would be chosen.
-    Split first_with_enough(const GrownNode &node, const Packed *hist) {
-        while (true) {
-            std::size_t at = 0;  // the first of equals
-            for (std::size_t k = 1; k < found.size(); ++k)
-                if (found[k].found() && (!found[at].found() || found[k].gain > found[at].gain)) at = k;
-            if (!found[at].found() || found[at].counted || search.surely_enough(found[at], node.sum)) return found[at];
-            list_root(node);
-            std::uint32_t count[BINS] = {};
-            const std::uint8_t *column = table.columns + static_cast<std::size_t>(table.features[at]) * table.n;
-            for (std::size_t i = node.begin; i < node.end; ++i) ++count[column[order[i]]];
-            found[at] = search.counted(at, hist, count, node.sum, node.end - node.begin, node.bounds);
-            found[at].counted = true;
-        }
     }
 
     // Divide a node by its split; `more` says whether its children may be divided in turn.
@@ -200,21 +190,17 @@ private:
         go_right ? consider(r, std::move(right_hist)) : free_buffers.push_back(std::move(right_hist));
     }
 
-    // A monotone split bounds everything below its children by the middle of their values.
     void tighten(const GrownNode &node, GrownNode &left, GrownNode &right) const {
         const int sign = node.split.categorical ? 0 : rules.split.monotone[node.split.feature];
         if (sign == 0) return;
-        const double l2 = rules.split.l2;
-        const double vl = node_value(units.gradient(left.sum), units.curvature(left.sum), l2, node.bounds);
-        const double vr = node_value(units.gradient(right.sum), units.curvature(right.sum), l2, node.bounds);
-        const double middle = (vl + vr) / 2;
+        const double middle = middle_value(left.sum, right.sum, units, rules.split.l2, node.bounds);
         (sign > 0 ? left : right).bounds.high = middle;
         (sign > 0 ? right : left).bounds.low = middle;
     }
 
     // Stable: rows stay ascending on both sides. Returns where the right side begins.
     std::size_t partition(const GrownNode &node) {
-        const std::uint8_t *column = table.columns + static_cast<std::size_t>(node.split.feature) * table.n;
+        const Column column = table.column(node.split.feature);
         std::uint8_t left[BINS];
         for (std::size_t b = 0; b < BINS; ++b) left[b] = goes_left(node.split.left, b);
         const std::size_t begin = node.begin, m = node.end - begin;
@@ -255,28 +241,27 @@ private:
         if (identity) list_root(nodes[0]);
         struct Piece {
             std::size_t node, begin, end;
-            double G, H;
+            FixedSum sum;
         };
         std::vector<Piece> pieces;
         for (std::size_t i = 0; i < nodes.size(); ++i)
             if (!nodes[i].split.found())
                 for (std::size_t b = nodes[i].begin; b < nodes[i].end; b += SUM_ROWS)
-                    pieces.push_back({i, b, std::min(b + SUM_ROWS, nodes[i].end), 0.0, 0.0});
+                    pieces.push_back({i, b, std::min(b + SUM_ROWS, nodes[i].end), {}});
+        const FixedScale scale(units);
         const int team = worth(static_cast<double>(n_rows) * 4, threads);
 #pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
-        for (std::int64_t t = 0; t < static_cast<std::int64_t>(pieces.size()); ++t) {
-            double G[4] = {0, 0, 0, 0}, H[4] = {0, 0, 0, 0};
-            for (std::size_t i = pieces[t].begin; i < pieces[t].end; ++i) {
-                const float *of_row = gh + 2 * static_cast<std::size_t>(order[i]);
-                G[i & 3] += static_cast<double>(of_row[0]);
-                H[i & 3] += static_cast<double>(of_row[1]);
+        for (std::int64_t t = 0; t < static_cast<std::int64_t>(pieces.size()); ++t)
+            pieces[t].sum = sum_rows(gh, order, pieces[t].begin, pieces[t].end, scale);
+        for (std::size_t t = 0; t < pieces.size();) {
+            const std::size_t i = pieces[t].node;
+            WideSum G = 0, H = 0;
+            for (; t < pieces.size() && pieces[t].node == i; ++t) {
+                G += pieces[t].sum.g;
+                H += pieces[t].sum.h;
             }
-            pieces[t].G = (G[0] + G[1]) + (G[2] + G[3]);
-            pieces[t].H = (H[0] + H[1]) + (H[2] + H[3]);
-        }
-        for (const Piece &piece : pieces) {
-            nodes[piece.node].G += piece.G;
-            nodes[piece.node].H += piece.H;
+            nodes[i].G = scale.gradient(G);
+            nodes[i].H = scale.curvature(H);
         }
         for (std::size_t i = nodes.size(); i-- > 0;)
             if (nodes[i].split.found()) {

@@ -19,23 +19,35 @@ namespace epicycle {
 
 using Packed = std::int64_t;
 
+// A sum rounded up to 20 bits: what is left does not depend on the order in which rows were added.
+inline double coarse(double sum) {
+    int exponent = 0;
+    const double mantissa = std::frexp(sum, &exponent);
+    return std::ldexp(std::ceil(std::ldexp(mantissa, 20)), exponent - 20);
+}
+
 struct Units {
-    double g, h;                                  // worth of one unit
-    std::uint32_t smallest_h = 0, largest_h = 0;  // over the rows, in units
+    double g = 1.0, h = 1.0;  // worth of one unit
+    // Over the rows, in units; so that those of several parts are the smallest and largest of theirs.
+    std::uint32_t smallest_h = ~std::uint32_t{0}, largest_h = 0, largest_g = 0;
+
+    // For n rows; the sums of |g| and h over them bound what a half holds.
+    Units(std::size_t n, double sum_abs_g, double sum_h) {
+        const double room = static_cast<double>(n) + 1.0;
+        if (sum_abs_g > 0) g = coarse(sum_abs_g) / (2147483647.0 - room);
+        if (sum_h > 0) h = coarse(sum_h) / (4294967295.0 - room);
+    }
     double gradient(Packed v) const { return g * static_cast<double>(v >> 32); }
     double curvature(Packed v) const { return h * static_cast<double>(v & 0xffffffff); }
 };
 
-// Rows `rows` (all where null) of gh, n x 2, to packed integers; the sums of |g| and h over them bound what a half
-// holds.
-inline Units quantise(const float *gh, const std::uint32_t *rows, std::size_t n, double sum_abs_g, double sum_h,
-                      Packed *packed, int threads) {
-    const double room = static_cast<double>(n) + 1.0;
-    Units units{sum_abs_g > 0 ? sum_abs_g / (2147483647.0 - room) : 1.0,
-                sum_h > 0 ? sum_h / (4294967295.0 - room) : 1.0};
+// Rows `rows` (all where null; n of them) of gh, n x 2, to packed integers.
+inline void quantise(const float *gh, const std::uint32_t *rows, std::size_t n, Units &units, Packed *packed,
+                     int threads) {
     const double per_g = 1.0 / units.g, per_h = 1.0 / units.h;
-    std::uint32_t smallest = ~std::uint32_t{0}, largest = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : smallest) reduction(max : largest)
+    std::uint32_t smallest = units.smallest_h, largest = units.largest_h, largest_g = units.largest_g;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : smallest) \
+    reduction(max : largest, largest_g)
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(n); ++i) {
         const std::size_t r = rows ? rows[i] : static_cast<std::size_t>(i);
         const auto g = static_cast<Packed>(std::nearbyint(static_cast<double>(gh[2 * r]) * per_g));
@@ -43,21 +55,32 @@ inline Units quantise(const float *gh, const std::uint32_t *rows, std::size_t n,
         packed[r] = g * (Packed{1} << 32) + h;
         smallest = std::min(smallest, static_cast<std::uint32_t>(h));
         largest = std::max(largest, static_cast<std::uint32_t>(h));
+        largest_g = std::max(largest_g, static_cast<std::uint32_t>(g < 0 ? -g : g));
     }
     units.smallest_h = smallest;
     units.largest_h = largest;
-    return units;
+    units.largest_g = largest_g;
 }
+
+struct Column {
+    const std::uint8_t *data;
+    std::size_t stride;
+    std::uint8_t operator[](std::size_t row) const { return data[row * stride]; }
+};
 
 // The binned table and the features that a tree may use.
 struct BinnedTable {
     const std::uint8_t *rows;     // n x p
-    const std::uint8_t *columns;  // p x n
+    const std::uint8_t *columns;  // p x n, the same again; or null, and columns are read from the rows, more slowly
     std::size_t n, p;
     const std::int32_t *features;  // ascending
     std::size_t n_features;
     const std::int32_t *n_bins;  // of numbers, by feature of the table
     bool all() const { return n_features == p; }
+    Column column(std::int32_t feature) const {
+        const auto j = static_cast<std::size_t>(feature);
+        return columns ? Column{columns + j * n, 1} : Column{rows + j, p};
+    }
     std::size_t bins_of(std::size_t k) const { return static_cast<std::size_t>(n_bins[features[k]]); }
 };
 

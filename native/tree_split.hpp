@@ -51,6 +51,19 @@ inline double node_value(double G, double H, double l2, const Bounds &bounds) {
     return std::min(std::max(v, bounds.low), bounds.high);
 }
 
+// The middle of the values of both children: a monotone split bounds everything below them by it.
+inline double middle_value(Packed left, Packed right, const Units &units, double l2, const Bounds &bounds) {
+    const double vl = node_value(units.gradient(left), units.curvature(left), l2, bounds);
+    const double vr = node_value(units.gradient(right), units.curvature(right), l2, bounds);
+    return (vl + vr) / 2;
+}
+
+// Gains below this are the rounding of sums.
+inline double gain_noise(double sum_abs_g, double sum_h, double l2) {
+    const double g = coarse(sum_abs_g), h = coarse(sum_h) + l2;
+    return 1e-12 * g * g / (h > 0 ? h : 1.0);
+}
+
 // Scores of both children for left sums left[0:m]; -1 where a child has too little curvature.
 EPICYCLE_CLONES inline void pair_scores(const Packed *left, std::size_t m, Packed total, double unit_g, double unit_h,
                                         double l2, double least_h, double *score) {
@@ -107,6 +120,22 @@ public:
         Split split;
         of_feature(k, hist, count, total, n_rows, bounds, split);
         return split;
+    }
+
+    // The best of the splits found by each() that leaves min_samples rows on both sides, the first of equals.
+    // Histograms hold no counts of rows: count(k) gives those of feature k by bin, and is called where curvature cannot
+    // vouch for them, and only for features whose split would be chosen.
+    template <class Count>
+    Split best(std::vector<Split> &found, const Packed *hist, Packed total, std::size_t n_rows, const Bounds &bounds,
+               const Count &count) const {
+        while (true) {
+            std::size_t at = 0;
+            for (std::size_t k = 1; k < found.size(); ++k)
+                if (found[k].found() && (!found[at].found() || found[k].gain > found[at].gain)) at = k;
+            if (!found[at].found() || found[at].counted || surely_enough(found[at], total)) return found[at];
+            found[at] = counted(at, hist, count(at), total, n_rows, bounds);
+            found[at].counted = true;
+        }
     }
 
     // Whether both children of a split surely have min_samples rows, from their curvatures alone.

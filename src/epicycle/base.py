@@ -85,12 +85,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         multi_output: bool = False,
         reset: bool = True,
         check_finite: bool = True,
+        missing: bool = False,
     ) -> Data:
         """The training data as :class:`~epicycle.data.Data`; sets `n_features_in_` and `feature_names_in_`.
 
         Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
         With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
         With ``check_finite=False`` the caller answers for what happens to NaN and infinity in an array X.
+        With ``missing=True`` features that are missing in files become NaN; they are refused otherwise.
         """
         data = as_data(
             X,
@@ -101,6 +103,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             estimator_name=type(self).__name__,
             accept_sparse=get_tags(self).input_tags.sparse,
             check_finite=check_finite,
+            missing=missing,
         )
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):

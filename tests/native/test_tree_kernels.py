@@ -51,6 +51,14 @@ def grow(**arguments):
     return dict(zip(NAMES, _native.grow_tree(**arguments), strict=True))
 
 
+def test_columns_may_be_read_from_rows():
+    rows, gh = problem()
+    for changed in ({}, {"min_samples": 40}):
+        tree, other = (grow(**arguments(rows, gh, **changed, **columns)) for columns in ({}, {"columns": None}))
+        for name in NAMES:
+            assert_array_equal(tree[name], other[name])
+
+
 @pytest.mark.parametrize("subset", [None, "rows", "features"])
 @pytest.mark.parametrize("seed", range(5))
 def test_leaves_are_a_stable_partition_with_exact_sums(seed, subset):

@@ -139,6 +139,38 @@ def test_out_of_core_with_a_sample_equals_memory(tmp_path, monkeypatch):
     assert_array_equal(scanned.history_.validation, in_memory.history_.validation)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npy", "feather"])
+def test_missing_values_in_files(regression, tmp_path, kind):
+    X, y = regression
+    assert np.isnan(X).any()
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
+    whole = np.arange(len(y)) % 7
+    frame["g"] = pd.array(np.where(whole == 3, None, whole), dtype="Int64")
+    frame["h"] = pd.array(np.where(whole == 5, None, whole > 2), dtype="boolean")
+    in_memory = frame.drop(columns="y").astype(float)
+    path = tmp_path / f"rows.{kind}"
+    if kind == "npy":
+        np.save(path, frame.astype(float)[[*"abcdefgh", "y"]].to_numpy())
+    elif kind == "csv":
+        frame.assign(h=frame["h"].astype("Int64")).to_csv(path, index=False)
+    else:
+        getattr(frame, f"to_{kind}")(path)
+    scan = ep.scan(path, target=8 if kind == "npy" else "y", batch_rows=300)
+    expected = GradientBoostingRegressor(n_estimators=5).fit(in_memory, y)
+    model = GradientBoostingRegressor(n_estimators=5).fit(scan)
+    for name, array in expected.trees_.items():
+        assert_array_equal(model.trees_[name], array)
+    assert_array_equal(model.predict(scan), expected.predict(in_memory))
+    watching = model.set_params(n_iter_no_change=3).fit(
+        in_memory.to_numpy() if kind == "npy" else in_memory, y, X_val=scan
+    )
+    assert_allclose(watching.history_.validation, watching.history_.objective)
+    frame.loc[3, "y"] = np.nan
+    frame.to_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(DataError, match="NaN"):
+        GradientBoostingRegressor().fit(ep.scan(tmp_path / "bad.parquet", target="y"))
+
+
 def test_single_precision_gives_nearly_the_same(regression):
     X, y = regression
     X = X.astype(np.float32)
@@ -147,7 +179,7 @@ def test_single_precision_gives_nearly_the_same(regression):
     assert_array_equal(single.predict(X), double.predict(X.astype(np.float64)))
 
 
-def test_dask_is_predicted_but_not_fitted(classes):
+def test_predictions_for_dask_are_lazy(classes):
     da = pytest.importorskip("dask.array")
     X, y = classes
     model = GradientBoostingClassifier(n_estimators=5).fit(X, y)
@@ -156,8 +188,6 @@ def test_dask_is_predicted_but_not_fitted(classes):
         lazy = getattr(model, method)(D)
         assert isinstance(lazy, da.Array)
         assert_array_equal(lazy.compute(), getattr(model, method)(X))
-    with pytest.raises(DataTypeError, match=r"in memory or from files.*Dask"):
-        GradientBoostingClassifier().fit(D, da.from_array(y, chunks=700))
 
 
 def test_save_and_load_with_everything_on(classes, tmp_path):

@@ -28,6 +28,7 @@ def as_data(
     estimator_name: str = "estimator",
     accept_sparse: bool = True,
     check_finite: bool = True,
+    missing: bool = False,
 ) -> Data:
     """Check X, y and sample_weight and make them a data set; arrays that can be used as they are are not copied.
 
@@ -46,6 +47,8 @@ def as_data(
         Named in messages.
     accept_sparse, check_finite : bool
         Whether X may be sparse, and whether its elements are looked at.
+    missing : bool
+        Whether features that are missing in files become NaN, or are refused.
 
     Returns
     -------
@@ -54,7 +57,7 @@ def as_data(
     if isinstance(X, Data):
         return X
     if isinstance(X, Scan):
-        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name)
+        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name, missing)
     if is_dask(X):
         if target != "none":
             require_target(y, estimator_name)
@@ -84,7 +87,13 @@ def as_data(
 
 
 def _scan_data(
-    scan: Scan, y: Any, sample_weight: Any, target: TargetKind, multi_output: bool, estimator_name: str
+    scan: Scan,
+    y: Any,
+    sample_weight: Any,
+    target: TargetKind,
+    multi_output: bool,
+    estimator_name: str,
+    missing: bool,
 ) -> ScanData:
     for name, value, argument in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
         if value is not None:
@@ -95,4 +104,4 @@ def _scan_data(
         )
     if len(scan.targets) > 1 and (target == "labels" or (target == "numeric" and not multi_output)):
         raise DataError(f"y should be a 1d array: the scan has {len(scan.targets)} targets, {estimator_name} takes one")
-    return ScanData(scan, target, estimator_name=estimator_name)
+    return ScanData(scan, target, estimator_name=estimator_name, missing=missing)

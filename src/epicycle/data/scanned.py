@@ -36,12 +36,16 @@ class ScanData(Data):
     scan : Scan
     target : {"none", "numeric", "labels"}
     estimator_name : str
+    missing : bool
+        Whether features may be missing (NaN then), or infinite; otherwise such values are refused.
     """
 
     sparse = False
 
-    def __init__(self, scan: Scan, target: TargetKind = "none", *, estimator_name: str = "estimator") -> None:
-        self.scan, self._target, self._estimator_name = scan, target, estimator_name
+    def __init__(
+        self, scan: Scan, target: TargetKind = "none", *, estimator_name: str = "estimator", missing: bool = False
+    ) -> None:
+        self.scan, self._target, self._estimator_name, self._missing = scan, target, estimator_name, missing
         targets = scan.targets if target != "none" else ()
         self._names = (*scan.columns, *targets, *([scan.weight] if scan.weight else []))
         self.n_features = len(scan.columns)
@@ -112,13 +116,14 @@ class ScanData(Data):
             for piece in pieces:
                 stop = filled + len(piece)
                 for j, name in enumerate(self.scan.columns):
-                    X[filled:stop, j] = self._numeric(piece.column(j), name)
+                    X[filled:stop, j] = self._numeric(piece.column(j), name, missing=self._missing)
                 filled = stop
             columns = [
                 np.concatenate([self._column(piece.column(j), self._names[j]) for piece in pieces])
                 for j in range(p, len(self._names))
             ]
-        require_finite(X, "X", columns=self.scan.columns, estimator_name=self._estimator_name, first_row=start)
+        if not self._missing:
+            require_finite(X, "X", columns=self.scan.columns, estimator_name=self._estimator_name, first_row=start)
         return Batch(X, self._targets(columns[:k], start), self._weight(columns[k:], start), start)
 
     def _chunks(self, rows: int) -> Generator[Any, None, None]:
@@ -159,11 +164,14 @@ class ScanData(Data):
     def _column(self, column: Any, name: str) -> np.ndarray:
         return self._numeric(column, name) if name in self._numbers else _labels(column, name)
 
-    def _numeric(self, column: Any, name: str) -> np.ndarray:
+    def _numeric(self, column: Any, name: str, *, missing: bool = False) -> np.ndarray:
         """An Arrow column of numbers as an array, without a copy where there is nothing to convert."""
         import pyarrow as pa
 
         if column.null_count:
+            if missing:
+                exact_in_float64(column.drop_null().to_numpy(zero_copy_only=False), f"column {name!r}")
+                return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
             raise DataError(f"Input contains NaN: column {name!r} has {column.null_count} missing values in one block")
         if pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())

@@ -23,7 +23,16 @@ from epicycle.engine.fold import Fold, State
 from epicycle.engine.interrupts import remembered_interrupts
 from epicycle.exceptions import DataError, EngineError
 
-__all__ = ["map_partitions", "sum_partitions"]
+__all__ = [
+    "active_client",
+    "map_partitions",
+    "packed_job",
+    "resident_parts",
+    "row_starts",
+    "sum_futures",
+    "sum_partitions",
+    "unpacked_job",
+]
 
 _FAN_IN = 16  # partial sums that are added at a time, from the left
 _INLINE_BYTES = 1 << 16  # parameters above this travel once to each worker, below with each task
@@ -31,7 +40,7 @@ _INLINE_BYTES = 1 << 16  # parameters above this travel once to each worker, bel
 
 def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
     """The sum over all partitions; the same bits for any number of workers."""
-    client = _client()
+    client = active_client()
     with remembered_interrupts():
         if client is None:
             return _sum_locally(statistic, data, parameters)
@@ -39,9 +48,14 @@ def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: 
 
 
 def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
-    parts = _resident(data, client)
-    job = _job(client, statistic, parameters)
+    parts = resident_parts(data, client)
+    job = packed_job(client, statistic, parameters)
     futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
+    return _total(sum_futures(client, futures))
+
+
+def sum_futures(client: Any, futures: list[Any]) -> State | None:
+    """The sum of what the futures hold, None counting as nothing; added where they are, in a fixed tree."""
     mine = [*futures]
     try:
         while len(futures) > _FAN_IN:
@@ -53,7 +67,7 @@ def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parame
         client.cancel(mine)
         _explain(error)
         raise
-    return _total(_add(states))
+    return _add(states)
 
 
 def _sum_locally(statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
@@ -89,7 +103,7 @@ def map_partitions(function: Callable[..., np.ndarray], data: DaskData, paramete
     return da.concatenate(pieces, allow_unknown_chunksizes=True)
 
 
-def _client() -> Any:
+def active_client() -> Any:
     """The active client of a cluster, or None."""
     if "distributed" not in sys.modules:
         return None
@@ -101,13 +115,13 @@ def _client() -> Any:
         return None
 
 
-def _resident(data: DaskData, client: Any) -> list[Any]:
+def resident_parts(data: DaskData, client: Any) -> list[Any]:
     """Futures of the partitions as :class:`ArrayData`, made once; they hold the collection's own arrays."""
     from distributed import wait
 
     if data.resident is None or data.resident[0] is not client:
         if data.parent is not None:
-            base = _resident(data.parent, client)
+            base = resident_parts(data.parent, client)
             futures = client.map(encode_partition, base, function=data.encoder, pure=False, key="epicycle-encode")
             data.sizes = data.parent.sizes
         else:
@@ -128,12 +142,26 @@ def _resident(data: DaskData, client: Any) -> list[Any]:
     return data.resident[1]
 
 
+def row_starts(data: DaskData) -> list[int]:
+    """Index of the first row of each partition; a pass finds out where the sizes are not known."""
+    client = active_client()
+    if client is not None:
+        resident_parts(data, client)
+    elif data.sizes is None:
+        from dask import compute, delayed
+
+        describe = delayed(_describe, pure=False)
+        with remembered_interrupts():
+            data.sizes = [int(n) for n, _ in compute(*[describe(part) for part in data.parts])]
+    return _starts(data)
+
+
 def _starts(data: DaskData) -> list[int]:
     """Index of the first row of each partition; zeros where the sizes are not known."""
     return [0] * len(data.parts) if data.sizes is None else [0, *accumulate(data.sizes[:-1])]
 
 
-def _job(client: Any, function: Callable[..., Any], parameters: tuple[Any, ...]) -> Any:
+def packed_job(client: Any, function: Callable[..., Any], parameters: tuple[Any, ...]) -> Any:
     """Function and parameters, pickled once for all partitions."""
     from distributed.protocol.pickle import dumps
 
@@ -148,7 +176,7 @@ def _same(packed: bytes) -> bytes:
     return packed
 
 
-def _unpack(job: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def unpacked_job(job: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     if isinstance(job, bytes):
         from distributed.protocol.pickle import loads
 
@@ -165,7 +193,7 @@ def _partial(part: ArrayData, start: int, job: Any) -> State | None:
     """The sum over the blocks of one partition, on one thread; None for a partition without rows."""
     if part.n_rows == 0:
         return None
-    statistic, parameters = _unpack(job)
+    statistic, parameters = unpacked_job(job)
     fold = Fold()
     with single_threaded_blas():
         for i in range(part.n_blocks):
@@ -190,7 +218,7 @@ def _add(states: list[State | None]) -> State | None:
 def _rows(part: ArrayData, start: int, job: Any, empty: np.ndarray) -> np.ndarray:
     if part.n_rows == 0:
         return empty
-    function, parameters = _unpack(job)
+    function, parameters = unpacked_job(job)
     with single_threaded_blas():
         return np.concatenate([function(_at(start, part.block(i)), *parameters) for i in range(part.n_blocks)])
 

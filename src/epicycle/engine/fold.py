@@ -39,6 +39,11 @@ class Fold:
                 self._owned[i] = type(total) is np.ndarray
 
     @property
+    def began(self) -> bool:
+        """Whether anything was added."""
+        return self._sum is not None
+
+    @property
     def total(self) -> State:
         """The sum so far."""
         if self._sum is None:

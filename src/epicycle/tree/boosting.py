@@ -13,6 +13,7 @@ constant for the loss itself.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +25,9 @@ from epicycle.randomness import stream
 from epicycle.tree.binning import Bins
 from epicycle.tree.ensemble import GrownTree
 from epicycle.tree.leaf_values import optimal_values, quantile_values
-from epicycle.tree.losses import Loss, UserLoss
+from epicycle.tree.losses import Evaluation, Loss, UserLoss
 
-__all__ = ["Boosting", "Growth", "Round"]
+__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "Round", "drawn_rows", "with_weights"]
 
 #: A step that does not lower the training loss is halved so often at most; then there is nothing left to gain.
 HALVINGS = 8
@@ -49,6 +50,16 @@ class Growth:
     groups: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class Grown:
+    """The tree of one output, what its nodes add to the scores, and in memory the rows in the order of its leaves."""
+
+    output: int
+    tree: GrownTree
+    value: np.ndarray
+    order: np.ndarray | None = None
+
+
 @dataclass
 class Round:
     """What one round added: a tree for each output and the values of its nodes, the training loss after it, the factor
@@ -60,29 +71,27 @@ class Round:
     gained: bool = False
 
 
-class Boosting:
-    """The state of a fit: binned rows, scores, gradients, and the work space of the kernels.
+class Boosting(ABC):
+    """The rounds of a fit, wherever its rows are.
 
     Parameters
     ----------
-    bins : Bins
     loss : Loss or UserLoss
-    score : ndarray of shape (K, n)
-        Scores to start from; owned and changed.
     growth : Growth
     learning_rate, subsample, max_features : float
     order : {1, 2}
         Derivatives of the loss that trees are grown from.
     seed : int
         Rows and features of round r are drawn from the streams (seed, "rows", r) and (seed, "features", r).
-    n_jobs : int, optional
     """
+
+    now: Evaluation
+    total_weight: float
+    usable: np.ndarray  # features that can be split: those with several bins, or with one and missing values
 
     def __init__(
         self,
-        bins: Bins,
         loss: Loss | UserLoss,
-        score: np.ndarray,
         growth: Growth,
         *,
         learning_rate: float,
@@ -90,31 +99,25 @@ class Boosting:
         max_features: float,
         order: int,
         seed: int,
-        n_jobs: int | None,
     ) -> None:
-        self.bins, self.loss, self.score, self.growth = bins, loss, score, growth
+        self.loss, self.growth = loss, growth
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
         # Squared error has curvature one: the orders are the same.
         self.first_order = order == 1 and getattr(loss, "name", None) != "squared" and loss.leaf_quantile is None
         self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
-        n, p = bins.rows.shape
-        self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
-        self.threads = n_threads(float(n) * p, n_jobs)
-        self.gh = np.empty((len(score), n, 2), np.float32)
-        self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
-        self.packed = np.empty(n, np.int64)
-        # A column with one bin and nothing missing cannot be split.
-        several = (growth.n_bins > 1) | (bins.columns == 255).any(axis=1)
-        self.usable = np.flatnonzero(several).astype(np.int32)
-        self.now = self._evaluate()
 
-    def _evaluate(self) -> Any:
-        return self.loss.evaluate(self.bins.y, self.bins.weight, self.score, self.gh, self.row_threads)
+    @abstractmethod
+    def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
+        """A tree for each output of round `number`."""
+
+    @abstractmethod
+    def _move(self, grown: list[Grown], factor: float) -> None:
+        """Add so many times the trees to the scores, and set `now`."""
 
     @property
     def mean_loss(self) -> float:
         """The training loss, per unit of weight."""
-        return self.now.loss / self.bins.total_weight
+        return self.now.loss / self.total_weight
 
     @property
     def samples(self) -> bool:
@@ -123,41 +126,23 @@ class Boosting:
 
     def round(self, number: int) -> Round:
         """Grow one tree for each output and add them to the scores."""
-        rows, features = self._draw_rows(number), self._draw_features(number)
-        grown = []
-        for k in range(len(self.score)):
-            tree, order = self._grow(k, rows, features)
-            grown.append((k, tree, order, self._values(tree, order, k)))
-        done = Round([(tree, value) for _, tree, _, value in grown], self.mean_loss)
+        grown = self._grow(number, self._draw_features(number))
+        done = Round([(one.tree, one.value) for one in grown], self.mean_loss)
         if all(tree.is_stump for tree, _ in done.trees):
             return done
         before = self.now.loss
-        self._move(grown, 1.0, sampled=rows is not None)
+        self._move(grown, 1.0)
         done.gained = self.samples or self.now.loss < before
         while not done.gained and done.step > 2.0**-HALVINGS:
             done.step /= 2
-            self._move(grown, -done.step, sampled=False)  # from twice the step to the step
+            self._move(grown, -done.step)  # from twice the step to the step
             done.gained = self.now.loss < before
         if not done.gained:
-            self._move(grown, -done.step, sampled=False)
+            self._move(grown, -done.step)
             return done
         done.trees = [(tree, done.step * value) for tree, value in done.trees]
         done.loss = self.mean_loss
         return done
-
-    def _move(self, grown: list[Any], factor: float, *, sampled: bool) -> None:
-        for k, tree, order, value in grown:
-            if not tree.is_stump:
-                self._add(k, tree, order, factor * value, sampled=sampled)
-        self.now = self._evaluate()
-
-    # ---------------------------------------------------------------------------------------- one tree
-
-    def _draw_rows(self, number: int) -> np.ndarray | None:
-        if self.subsample == 1:
-            return None
-        rows = np.flatnonzero(stream(self.seed, "rows", number).random(self.bins.n_rows) < self.subsample)
-        return rows.astype(np.uint32) if len(rows) else np.zeros(1, np.uint32)
 
     def _draw_features(self, number: int) -> np.ndarray:
         if self.max_features == 1 or not len(self.usable):
@@ -166,7 +151,62 @@ class Boosting:
         chosen: np.ndarray = stream(self.seed, "features", number).choice(self.usable, size, replace=False)
         return np.sort(chosen)
 
-    def _grow(self, k: int, rows: np.ndarray | None, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
+    def _shrunk(self, value: np.ndarray) -> np.ndarray:
+        """What is added to the scores for values of leaves."""
+        if self.first_order and self.loss.n_outputs > 1:
+            # The scores of all classes move at once, each as if it were alone (Friedman, 2001).
+            value = value * ((self.loss.n_outputs - 1) / self.loss.n_outputs)
+        return np.clip(self.learning_rate * value, -self.longest_step, self.longest_step)
+
+
+class MemoryBoosting(Boosting):
+    """Boosting of rows in memory: their bins, scores and gradients, and the work space of the kernels.
+
+    Parameters
+    ----------
+    bins : Bins
+    score : ndarray of shape (K, n)
+        Scores to start from; owned and changed.
+    n_jobs : int, optional
+    *arguments, **options
+        Of :class:`Boosting`.
+    """
+
+    def __init__(self, bins: Bins, score: np.ndarray, n_jobs: int | None, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.bins, self.score, self.total_weight = bins, score, bins.total_weight
+        n, p = bins.rows.shape
+        self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
+        self.threads = n_threads(float(n) * p, n_jobs)
+        self.gh = np.empty((len(score), n, 2), np.float32)
+        self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        self.packed = np.empty(n, np.int64)
+        several = (self.growth.n_bins > 1) | bins.some_missing
+        self.usable = np.flatnonzero(several).astype(np.int32)
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        self.now = self.loss.evaluate(self.bins.y, self.bins.weight, self.score, self.gh, self.row_threads)
+
+    def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
+        rows = drawn_rows(self.seed, number, self.subsample, 0, self.bins.n_rows)
+        if rows is not None and not len(rows):
+            rows = np.zeros(1, np.uint32)
+        grown = []
+        for k in range(len(self.score)):
+            tree, order = self._tree(k, rows, features)
+            grown.append(Grown(k, tree, self._values(tree, order, k), order))
+        return grown
+
+    def _move(self, grown: list[Grown], factor: float) -> None:
+        for one in grown:
+            if not one.tree.is_stump:
+                self._add(one, factor)
+        self._evaluate()
+
+    # ---------------------------------------------------------------------------------------- one tree
+
+    def _tree(self, k: int, rows: np.ndarray | None, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
         """A tree for output k, and the rows in the order of its leaves."""
         g = self.growth
         m = self.bins.n_rows if rows is None else len(rows)
@@ -177,9 +217,7 @@ class Boosting:
             order[:] = rows
         gh, curvature = self.gh[k], self.now.curvature[k]
         if self.first_order:
-            weight = self.bins.weight
-            gh, curvature = gh.copy(), self.bins.total_weight
-            gh[:, 1] = 1.0 if weight is None else weight
+            gh, curvature = with_weights(gh, self.bins.weight), self.total_weight
         arrays = _native.grow_tree(
             self.bins.rows, self.bins.columns, gh, self.now.abs_gradient[k], curvature,
             features, g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
@@ -199,15 +237,31 @@ class Boosting:
             value = optimal_values(
                 tree, order, self.loss, self.bins.y, self.bins.weight, self.score, k, self.growth.l2, self.row_threads
             )
-            # The scores of all classes move at once, each as if it were alone (Friedman, 2001).
-            value *= 1.0 if len(self.score) == 1 else (len(self.score) - 1) / len(self.score)
-        return np.clip(self.learning_rate * value, -self.longest_step, self.longest_step)
+        return self._shrunk(value)
 
-    def _add(self, k: int, tree: GrownTree, order: np.ndarray, value: np.ndarray, *, sampled: bool) -> None:
-        score = self.score[k]
-        if sampled:  # the others have to find their leaves
+    def _add(self, one: Grown, factor: float) -> None:
+        tree, value, score = one.tree, factor * one.value, self.score[one.output]
+        if self.subsample < 1:  # the others have to find their leaves
             sides = tree.sides.reshape(-1, 4)
             _native.predict_bins(self.bins.rows, tree.feature, tree.left, sides, value, score, self.row_threads)
         else:
-            leaves = tree.leaves
+            leaves, order = tree.leaves, one.order
             _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
+
+
+def drawn_rows(seed: int, number: int, subsample: float, start: int, stop: int) -> np.ndarray | None:
+    """Which of the rows start:stop round `number` sees, counted from start; None for all."""
+    if subsample == 1:
+        return None
+    generator = stream(seed, "rows", number)
+    philox: Any = generator.bit_generator
+    philox.advance(start // 4)  # it makes four numbers at a time
+    numbers = generator.random(start % 4 + stop - start)[start % 4 :]
+    return np.flatnonzero(numbers < subsample).astype(np.uint32)
+
+
+def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Gradients with the weights for curvatures: a tree of least squares."""
+    gh = gh.copy()
+    gh[:, 1] = 1.0 if weight is None else weight
+    return gh

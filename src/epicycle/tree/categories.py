@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +18,9 @@ import scipy.sparse as sp
 
 from epicycle.data import Scan
 from epicycle.data.frames import frame_columns, is_frame
+from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError, ParameterTypeError
+from epicycle.tree.dask_levels import encode_on_dask, is_table, level_counts_on_dask
 
 __all__ = ["MAX_LEVELS", "Categories", "encode", "learn"]
 
@@ -36,14 +39,13 @@ def learn(X: Any, asked: Any, estimator_name: str) -> Categories:
     columns = _columns(X, asked)
     if not columns:
         return {}
-    if not is_frame(X) and not isinstance(X, np.ndarray):
+    if not is_table(X) and not isinstance(X, np.ndarray) and not is_dask(X):
         raise DataTypeError(
             f"categorical_features: X is {type(X).__name__}; {estimator_name} takes categories of frames and arrays"
         )
     categories = {}
-    for j in columns:
-        values, index = _dictionary(X, j)
-        counts = np.bincount(index[index >= 0], minlength=len(values))
+    found = level_counts_on_dask(X, columns, level_counts) if is_dask(X) else level_counts(X, columns)
+    for j, (values, counts) in found.items():
         present = [i for i in range(len(values)) if counts[i] > 0]
         if len(present) > MAX_LEVELS:
             present = sorted(present, key=lambda i: (-counts[i], str(values[i])))[:MAX_LEVELS]
@@ -68,11 +70,20 @@ def encode(
     """X with levels replaced by their codes; X itself where there are none."""
     if not categories:
         return X
-    if from_frame and not is_frame(X):
+    if from_frame and not is_table(X):
         raise DataTypeError(
             f"X: {estimator_name} learnt categories from a frame ({_listed(categories)}); X is {type(X).__name__}, "
             "expected a data frame, whose levels are found by value"
         )
+    if is_dask(X):
+        of_part = partial(
+            encode,
+            categories=categories,
+            from_frame=from_frame,
+            handle_unknown=handle_unknown,
+            estimator_name=estimator_name,
+        )
+        return encode_on_dask(X, of_part)
     if not isinstance(X, np.ndarray) and not is_frame(X):
         raise DataTypeError(f"X: {estimator_name} learnt categories from an array, and X is {type(X).__name__}")
     frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
@@ -114,8 +125,10 @@ def _codes(values: list[Any], index: np.ndarray, levels: np.ndarray, label: str,
 
 def _columns(X: Any, asked: Any) -> list[int]:
     """Numbers of the columns of categories."""
-    if asked is None or (isinstance(asked, str) and asked == "from_dtype" and not is_frame(X)):
+    if asked is None or (isinstance(asked, str) and asked == "from_dtype" and not is_table(X)):
         return []
+    if is_dask(X):  # types and names are known before any row is
+        X = X._meta if is_table(X) else np.empty((0, X.shape[1]))
     if isinstance(X, Scan) or sp.issparse(X):
         raise DataTypeError(f"categorical_features: X is {type(X).__name__}; expected a data frame or an array")
     if isinstance(asked, str):
@@ -142,6 +155,15 @@ def _columns(X: Any, asked: Any) -> list[int]:
         else:
             raise ParameterTypeError(f"categorical_features: {c!r}; expected names, numbers or truth values")
     return sorted(set(found))
+
+
+def level_counts(X: Any, columns: Sequence[int]) -> dict[int, tuple[list[Any], np.ndarray]]:
+    """Distinct values of some columns, and how often they occur."""
+    found = {}
+    for j in columns:
+        values, index = _dictionary(X, j)
+        found[j] = values, np.bincount(index[index >= 0], minlength=len(values))
+    return found
 
 
 def _dictionary(X: Any, j: int) -> tuple[list[Any], np.ndarray]:
@@ -175,6 +197,7 @@ def _kind(level: Any) -> str:
 
 
 def _label(X: Any, j: int) -> str:
+    X = X._meta if is_dask(X) else X
     names = frame_columns(X) if is_frame(X) else None
     return str(j) if names is None else repr(names[j])
 

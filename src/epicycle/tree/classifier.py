@@ -39,7 +39,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     .. math:: \tfrac12 \Bigl[\frac{G_L^2}{H_L + \lambda} + \frac{G_R^2}{H_R + \lambda} - \frac{G^2}{H + \lambda}\Bigr] .
 
     Trees grow leaf by leaf, always where most is gained. Features are cut into at most 255 bins, and the sums in a bin
-    are kept in fixed point, so that the fit has the same bits for any number of threads.
+    are kept in fixed point, so that the fit has the same bits for any number of threads, and on a Dask cluster.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         **shared_parameters(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D4", "D5"), engines=("memory", "files"), certificate="none"
+        family="tree", catalogue=("D4", "D5"), engines=("memory", "files", "dask"), certificate="none"
     )
 
     classes_: np.ndarray

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle import engine
 from epicycle.base import fitting, seed_of
-from epicycle.data import ArrayData, Data, as_data
-from epicycle.engine import n_threads
+from epicycle.data import ArrayData, Data, Scan, as_data
 from epicycle.evidence import History
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.optim import Solution
-from epicycle.tree.binning import bin_data, column_cuts, padded, row_priorities, take_rows
+from epicycle.tree.binning import column_cuts, padded
 from epicycle.tree.boosting import Boosting, Growth
 from epicycle.tree.constraints import feature_groups, monotone_signs
 from epicycle.tree.ensemble import Ensemble, empty_ensemble, extend, importances, n_trees, scores_of_batch, truncate
 from epicycle.tree.losses import Loss, UserLoss
+from epicycle.tree.preparation import Preparation
 from epicycle.tree.shapley import average_score, shap_of_batch
 from epicycle.tree.shared import greedy_certificate, joined
 from epicycle.tree.tabular import TreeTable
@@ -30,6 +31,8 @@ __all__ = ["GradientBoosting"]
 
 class GradientBoosting(TreeTable, ABC):
     """The rounds of boosting; a subclass says what the target is and which loss is minimised."""
+
+    _takes_dask: ClassVar[bool] = True
 
     trees_: Ensemble
     _start_: np.ndarray
@@ -52,14 +55,14 @@ class GradientBoosting(TreeTable, ABC):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
             NaN counts as missing. Columns of a categorical type are divided by sets of levels.
         y : array-like of shape (n_samples,)
             A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Rows that are not learnt from: their loss is recorded after every round, and with `n_iter_no_change` ends
-            the fit. They take the place of `validation_fraction`.
+            the fit. They take the place of `validation_fraction`, and may be of another kind than X.
 
         Returns
         -------
@@ -78,7 +81,7 @@ class GradientBoosting(TreeTable, ABC):
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any,
         earlier: Mapping[str, Any] | None,
     ) -> Any:  # fmt: skip
-        if (X_val is None) != (y_val is None):
+        if (X_val is None) != (y_val is None) and not isinstance(X_val, Scan):
             raise DataError("X_val and y_val: one was given without the other; expected both or none")
         if self.order == 1 and self.monotonic_cst is not None:
             raise ParameterError(
@@ -92,49 +95,31 @@ class GradientBoosting(TreeTable, ABC):
         loss = self._loss()
         levels = {j: max(len(values), 1) for j, values in self.categories_.items()}
         cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
-        rows, target, weight = bin_data(data, cuts, self.n_jobs)
-        if factors is not None:
-            weight = weight * factors[target.astype(np.intp)]
-        held = self._held_out(len(target), seed) if X_val is None and self.n_iter_no_change else None
-        train = weight > 0 if held is None else (weight > 0) & ~held
-        if not train.any():
-            raise DataError("sample_weight: no row of positive weight is left to learn from")
-        loss.check_target(target[weight > 0])
-        weighted = data.has_weight or factors is not None
-        threads = n_threads(float(rows.size), self.n_jobs)
-        bins = take_rows(rows, target, weight, None if train.all() else train, threads, weighted=weighted)
-        validation = None
-        if held is not None:
-            validation = Validation(rows[held], target[held], weight[held] if weighted else None, loss)
-        elif X_val is not None:
-            watched = self._watched_data(X_val, y_val, sample_weight_val)
-            validation = self._validation(watched, cuts, loss, factors)
-
+        watched = None if X_val is None else self._watched_data(X_val, y_val, sample_weight_val)
         # Where an earlier fit goes on, its trees give the scores to start from.
         known = state.get("trees", earlier["trees"] if earlier else empty_ensemble())
-        first = n_trees(known) // loss.n_outputs
-        if first:
-            self._start_ = np.asarray(state["start"] if state else earlier["start"])
-            scores = self._raw(data, known)
-            score = np.ascontiguousarray(scores[train].T)
-        else:
-            self._start_ = loss.start(bins.y, bins.weight)
-            score = np.repeat(self._start_[:, None], bins.n_rows, axis=1)
-        if validation is not None:
-            of_watched = self._start_ if not first else scores[held] if held is not None else self._raw(watched, known)
-            validation.begin(np.asarray(of_watched).T, first, np.asarray(state.get("validation", [])))
-        boosting = Boosting(
-            bins,
-            loss,
-            score,
-            self._growth(cuts),
-            learning_rate=self.learning_rate,
-            subsample=self.subsample,
-            max_features=self.max_features,
-            order=self.order,
+        start = np.asarray(state["start"] if state else earlier["start"]) if n_trees(known) else None
+        preparation = Preparation(
+            loss=loss,
+            growth=self._growth(cuts),
+            cuts=cuts,
             seed=seed,
+            options={
+                "learning_rate": self.learning_rate,
+                "subsample": self.subsample,
+                "max_features": self.max_features,
+                "order": self.order,
+                "seed": seed,
+            },
+            factors=factors,
+            apart=self.validation_fraction if watched is None and self.n_iter_no_change else None,
+            known=known,
+            start=start,
+            raw=partial(_raw_from, start, self.n_jobs),
+            earlier=np.asarray(state.get("validation", [])),
             n_jobs=self.n_jobs,
         )
+        self._start_, boosting, validation = preparation.begin(data, watched)
         solution = self._rounds(boosting, known, padded(cuts), validation)
         if earlier is not None:
             solution.history = joined(earlier["history"], solution.history)
@@ -207,32 +192,13 @@ class GradientBoosting(TreeTable, ABC):
             groups=feature_groups(self.interaction_cst, p, names),
         )
 
-    def _held_out(self, n: int, seed: int) -> np.ndarray:
-        """A mask of the rows that are kept apart for early stopping."""
-        size = int(np.ceil(self.validation_fraction * n))
-        if size >= n:
-            raise ParameterError(
-                f"validation_fraction={self.validation_fraction:g} leaves none of {n} rows to learn from; "
-                "give X_val and y_val"
-            )
-        held = np.zeros(n, bool)
-        held[np.argsort(row_priorities(0, n, seed + 1), kind="stable")[:size]] = True
-        return held
-
     def _watched_data(self, X: Any, y: Any, weight: Any) -> Data:
         name = type(self).__name__
-        data = as_data(self._coded(X), y, weight, target=self._target, estimator_name=name, check_finite=False)
+        data = as_data(
+            self._coded(X), y, weight, target=self._target, estimator_name=name, check_finite=False, missing=True
+        )
         self._check_features(data, data, reset=False)
         return self._encode_again(data)
-
-    def _validation(
-        self, data: Data, cuts: list[np.ndarray], loss: Loss | UserLoss, factors: np.ndarray | None
-    ) -> Validation:
-        rows, target, weight = bin_data(data, cuts, self.n_jobs)
-        loss.check_target(target)
-        if factors is not None:
-            weight = weight * factors[target.astype(np.intp)]
-        return Validation(rows, target, weight if data.has_weight or factors is not None else None, loss)
 
     def _encode_again(self, data: Data) -> Data:
         """Other data with its target as the loss takes it, by what the fit learnt of the target."""
@@ -240,12 +206,9 @@ class GradientBoosting(TreeTable, ABC):
 
     # ------------------------------------------------------------------------------------------- prediction
 
-    def _raw(self, data: Data, trees: Ensemble | None = None) -> Any:
+    def _raw(self, data: Data) -> Any:
         """Scores of shape (n, K), for Dask input as a lazy array."""
-        trees = self.trees_ if trees is None else trees
-        if isinstance(data, ArrayData) and not data.sparse:  # one call of the kernel, whose threads share the rows
-            return scores_of_batch(data.rows(0, data.n_rows), trees, self._start_, 0, n_trees(trees), self.n_jobs)
-        return engine.map(scores_of_batch, data, trees, self._start_, 0, n_trees(trees), 1, n_jobs=self.n_jobs)
+        return _raw_from(self._start_, self.n_jobs, data, self.trees_)
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""
@@ -309,6 +272,13 @@ class GradientBoosting(TreeTable, ABC):
 
     def _penalty_line(self) -> str:
         return f"l2/2 sum of squared leaf values, l2={self.l2_regularization:g}" if self.l2_regularization else ""
+
+
+def _raw_from(start: np.ndarray, n_jobs: int | None, data: Data, trees: Ensemble) -> Any:
+    """Scores of shape (n, K) by trees that begin at `start`, for Dask input as a lazy array."""
+    if isinstance(data, ArrayData) and not data.sparse:  # one call of the kernel, whose threads share the rows
+        return scores_of_batch(data.rows(0, data.n_rows), trees, start, 0, n_trees(trees), n_jobs)
+    return engine.map(scores_of_batch, data, trees, start, 0, n_trees(trees), 1, n_jobs=n_jobs)
 
 
 #: Attributes that prediction needs beside the trees.

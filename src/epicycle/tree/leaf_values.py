@@ -7,12 +7,14 @@ halved the derivative, the middle is taken.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from epicycle.tree.ensemble import GrownTree
 from epicycle.tree.losses import Loss, UserLoss, weighted_quantile
 
-__all__ = ["optimal_values", "quantile_values"]
+__all__ = ["newton_values", "optimal_values", "quantile_values"]
 
 TOLERANCE = 1e-6  # of the sum of |gradients|, which are in single precision
 FARTHEST = 4.0  # a leaf of one class has its optimum at infinity, and beyond this nothing is left to gain
@@ -58,9 +60,21 @@ def optimal_values(
         total = [np.bincount(which, part, minlength=len(leaves)) for part in (g, h, np.abs(g))]
         return total[0] + l2 * v, total[1] + l2, total[2]
 
-    v = np.zeros(len(leaves))
-    bound = FARTHEST if loss.bounded_steps else np.finfo(float).max / 4
-    low, high = np.full(len(leaves), -bound), np.full(len(leaves), bound)
+    value = np.zeros(len(tree.left))
+    value[leaves] = newton_values(derivatives, len(leaves), bounded=loss.bounded_steps)
+    return value
+
+
+def newton_values(
+    derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]], n_leaves: int, *, bounded: bool
+) -> np.ndarray:
+    """The values at which the first derivative of every leaf is zero.
+
+    `derivatives` gives for values of all leaves the sums of gradients and curvatures, and of the |gradients|.
+    """
+    v = np.zeros(n_leaves)
+    bound = FARTHEST if bounded else np.finfo(float).max / 4
+    low, high = np.full(n_leaves, -bound), np.full(n_leaves, bound)
     reach = 1.0  # of a step where there is no curvature to tell
     G, H, scale = derivatives(v)
     for _ in range(STEPS):
@@ -79,6 +93,4 @@ def optimal_values(
         if slow.any():
             v = np.where(slow, (low + high) / 2, v)
             G, H, _ = derivatives(v)
-    value = np.zeros(len(tree.left))
-    value[leaves] = v
-    return value
+    return v

@@ -7,6 +7,7 @@ squares, and their leaves then take the best constant for the loss itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.optimize import brentq
 
 from epicycle import _native
 from epicycle.exceptions import DataError, ParameterError
+from epicycle.tree.exact import exact_sum, exact_total, power_above
 
 __all__ = [
     "LOSS_METHODS",
@@ -94,15 +96,28 @@ class Loss:
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The best constant score, for each output."""
         if self.name == "softmax":
-            p = np.bincount(y.astype(np.intp), weights=weight, minlength=self.n_outputs) / _total(y, weight)
-            return np.log(np.maximum(p, np.finfo(float).tiny))
-        if self.leaf_quantile is not None or self.name == "huber":
-            tau = 0.5 if self.leaf_quantile is None else self.leaf_quantile
-            return np.array([weighted_quantile(y, weight, tau)])
-        mean = float(np.average(y, weights=weight))
+            totals = [_sum(np.ones(len(y)) if weight is None else weight, y == k) for k in range(self.n_outputs)]
+            return self.start_of_classes(np.array(totals))
+        if self.starts_at is not None:
+            return np.array([weighted_quantile(y, weight, self.starts_at)])
+        if weight is None:
+            return self.start_of_mean(_sum(y) / len(y))
+        return self.start_of_mean(_sum(y * weight) / _sum(weight))
+
+    @property
+    def starts_at(self) -> float | None:
+        """The quantile of the target that the scores start from; None for those that start from its mean."""
+        return 0.5 if self.name == "huber" else self.leaf_quantile
+
+    def start_of_mean(self, mean: float) -> np.ndarray:
+        """The best constant score where the target has this mean."""
         if self.name == "logistic":
             return np.array([np.log(mean) - np.log1p(-mean)])
         return np.array([np.log(mean) if self.name in _LOG_LINK else mean])
+
+    def start_of_classes(self, totals: np.ndarray) -> np.ndarray:
+        """The best constant scores where the classes have these total weights."""
+        return np.log(np.maximum(totals / totals.sum(), np.finfo(float).tiny))
 
     def evaluate(
         self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray, threads: int
@@ -134,11 +149,18 @@ class UserLoss:
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The best constant score, by Newton's method from the mean."""
-        w = np.ones(len(y)) if weight is None else weight
-        s = float(np.average(y, weights=weight))
+        return self.newton_start(float(np.average(y, weights=weight)), lambda s: self.slopes(y, weight, s))
+
+    def slopes(self, y: np.ndarray, weight: np.ndarray | None, s: float) -> tuple[float, float]:
+        """Sums of gradient and curvature at one score for all rows."""
+        w, at = np.ones(len(y)) if weight is None else weight, np.full(len(y), s)
+        return float(w @ self._terms("gradient", y, at)), float(w @ self._terms("curvature", y, at))
+
+    @staticmethod
+    def newton_start(s: float, slopes: Callable[[float], tuple[float, float]]) -> np.ndarray:
+        """The score at which the first of `slopes` is zero, from s on."""
         for _ in range(50):
-            at = np.full(len(y), s)
-            g, h = w @ self._terms("gradient", y, at), w @ self._terms("curvature", y, at)
+            g, h = slopes(s)
             step = g / h if h > 0 else 0.0
             s -= step
             if abs(step) <= 1e-12 * max(1.0, abs(s)):
@@ -202,5 +224,7 @@ def weighted_quantile(x: np.ndarray, weight: np.ndarray | None, tau: float) -> f
     return float(a + (b - a) / 2)
 
 
-def _total(y: np.ndarray, weight: np.ndarray | None) -> float:
-    return float(len(y) if weight is None else weight.sum())
+def _sum(x: np.ndarray, which: np.ndarray | None = None) -> float:
+    """The sum of x that also other divisions of the rows would give."""
+    scale = power_above(float(np.abs(x).max(initial=0.0)))
+    return exact_total(exact_sum(x if which is None else x[which], scale), scale)

@@ -8,9 +8,10 @@ import numpy as np
 
 from epicycle.base import Estimator
 from epicycle.data import DaskData, Data, as_data
-from epicycle.data.frames import is_frame
+from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataTypeError
 from epicycle.tree.categories import Categories, encode, learn
+from epicycle.tree.dask_levels import is_table
 
 __all__ = ["TreeTable"]
 
@@ -21,6 +22,8 @@ class TreeTable(Estimator):
 
     _target: ClassVar[Any]
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
+
+    _takes_dask: ClassVar[bool] = False
 
     categories_: Categories
     _from_frame_: bool
@@ -35,13 +38,20 @@ class TreeTable(Estimator):
     def _training_data(self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False) -> Data:
         """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
         name = type(self).__name__
-        self.categories_ = learn(X, self.categorical_features, name)
-        self._from_frame_ = is_frame(X)
+        refused = is_dask(X) and not self._takes_dask
+        self.categories_ = {} if refused else learn(X, self.categorical_features, name)
+        self._from_frame_ = is_table(X)
         coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
         data = self._fit_data(
-            coded, y, sample_weight, target=self._target, multi_output=multi_output, check_finite=False
+            coded,
+            y,
+            sample_weight,
+            target=self._target,
+            multi_output=multi_output,
+            check_finite=False,
+            missing=True,
         )
-        if isinstance(data, DaskData):
+        if isinstance(data, DaskData) and not self._takes_dask:
             raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
         if self._watched():
             self._run.inputs = {**self._run.inputs, "X": X}
@@ -49,7 +59,7 @@ class TreeTable(Estimator):
 
     def _predict_data(self, X: Any) -> Data:
         self._check_fitted()
-        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False)
+        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False, missing=True)
         self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
         return data
 
