@@ -48,7 +48,7 @@ def loss_rows(
 ) -> Array: ...
 def grow_tree(
     rows: Array,
-    columns: Array,
+    columns: Array | None,
     gh: Array,
     sum_abs_g: float,
     sum_h: float,
@@ -225,3 +225,411 @@ def csc_lasso_descend(
     target: float,
     max_work: float,
 ) -> tuple[int, float, bool]: ...
+def cholesky_append(L: Array, k: int, products: Array, square: float, least: float) -> float: ...
+def cholesky_remove(L: Array, k: int, i: int) -> None: ...
+def cholesky_solve(L: Array, x: Array) -> None: ...
+def stagewise(
+    G: Array,
+    row: Array,
+    square: Array,
+    step: float,
+    proportional: bool,
+    level: float,
+    q: Array,
+    w: Array,
+    ways: Array,
+    moves: Array,
+    sizes: Array | None,
+) -> tuple[int, int, int, float]: ...
+def online_learn(
+    X: Array,
+    rule: Array,
+    y: Array,
+    positive: Array | None,
+    order: Array | None,
+    fraction: Array | None,
+    v: Array,
+    b: Array,
+    number: Array,
+    a: Array | None,
+    base: Array | None,
+    b_sum: Array | None,
+    q: Array | None,
+    dual: Array | None,
+    scores: Array | None,
+    mistakes: Array,
+    one: bool,
+) -> float: ...
+def csr_online_learn(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    rule: Array,
+    y: Array,
+    positive: Array | None,
+    order: Array | None,
+    fraction: Array | None,
+    v: Array,
+    b: Array,
+    number: Array,
+    a: Array | None,
+    base: Array | None,
+    b_sum: Array | None,
+    q: Array | None,
+    dual: Array | None,
+    scores: Array | None,
+    mistakes: Array,
+    one: bool,
+) -> float: ...
+def row_hashes(X: Array, out: Array) -> None: ...
+def csr_row_hashes(data: Array, indices: Array, indptr: Array, n_columns: int, out: Array) -> None: ...
+def row_squares(X: Array) -> Array: ...
+def csr_row_squares(data: Array, indices: Array, indptr: Array, n_columns: int) -> Array: ...
+def margin_pass(X: Array, sign: Array, square: Array, intercept: bool, a: Array, w: Array) -> None: ...
+def csr_margin_pass(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    sign: Array,
+    square: Array,
+    intercept: bool,
+    a: Array,
+    w: Array,
+) -> None: ...
+def local_line_radii(x: Array, upto: Array | None, queries: Array, share: float, threads: int) -> Array: ...
+def local_line(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+def local_space_radii(x: Array, prior: Array, queries: Array, share: float, threads: int) -> Array: ...
+def local_space(
+    x: Array,
+    y: Array,
+    c: Array,
+    queries: Array,
+    h: Array,
+    kernel: int,
+    degree: int,
+    squares: bool,
+    threads: int,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+def glm_pass(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    y: Array,
+    weight: Array | None,
+    offset: Array | None,
+    shift: Array,
+    coef: Array,
+    intercept: float,
+    metric: Array | None,
+    kind: int,
+    a: float,
+    b: float,
+    expected: bool,
+    hessian: bool,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def glm_add_up(
+    X: Array,
+    codes: Array,
+    first: Array,
+    levels: Array,
+    skip: Array,
+    shift: Array,
+    r: Array,
+    h: Array | None,
+    metric: Array | None,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def csr_glm_pass(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    y: Array,
+    weight: Array | None,
+    offset: Array | None,
+    coef: Array,
+    intercept: float,
+    metric: Array | None,
+    kind: int,
+    a: float,
+    b: float,
+    expected: bool,
+    hessian: bool,
+) -> tuple[float, float, float, float, Array, Array]: ...
+def csr_glm_add_up(
+    data: Array, indices: Array, indptr: Array, n_columns: int, r: Array, h: Array | None, metric: Array | None
+) -> tuple[float, float, float, float, Array, Array]: ...
+def logistic_residual(z: Array, y: Array, v: Array, u: Array) -> float: ...
+def coin_divergence(margin: Array, v: Array, factor: Array) -> float: ...
+def logistic_descend(
+    X: Array,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
+def csc_logistic_descend(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_rows: int,
+    columns: Array,
+    y: Array,
+    v: Array,
+    l1: Array,
+    l2: Array,
+    intercept: bool,
+    centre: Array,
+    w: Array,
+    z: Array,
+    max_steps: int,
+    target: float,
+    max_work: float,
+) -> tuple[int, float, float]: ...
+def csr_multinomial_curvature(
+    data: Array, indices: Array, indptr: Array, n_columns: int, weight: Array | None, P: Array
+) -> Array: ...
+def shifted_product(X: Array, shift: Array, coef: Array, intercept: float) -> Array: ...
+def shifted_sums(X: Array, shift: Array, r: Array) -> Array: ...
+def quantile_pivots(
+    X: Array,
+    shift: Array,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def huber_sums(
+    X: Array, y: Array, weight: Array | None, shift: Array, coef: Array, intercept: float, limit: float
+) -> tuple[Array, Array, float, float, float, float, float]: ...
+def csr_quantile_pivots(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    inv_scale: Array,
+    y: Array,
+    upper: Array,
+    lower: Array,
+    penalty: Array,
+    g: Array,
+    g2: Array,
+    basis: Array,
+    inverse: Array,
+    max_pivots: int,
+) -> tuple[int, int, Array, Array, Array]: ...
+def csr_huber_sums(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    y: Array,
+    weight: Array | None,
+    coef: Array,
+    intercept: float,
+    limit: float,
+) -> tuple[Array, Array, float, float, float, float, float]: ...
+def forest_sums(
+    X: Array, nodes: Array, values: Array, roots: Array, levels: Array, out: Array, threads: int
+) -> None: ...
+def forest_leaves(X: Array, nodes: Array, roots: Array, levels: Array, out: Array, threads: int) -> None: ...
+def sort_columns(X: Array, columns: Array, out: Array, distinct: Array, missing: Array, threads: int) -> None: ...
+def sort_sparse_columns(
+    data: Array, rows: Array, start: Array, n_rows: int, out: Array, distinct: Array, threads: int
+) -> None: ...
+def grow_cart(
+    codes: Array,
+    coded_feature: Array,
+    n_codes: Array,
+    low: Array,
+    high: Array,
+    categorical: Array,
+    lists: Array,
+    list_start: Array,
+    sorted_feature: Array,
+    values: Array | None,
+    value_rows: Array | None,
+    value_start: Array | None,
+    n_features: int,
+    weight: Array,
+    y: Array | None,
+    labels: Array | None,
+    n_classes: int,
+    order: Array,
+    criterion: int,
+    l2: float,
+    unit_weights: bool,
+    max_depth: int,
+    max_leaves: int,
+    min_split: int,
+    min_leaf: int,
+    min_weight: float,
+    min_gain: float,
+    leaf_cost: float,
+    max_features: int,
+    random: bool,
+    monotone: Array | None,
+    seed: int,
+    threads: int,
+) -> tuple[Array, ...]: ...
+def leaves_of_codes(codes: Array, rows: Array, column: Array, left: Array, sides: Array, out: Array) -> None: ...
+def radial_block(
+    G: Array, a_squares: Array, b_squares: Array, A: Array | None, B: Array | None, kind: int, parameter: float
+) -> None: ...
+def columns_block(A: Array, Bt: Array, kind: int, parameter: float) -> Array: ...
+def word_counts(letters: Array, offsets: Array, k: int, base: int) -> tuple[Array, Array, Array]: ...
+def neighbour_words(words: Array, k: int, base: int, mismatches: int) -> tuple[Array, Array]: ...
+def sparse_product(
+    a_data: Array, a_indices: Array, a_indptr: Array, b_data: Array, b_rows: Array, b_indptr: Array, out: Array
+) -> None: ...
+def subsequence_block(
+    s: Array, s_offsets: Array, t: Array, t_offsets: Array, order: int, decay: float, slope: bool
+) -> Array: ...
+def kernel_perceptron_pass(
+    K: Array,
+    order: Array,
+    share: Array | None,
+    first: int,
+    sign: Array,
+    scores: Array,
+    counts: Array,
+    square: float,
+) -> tuple[Array, float]: ...
+def kernel_margin_pass(K: Array, sign: Array, scores: Array, a: Array, square: float) -> float: ...
+def neighbours_dense(
+    G: Array,
+    c: Array | None,
+    first: int,
+    A: Array,
+    B: Array,
+    metric: int,
+    power: float,
+    base: Array,
+    slack: Array,
+    scale: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> None: ...
+def neighbours_dense_settle(
+    A: Array,
+    B: Array,
+    metric: int,
+    power: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> tuple[Array, Array]: ...
+def exact_distances(A: Array, B: Array, metric: int, power: float, row: Array) -> Array: ...
+def neighbours_csr(
+    G: Array,
+    c: Array | None,
+    first: int,
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+    base: Array,
+    slack: Array,
+    scale: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> None: ...
+def neighbours_csr_settle(
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+    k: int,
+    score: Array,
+    row: Array,
+    count: Array,
+    limit: Array,
+) -> tuple[Array, Array]: ...
+def csr_distances(
+    a_data: Array,
+    a_indices: Array,
+    a_indptr: Array,
+    b_data: Array,
+    b_indices: Array,
+    b_indptr: Array,
+    n_columns: int,
+    metric: int,
+    power: float,
+) -> Array: ...
+def neighbours_given(
+    G: Array, first: int, rows: int, k: int, score: Array, row: Array, count: Array, limit: Array
+) -> None: ...
+def neighbours_given_settle(
+    rows: int, k: int, score: Array, row: Array, count: Array, limit: Array
+) -> tuple[Array, Array]: ...
+def quantise_rows(gh: Array, order: Array, measure: Array, packed: Array) -> tuple[int, int, int]: ...
+def divide_rows(rows: Array, feature: int, sides: Array, order: Array) -> int: ...
+def node_histogram(
+    rows: Array, packed: Array, order: Array, features: Array, n_bins: Array, hist: Array, count: Array | None
+) -> None: ...
+def best_split(
+    hist: Array,
+    count: Array | None,
+    total: int,
+    n_rows: int,
+    low: float,
+    high: float,
+    allowed: Array | None,
+    measure: Array,
+    features: Array,
+    n_bins: Array,
+    categorical: Array,
+    monotone: Array | None,
+    min_samples: int,
+    min_child_weight: float,
+    l2: float,
+    min_gain: float,
+    smoothing: float,
+) -> tuple[int, int, int, Array, float, int, float]: ...
+def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
+def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
