@@ -47,13 +47,21 @@ class SparseLinearModel(RegressorMixin, Estimator):
         multi_output: bool = False,
         reset: bool = True,
         check_finite: bool = True,
+        missing: bool = False,
     ) -> Data:
         """As everywhere, except that CSC stays CSC."""
         checked = X
         if sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
             checked = csc_data(X, y, sample_weight, estimator_name=type(self).__name__, multi_output=multi_output)
         data = super()._fit_data(
-            checked, y, sample_weight, target=target, multi_output=multi_output, reset=reset, check_finite=check_finite
+            checked,
+            y,
+            sample_weight,
+            target=target,
+            multi_output=multi_output,
+            reset=reset,
+            check_finite=check_finite,
+            missing=missing,
         )
         if "X" in self._run.inputs:
             self._run.inputs["X"] = X
