@@ -134,7 +134,9 @@ class LogisticProblem:
         Q = np.clip(Q, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(Q > 0, Q * (np.log(Q) - log_p), 0.0) - Q + np.exp(log_p)
-        return float((self.V * np.maximum(terms, 0.0)).sum())
+        # what rounding left of 1'R counts too, times the b that it would move
+        rest = float(np.abs(R.sum(axis=0)) @ np.abs(point.b)) if self.intercept else 0.0
+        return float((self.V * np.maximum(terms, 0.0)).sum()) + rest
 
     def preconditioner(self, P: np.ndarray) -> tuple[Factor | None, np.ndarray]:
         """K + l2 / D factored in float32, and D."""
