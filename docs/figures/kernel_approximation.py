@@ -27,7 +27,12 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 3.7), layout="constrain
 for (name, build), colour in zip(ways.items(), ("C1", "C2", "C0"), strict=True):
     repeats = 1 if "pivoted" in name else 4
     left.loglog(
-        sizes, [np.mean([error(build(m, s)) for s in range(repeats)]) for m in sizes], "o-", ms=3, color=colour, label=name
+        sizes,
+        [np.mean([error(build(m, s)) for s in range(repeats)]) for m in sizes],
+        "o-",
+        ms=3,
+        color=colour,
+        label=name,
     )
 left.loglog(sizes, 1.6 / np.sqrt(sizes), "k:", lw=1.2, label=r"$1/\sqrt{m}$")
 left.set(xlabel="features m", ylabel="relative error of the matrix", title="how near the kernel is")

@@ -25,7 +25,9 @@ for variant, style in (("online", "solid"), ("averaged", "dashed")):
 for side, colour in ((False, "C0"), (True, "C1")):
     left.plot(*X[y == side].T, "o", ms=3, color=colour, alpha=0.8)
 left.plot(*model.X_fit_.T, "o", ms=9, mfc="none", mec="0.3", mew=0.9, label="mistaken once or more")
-left.set(xticks=[], yticks=[], aspect="equal", title=f"{model.n_mistakes_} mistakes, at most {model.mistake_bound_:.0f}")
+left.set(
+    xticks=[], yticks=[], aspect="equal", title=f"{model.n_mistakes_} mistakes, at most {model.mistake_bound_:.0f}"
+)
 left.legend(loc="lower left", fontsize=8, frameon=True, framealpha=0.95)
 left.grid(visible=False)
 

@@ -125,16 +125,31 @@ def test_hard_cases_end_with_a_certificate():
     assert_allclose(far, KernelLogisticRegression().fit(X, CIRCLE).predict_proba(NEW), atol=1e-6)
 
 
+def test_exact_steps_and_conjugate_gradients_agree(monkeypatch):
+    exact = [KernelLogisticRegression(5.0, kernel=Gaussian(0.7)).fit(X, y) for y in (CIRCLE, THREE)]
+    assert all(not model.history_.steps.any() for model in exact)
+    monkeypatch.setattr("epicycle.kernel.logistic_newton.pivoted_factor", lambda K, scores: None)
+    for y, other in zip((CIRCLE, THREE), exact, strict=True):
+        model = KernelLogisticRegression(5.0, kernel=Gaussian(0.7)).fit(X, y)
+        assert model.history_.steps.all()
+        assert model.certificate_.holds
+        assert_allclose(model.decision_function(NEW), other.decision_function(NEW), atol=1e-5)
+
+
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(600, 3))
-    y = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    first, second = (KernelLogisticRegression(n_jobs=n).fit(rows, y).dual_coef_ for n in (1, 3))
-    assert np.array_equal(first, second)
+    y = np.digitize(rows[:, 0] * rows[:, 1], [-0.3, 0.3])
+    options = {"kernel": Matern(0.5, nu=0.5), "tol": 1e-6}  # of full rank, too large for exact steps
+    first, second = (KernelLogisticRegression(n_jobs=n, **options).fit(rows, y) for n in (1, 3))
+    assert first.history_.steps.all()
+    assert np.array_equal(first.dual_coef_, second.dual_coef_)
 
 
 @pytest.mark.parametrize(
-    "kernel", [Sigmoid(2.0, -1.0), lambda A, B: -np.exp(-np.square(A[:, None] - B).sum(axis=2))], ids=["sigmoid", "minus"]
+    "kernel",
+    [Sigmoid(2.0, -1.0), lambda A, B: -np.exp(-np.square(A[:, None] - B).sum(axis=2))],
+    ids=["sigmoid", "minus"],
 )
 def test_no_mercer_kernel_is_refused(kernel):
     with pytest.raises(DataError, match=r"no Mercer kernel.*eigenvalue -.*is_mercer"):

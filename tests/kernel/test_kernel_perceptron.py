@@ -32,7 +32,8 @@ def test_mistakes_never_exceed_the_bound(seed, gap, shuffle):
     phi = Polynomial(2).feature_map(rows)
     w = np.linalg.lstsq(phi, np.where(y, 1.0, -1.0), rcond=None)[0]
     known = (np.where(y, 1, -1) * (phi @ w)).min() / np.linalg.norm(w)
-    model = KernelPerceptron(Polynomial(2), fit_intercept=False, shuffle=shuffle, tol=1e-9, max_iter=20_000).fit(rows, y)
+    options = {"fit_intercept": False, "shuffle": shuffle, "tol": 1e-9, "max_iter": 20_000}
+    model = KernelPerceptron(Polynomial(2), **options).fit(rows, y)
     assert model.separable_
     assert np.array_equal(model.predict(rows), y)
     longest = np.sqrt(Polynomial(2).diagonal(rows).max())

@@ -246,8 +246,8 @@ def test_kernels_that_are_none_get_no_claim_of_a_minimum():
     assert "eigenvalue -3.0e-01" in model.certificate_.meaning
     with pytest.raises(DataError, match="no Mercer kernel"):
         KernelRidge("loo", kernel="precomputed").fit(K, Y)
+    K[2, 7] += 1.0
     with pytest.raises(DataError, match=r"not symmetric: X\[2, 7\]"):
-        K[2, 7] += 1.0
         KernelRidge(1.0, kernel="precomputed").fit(K, Y)
     with pytest.raises(DataError, match="NaN"):
         KernelRidge().fit(np.full((3, 2), np.nan), [0.0, 1.0, 2.0])

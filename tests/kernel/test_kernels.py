@@ -185,8 +185,8 @@ def test_deep_network_kernels_by_quadrature():
 def test_a_deep_network_of_finite_width():
     """Three hidden layers: gradients by hand, of a network that is not infinitely wide."""
     rng = np.random.default_rng(7)
-    width, w, found = 1000, 2.0, []
-    for _ in range(4):
+    width, w, found = 600, 2.0, []
+    for _ in range(40):
         weights = [rng.normal(size=(m, n)) for m, n in ((width, 3), (width, width), (width, width), (1, width))]
         inputs, slopes = [], []
         for x in X[:2]:
@@ -203,7 +203,8 @@ def test_a_deep_network_of_finite_width():
             inputs.append([g[0] for g in gradient])
             slopes.append([g[1] for g in gradient])
         found.append(sum((h @ g) * (u @ v) for h, g, u, v in zip(*inputs, *slopes, strict=True)))
-    assert np.mean(found) == pytest.approx(float(NeuralTangent(3, w, 0.0)(X[:1], X[1:2])[0, 0]), rel=0.1)
+    K = NeuralTangent(3, w, 0.0)(X[:2])
+    assert abs(np.mean(found) - K[0, 1]) < 0.08 * math.sqrt(K[0, 0] * K[1, 1])
 
 
 @every
@@ -480,9 +481,9 @@ def test_nothing_is_held_beside_the_result(kernel):
     whole, beside = 8 * 1500**2, 24 * 8 * 256**2 + 8 * rows.nbytes  # some tiles, and rows as they are compared
     assert peak(lambda: kernel(rows, n_jobs=1)) < whole + beside
     assert peak(lambda: kernel(rows.astype(np.float32), n_jobs=1)) < whole / 2 + beside
-    assert peak(lambda: kernel(rows, rows[:300], n_jobs=1)) < whole / 5 + beside
-    many, some = kernel.prepare(np.vstack([rows] * 4)), kernel.prepare(rows)
     blocks = 12 * 8 * 2**18  # of a matrix of 72 MB
+    assert peak(lambda: kernel(np.vstack([rows] * 4), rows, n_jobs=1)) < 4 * whole + blocks
+    many, some = kernel.prepare(np.vstack([rows] * 4)), kernel.prepare(rows)
     assert peak(lambda: kernel_product(kernel, many, some, np.ones((1500, 1)))) < blocks
     assert peak(lambda: kernel.diagonal(rows)) < beside
 

@@ -216,14 +216,24 @@ class KernelPerceptron(KernelClassifier):
         def attributes(x: np.ndarray) -> dict[str, Any]:
             rows, kept = self._all_
             self._set_function(rows, kept, learners, self._time(order, share, passes))
-            names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "_columns_", "dual_coef_", "intercept_", "support_", "_votes_")
+            names = (
+                "classes_",
+                "kernel_",
+                "X_fit_",
+                "_n_fit_",
+                "_columns_",
+                "dual_coef_",
+                "intercept_",
+                "support_",
+                "_votes_",
+            )
             return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
         monitor = self._monitor(self.max_iter, attributes)
         reason, passes = "max_iter", first
         saved: dict[str, Any] = {}
         for passes in range(first + 1, self.max_iter + 1):
-            shuffled = stream(seed, "epoch", passes).permutation(len(order)) if self.shuffle else slice(None)
+            shuffled = stream(seed, "epoch", passes - 1).permutation(len(order)) if self.shuffle else slice(None)
             shown, part = order[shuffled], None if share is None else share[shuffled]
             began = self._time(order, share, passes - 1)
             mistakes = sum(learner.show(K, shown, part, began) for learner in learners)
@@ -256,6 +266,7 @@ class KernelPerceptron(KernelClassifier):
         value = left / radius if radius > 0 else 0.0
         meaning = f"no function of the kernel has a margin above {value:.1e} of the longest row"
         if not learners[0].mercer:
+            value = np.inf
             meaning = "nothing separates so far, and nothing is known of margins: this is no Mercer kernel"
         return Certificate("margin bound", value, self.tol, meaning)
 
@@ -264,8 +275,8 @@ class KernelPerceptron(KernelClassifier):
         bounds = [learner.bounds(K, 300) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
         lower = np.array([b.lower for b in bounds])
         longest = 1.0 if share is None else max(1.0, float(share.max()))
-        with np.errstate(divide="ignore"):
-            limit = longest * np.square(self.radius_ / lower)
+        limit = np.full(len(lower), np.inf)
+        limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
         made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
         self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))
         self.margin_, self.mistake_bound_ = _one_or_all(lower), _one_or_all(limit)
@@ -307,9 +318,7 @@ class KernelPerceptron(KernelClassifier):
         return np.asarray(found)
 
 
-def vote_batch(
-    batch: Batch, kernel: Kernel, B: Any, all_votes: list[dict[str, Any]], constant: float
-) -> np.ndarray:
+def vote_batch(batch: Batch, kernel: Kernel, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
     """The share of the votes for every row of a batch."""
     return cast_votes(kernel, kernel.prepare(batch.X, like=B), B, all_votes, constant)
 

@@ -158,8 +158,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":
             raise ParameterError(
-                f"KernelPCA: fit_inverse_transform=True; expected False, because the rows of kernel={self.kernel!r:.40} "
-                f"are {self.kernel_.takes}, no vectors"
+                f"KernelPCA: fit_inverse_transform=True; expected False, because the rows of "
+                f"kernel={self.kernel!r:.40} are {self.kernel_.takes}, no vectors"
             )
         n = int(rows.shape[0])
         wanted = n if self.n_components is None else self.n_components

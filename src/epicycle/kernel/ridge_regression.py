@@ -34,6 +34,8 @@ from epicycle.parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integ
 
 __all__ = ["KernelRidge"]
 
+_INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
+
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     r"""Ridge regression in the feature space of a kernel, with exact leave-one-out errors.
@@ -251,9 +253,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         objective = np.maximum(fit + size, 0.0)
         gap = (V * residual**2).sum(axis=0) + np.abs(b * C.sum(axis=0)) * alphas
         # An interpolation has the minimum 0; what is left is measured against the targets then.
-        scale = np.maximum(objective, np.finfo(np.float64).eps * (V * Y**2).sum(axis=0))
+        floor = _INTERPOLATED * (V * Y**2).sum(axis=0)
+        scale = np.maximum(objective, floor)
         relative = float(np.divide(gap, scale, out=np.zeros_like(gap), where=scale > 0).max())
         kind, meaning = "duality gap", f"the objective is at most {relative:.1e} of its value above its minimum"
+        if (objective < floor).any():
+            meaning += f" (of {_INTERPOLATED:g} of the targets' squares, where it is below that)"
         if least < -self.jitter_:
             # The objective of such a kernel has no minimum: only the equations can be certified.
             size = np.sqrt((V * Y**2).sum(axis=0))

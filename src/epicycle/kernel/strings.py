@@ -250,10 +250,8 @@ class Subsequence(LeafKernel):
         else:
             return texts
         values = self._words(texts, alphabet, slope=False)
-        if np.isin(own, alphabet).all():
-            squares = np.einsum("ij,ij->i", values, values)
-        else:  # with the words that the other rows cannot have
-            squares = self._pairs_diagonal(texts)
+        known = bool(np.isin(own, alphabet).all())  # otherwise there are words that the other rows cannot have
+        squares = np.einsum("ij,ij->i", values, values) if known else self._pairs_diagonal(texts)
         return Gapped(values, squares, texts, alphabet)
 
     def _counts_words(self, texts: Texts, alphabet: Array) -> bool:
