@@ -56,11 +56,13 @@ def solve_shifted(
     """
     n = len(K)
     threads = n_threads(float(n) ** 3 / 3, n_jobs)
-    reach = _bound(K, threads)
     least = float(diagonal.min())
     mean = max(float(np.diagonal(K).mean()), float(np.finfo(np.float64).tiny))
     jitter = 0.0
-    single = n > _SMALL and least > 0 and reach + float(diagonal.max()) < _SINGLE * least
+    # No eigenvalue is larger than the trace, which is at hand, or than a sum of absolute values of a row.
+    single = n > _SMALL and least > 0
+    if single and float(np.trace(K)) + float(diagonal.max()) >= _SINGLE * least:
+        single = _bound(K, threads) + float(diagonal.max()) < _SINGLE * least
     while True:
         try:
             found = _factored(K, diagonal + jitter, np.float32 if single else np.float64, threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,11 @@ class Words(Prepared):
             return self
         return Words(self.matrix[rows], self.squares[rows], self.codes, self.alphabet, self.by_name)
 
+    @cached_property
+    def columns(self) -> Any:
+        """The counts by words, kept for the blocks of rows that come."""
+        return self.matrix.tocsc()
+
     def features(self) -> Any:
         """The counts in float64."""
         return self.matrix.astype(np.float64, copy=False)
@@ -164,7 +170,7 @@ def product_of_words(A: Words, B: Words) -> np.ndarray:
     if float(A.matrix.nnz) * B.matrix.nnz > _DENSE * (n * float(words)) * (m * float(words)):
         return np.ascontiguousarray(A.matrix.toarray() @ B.matrix.toarray().T)
     out = np.zeros((n, m))
-    left, right = A.matrix, B.matrix.tocsc()
+    left, right = A.matrix, B.columns
     _native.sparse_product(
         left.data, left.indices.astype(np.int64, copy=False), left.indptr.astype(np.int64, copy=False),
         right.data, right.indices.astype(np.int64, copy=False), right.indptr.astype(np.int64, copy=False), out,
