@@ -25,20 +25,21 @@ for variant, style in (("online", "solid"), ("averaged", "dashed")):
 for side, colour in ((False, "C0"), (True, "C1")):
     left.plot(*X[y == side].T, "o", ms=3, color=colour, alpha=0.8)
 left.plot(*model.X_fit_.T, "o", ms=9, mfc="none", mec="0.3", mew=0.9, label="mistaken once or more")
-left.set(
-    xticks=[], yticks=[], aspect="equal", title=f"{model.n_mistakes_} mistakes, at most {model.mistake_bound_:.0f}"
-)
-left.legend(loc="lower left", fontsize=8, frameon=True, framealpha=0.95)
+left.set(xticks=[], yticks=[], aspect="equal", ylim=(-3.1, 2.2))
+left.set_title(f"{model.n_mistakes_} mistakes, at most {model.mistake_bound_:.0f}")
+left.legend(loc="lower left", fontsize=8)
 left.grid(visible=False)
 
 points = []
-for gap in np.geomspace(0.4, 0.03, 10):
-    for seed in range(6):
+for gap in np.geomspace(0.4, 0.03, 8):
+    for seed in range(4):
         m = ep.KernelPerceptron(Gaussian(0.7), tol=1e-6, max_iter=5000).fit(*rings(gap, seed))
         points.append((m.margin_ / m.radius_, m.mistake_bound_, m.n_mistakes_))
 margin, bound, made = np.array(points).T
 right.loglog(margin, bound, ".", color="C3", ms=4, label=r"bound $(D/\gamma)^2$")
 right.loglog(margin, made, ".", color="C0", ms=4, label="mistakes made")
 right.set(xlabel=r"margin in the space of the kernel, $\gamma / D$", ylabel="mistakes", title="the bound of Novikoff")
+right.set_xticks([0.03, 0.05, 0.1, 0.2], ["0.03", "0.05", "0.1", "0.2"])
+right.set_xticks([], minor=True)
 right.legend()
 plt.show()

@@ -27,6 +27,6 @@ right.loglog(path.alphas_, path.loo_errors_[:, 0], color="C0", label="rows left 
 inside = [np.square(y - ep.KernelRidge(a, kernel=Gaussian(0.4)).fit(x, y).predict(x)).mean() for a in grid]
 right.loglog(grid, inside, "--", color="C1", label="rows of the fit")
 right.plot(chosen.alpha_, chosen.loo_errors_.min(), "o", color="C0", ms=7)
-right.set(xlabel=r"$\alpha$", ylabel="mean squared error", ylim=(1e-3, 10), title="all penalties from one spectrum")
+right.set(xlabel=r"$\alpha$", ylabel="mean squared error", ylim=(0.03, 10), title="all penalties from one spectrum")
 right.legend(loc="lower right")
 plt.show()

@@ -16,7 +16,7 @@ kernels = {
     "Gaussian *\nPeriodic": Gaussian(2.0) * Periodic(0.7, period=1.0),
     "Linear +\nMatern 3/2": 0.5 * Linear() + 0.3 * Matern(0.5, nu=1.5),
 }
-x = np.linspace(-3, 3, 241)[:, None]
+x = np.linspace(-3, 3, 161)[:, None]
 figure, axes = plt.subplots(2, len(kernels), figsize=(12.4, 3.4), layout="constrained", height_ratios=[1, 1])
 for (name, kernel), above, below in zip(kernels.items(), *axes, strict=True):
     K = kernel(x)

@@ -272,7 +272,8 @@ class KernelPerceptron(KernelClassifier):
 
     def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None) -> None:
         self.radius_ = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
-        bounds = [learner.bounds(K, 300) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
+        passes = int(min(20_000, max(300, 4e8 / len(K) ** 2)))  # as many as cost next to nothing
+        bounds = [learner.bounds(K, passes) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
         lower = np.array([b.lower for b in bounds])
         longest = 1.0 if share is None else max(1.0, float(share.max()))
         limit = np.full(len(lower), np.inf)
