@@ -208,19 +208,19 @@ class MemoryBoosting(Boosting):
 
     def _tree(self, k: int, rows: np.ndarray | None, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
         """A tree for output k, and the rows in the order of its leaves."""
-        g = self.growth
+        g, bins = self.growth, self.bins
+        places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
         m = self.bins.n_rows if rows is None else len(rows)
-        order = (
-            self.order[:m] if len(self.score) == 1 else np.empty(m, np.uint32)
-        )  # every output's is needed at the end
+        one = len(self.score) == 1  # otherwise every output's is needed at the end
+        order = self.order[:m] if one else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
         gh, curvature = self.gh[k], self.now.curvature[k]
         if self.first_order:
             gh, curvature = with_weights(gh, self.bins.weight), self.total_weight
         arrays = _native.grow_tree(
-            self.bins.rows, self.bins.columns, gh, self.now.abs_gradient[k], curvature,
-            features, g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
+            bins.rows, bins.columns, places, n_codes, gh, self.now.abs_gradient[k], curvature, features,
+            g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
             self.threads,
         )  # fmt: skip
@@ -242,8 +242,10 @@ class MemoryBoosting(Boosting):
     def _add(self, one: Grown, factor: float) -> None:
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
         if self.subsample < 1:  # the others have to find their leaves
-            sides = tree.sides.reshape(-1, 4)
-            _native.predict_bins(self.bins.rows, tree.feature, tree.left, sides, value, score, self.row_threads)
+            feature, sides = tree.feature, tree.sides.reshape(-1, 4)
+            if self.bins.bundles is not None:
+                feature, sides = self.bins.bundles.in_codes(feature, sides)
+            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
         else:
             leaves, order = tree.leaves, one.order
             _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
