@@ -50,7 +50,7 @@ _EXPORTS = {
     "LogisticRegressionCV": "epicycle.linear",
     "MatchingPursuit": "epicycle.linear",
     "NearestNeighbors": "epicycle.kernel",
-    "Nystrom": "epicycle.kernel",
+    "Nystroem": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
@@ -134,7 +134,7 @@ __all__ = [
     "LogisticRegressionCV",
     "MatchingPursuit",
     "NearestNeighbors",
-    "Nystrom",
+    "Nystroem",
     "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
@@ -206,7 +206,7 @@ if TYPE_CHECKING:
         KNeighborsClassifier,
         KNeighborsRegressor,
         NearestNeighbors,
-        Nystrom,
+        Nystroem,
         RandomFourierFeatures,
     )
     from epicycle.linear import (

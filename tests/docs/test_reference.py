@@ -51,6 +51,10 @@ def test_module(name):
     assert public(MODULES[name]) - elsewhere == listed(f"{name}.rst")
 
 
+def test_kernels():
+    assert set(ep.kernel.__all__) - set(ep.__all__) == listed("kernel.rst")
+
+
 @pytest.mark.parametrize("method", ep.methods(), ids=lambda m: m.name)
 def test_method_has_a_page_with_formula_figure_example_and_references(method):
     pages = [p for p in (DOCS / "methods").glob("*.rst") if f":class:`~epicycle.{method.name}`" in p.read_text()]

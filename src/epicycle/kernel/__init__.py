@@ -1,6 +1,6 @@
 """Kernels, and machines made of them."""
 
-from epicycle.kernel.approximate_features import Nystrom, RandomFourierFeatures
+from epicycle.kernel.approximate_features import Nystroem, RandomFourierFeatures
 from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
 from epicycle.kernel.given import FunctionKernel, Precomputed
 from epicycle.kernel.histograms import ChiSquare, HistogramIntersection
@@ -41,7 +41,7 @@ __all__ = [
     "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
-    "Nystrom",
+    "Nystroem",
     "Periodic",
     "Polynomial",
     "Power",
