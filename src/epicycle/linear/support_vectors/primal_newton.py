@@ -1,0 +1,233 @@
+"""Newton's method on the primal, in sums over the rows: for rows that far outnumber the columns, wherever they are.
+
+A squared loss is once differentiable and piecewise quadratic: Newton steps on the rows that violate the margin. The
+other loss has a corner, which is rounded to a parabola of some width. At the minimum for a width the slopes of the
+rounded losses are feasible dual variables, so that every pass proves
+
+    P(theta) - min P <= |F'(theta)|^2 / 2 + slack ,
+
+with the rounded objective F and what the parabola lets through (zero for squared losses). The width shrinks until that
+is small enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.data import Data
+from epicycle.linear.support_vectors.problem import MarginProblem, Optimum, line_statistic, margin_statistic
+from epicycle.optim.monitor import Monitor
+from epicycle.optim.solvers.newton_method import newton_direction
+
+__all__ = ["primal_newton"]
+
+#: The width shrinks once the gradient's part of the gap is below this share of the slack.
+SETTLED = 1.0
+#: Share of the tolerance that the slack may take in the end.
+SHARE = 0.5
+#: The width shrinks by at most this factor at a time.
+FASTEST = 12.0
+#: Passes without a smaller gap at most.
+PATIENCE = 60
+#: Where the slope is asked for when a whole step is too long.
+LENGTHS = np.append(0.0, 1.25 ** -np.arange(60.0)[::-1])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One problem at theta, with its rounded objective F of a width."""
+
+    theta: np.ndarray
+    width: float
+    primal: float
+    value: float
+    slack: float
+    gradient: np.ndarray
+    curved_gradient: np.ndarray
+    hessian: np.ndarray
+    violating: float
+    curved: float
+
+    @property
+    def steepness(self) -> float:
+        """|F'|^2 / 2, which F - min F does not exceed."""
+        return 0.5 * float(self.gradient @ self.gradient)
+
+    @property
+    def gap(self) -> float:
+        return self.steepness + self.slack
+
+    def minimum_for(self, factor: float) -> np.ndarray:
+        """theta where F is least for `factor` times the width, if the same rows stay in the corner.
+
+        Their violations shrink with it, so that their shares v / width hardly change: the path is smooth in these.
+        """
+        H = np.eye(len(self.theta)) + (self.hessian - np.eye(len(self.theta))) / factor
+        g = self.gradient + (1 / factor - 1) * self.curved_gradient
+        return self.theta + newton_direction(H, g, self.theta)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The question how steep F is at theta + t move, for t = LENGTHS; answered by the slopes."""
+
+    theta: np.ndarray
+    move: np.ndarray
+    width: float
+
+
+#: A solver asks for a point, by parameters and a width, or for slopes along a line.
+Wanted = tuple[np.ndarray, float] | Line
+Steps = Generator[Wanted, Any, None]
+
+
+def newton_steps(theta: np.ndarray, width: float, tol: float, *, squared: bool) -> Steps:
+    """The minimisation of one problem: asks for points, and ends when its gap is `tol` of P or no longer falls."""
+    at: Point = yield theta, width
+    best, misses, fastest = at, 0, FASTEST
+    while not at.gap <= tol * at.primal:
+        misses = 0 if at.gap < 0.9 * best.gap else misses + 1
+        best = min(best, at, key=lambda point: point.gap)
+        if misses > PATIENCE:
+            return
+        if not squared and at.slack > SHARE * tol * at.primal and at.steepness <= SETTLED * at.slack:
+            factor = float(np.clip(0.9 * SHARE * tol * at.primal / at.slack, 1 / fastest, 0.7))
+            at = yield at.minimum_for(factor), factor * at.width
+            # Where the same rows stay in the corner the minimum was met: the width may shrink faster.
+            fastest = min(fastest**2, 1e6) if at.steepness <= SETTLED * at.slack else FASTEST
+            continue
+        new = yield from _line_search(at)
+        if new is None:  # F does not tell the points apart any more
+            if squared or at.slack <= SHARE * tol * at.primal:
+                return
+            new = yield at.minimum_for(1 / FASTEST), at.width / FASTEST
+        at = new
+
+
+def _line_search(at: Point) -> Generator[Wanted, Any, Point | None]:
+    """Newton's step; where F is not lower there as far as can be told, as much of it as makes F least."""
+    d = newton_direction(at.hessian, at.gradient, at.theta)
+    slope = float(at.gradient @ d)
+    if not slope < 0:
+        return None
+    new: Point = yield at.theta + d, at.width
+    if _lower(new, at, d, slope):
+        return new
+    slopes: np.ndarray = yield Line(at.theta, d, at.width)
+    rising = np.flatnonzero(slopes > 0)
+    if len(rising) == 0 or rising[0] == 0:
+        return None
+    # F' is piecewise linear along d: interpolated between the last length at which it is negative and the next.
+    j = int(rising[0])
+    t = LENGTHS[j - 1] + (LENGTHS[j] - LENGTHS[j - 1]) * slopes[j - 1] / (slopes[j - 1] - slopes[j])
+    for _ in range(3):
+        new = yield at.theta + t * d, at.width
+        if _lower(new, at, d, slope):
+            return new
+        t *= 0.5
+    return None
+
+
+def _lower(new: Point, at: Point, d: np.ndarray, slope: float) -> bool:
+    there = float(new.gradient @ d)
+    return new.value < at.value or (new.value <= at.value + 1e-13 * abs(at.value) and abs(there) <= -0.9 * slope)
+
+
+def primal_newton(
+    data: Data,
+    problem: MarginProblem,
+    *,
+    width: float,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    state: Mapping[str, Any] | None,
+    n_jobs: int | None,
+) -> tuple[list[Optimum], str, dict[str, Any]]:
+    """Solve all problems with the same passes: (optima, why it ended, state to go on from)."""
+    K, d = problem.n_problems, problem.n_features + 1
+    theta, widths = np.zeros((K, d)), np.full(K, width)
+    if state is not None:
+        theta, widths = np.array(state["theta"]), np.array(state["width"])
+    solvers: list[Steps] = [newton_steps(theta[k], widths[k], tol, squared=problem.squared) for k in range(K)]
+    wanted: dict[int, Wanted] = {k: next(solver) for k, solver in enumerate(solvers)}
+    best: dict[int, Point] = {}
+    step, reason = monitor.history().n_iter, "stalled"
+    for _ in range(max_iter):
+        which = tuple(wanted)
+        found = _points(data, problem, which, [wanted[k] for k in which], n_jobs)
+        for k, point in zip(which, found, strict=True):
+            if k not in best or point.gap < best[k].gap:
+                best[k] = point
+            widths[k] = point.width
+            try:
+                wanted[k] = solvers[k].send(point)
+            except StopIteration:
+                del wanted[k]
+        _follow_lines(data, problem, solvers, wanted, n_jobs)
+        step += 1
+        theta = np.array([best[k].theta for k in range(K)])
+        stop = monitor(
+            step, theta.ravel(), objective=sum(point.primal for point in best.values()),
+            state=lambda theta=theta, widths=widths.copy(): {"theta": theta, "width": widths},
+            gap=max(_relative(point) for point in best.values()), width=float(widths.max()),
+            rows=sum(point.curved for point in found),
+        )  # fmt: skip
+        if stop or not wanted:
+            reason = "stopped" if stop else "stalled"
+            break
+    else:
+        reason = "max_iter"
+    optima = [Optimum(best[k].theta, best[k].primal, best[k].gap) for k in range(K)]
+    return optima, reason, {"theta": theta, "width": widths}
+
+
+def _relative(point: Point) -> float:
+    return Optimum(point.theta, point.primal, point.gap).relative
+
+
+def _follow_lines(
+    data: Data, problem: MarginProblem, solvers: list[Steps], wanted: dict[int, Wanted], n_jobs: int | None
+) -> None:
+    """Answer what is asked about lines, until only points are wanted."""
+    lines = {k: line for k, line in wanted.items() if isinstance(line, Line)}
+    if not lines:
+        return
+    theta, move = np.array([line.theta for line in lines.values()]), np.array([line.move for line in lines.values()])
+    width = np.array([line.width for line in lines.values()])
+    (slopes,) = engine.sum(
+        line_statistic, data, problem, tuple(lines), theta, move, width, LENGTHS, n_jobs=n_jobs
+    )  # fmt: skip
+    for k, at, d, sums in zip(lines, theta, move, slopes, strict=True):
+        try:
+            wanted[k] = solvers[k].send(problem.C * sums + float(at @ d) + LENGTHS * float(d @ d))
+        except StopIteration:
+            del wanted[k]
+
+
+def _points(
+    data: Data, problem: MarginProblem, which: tuple[int, ...], wanted: list[Any], n_jobs: int | None
+) -> list[Point]:
+    theta, width = np.array([t for t, _ in wanted]), np.array([w for _, w in wanted])
+    totals, gradients, hessians = engine.sum(
+        margin_statistic, data, problem, which, theta, width, True, n_jobs=n_jobs
+    )  # fmt: skip
+    C, scale = problem.C, np.append(np.ones(problem.n_features), problem.scale)
+    points = []
+    for at, w, (loss, smooth, slack, violating, curved), g, H in zip(
+        theta, width, totals, gradients, hessians, strict=True
+    ):
+        half = 0.5 * float(at @ at)
+        primal = half + C * loss
+        points.append(
+            Point(
+                at, float(w), primal, primal if problem.squared else half + C * smooth, C * slack,
+                at + C * scale * g[0], C * scale * g[1], C * H * scale * scale[:, None] + np.eye(len(at)), violating, curved,
+            )
+        )  # fmt: skip
+    return points
