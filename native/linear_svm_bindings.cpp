@@ -1,6 +1,4 @@
 // Bindings of the linear support vector machines.
-#include <chrono>
-
 #include "binding.hpp"
 #include "linear_svm_dual.hpp"
 
@@ -12,7 +10,6 @@ using Change2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t WORK_BETWEEN_LOOKS = 1 << 22;  // multiply-adds: a few milliseconds
-constexpr double SECONDS_A_CALL = 0.2;               // then progress can be shown
 
 template <class T, class I>
 Csr<T, I> csr(const Vector<T> &data, const Vector<I> &indices, const Vector<I> &indptr, std::size_t cols,
@@ -44,8 +41,8 @@ constexpr const char *PASSES =
     "dual_passes: expected X (n, p), table (n, 4) with columns y, c > 0, |x|^2 > 0 and beta, w (p + 1,), order (m,) of "
     "rows in 0 .. n-1, number (3,) with 0 <= number[0] <= m, report (k, 4)";
 
-// Up to report.shape(0) passes; ends early when the estimated gap falls to target times the primal value, or after a
-// while. Gives the number of passes made.
+// Up to report.shape(0) passes; ends early when the estimated gap falls to target times the primal value. Gives the
+// number of passes made.
 template <class Rows>
 std::size_t passes(Rows rows, const DualProblem &problem, Change2 &table, Change1 &w, Order &order, Change1 &number,
                    std::uint64_t seed, std::uint64_t first, double target, Change2 &report) {
@@ -60,7 +57,6 @@ std::size_t passes(Rows rows, const DualProblem &problem, Change2 &table, Change
     }
     DualPass<Rows> pass(rows, problem, table.data(), w.data(), order.data(), number.data());
     const std::size_t piece = std::max<std::size_t>(1, WORK_BETWEEN_LOOKS / rows.cost());
-    const auto began = std::chrono::steady_clock::now();
     std::size_t done = 0;
     while (done < report.shape(0)) {
         double *facts = report.data() + DUAL_REPORTS * done;
@@ -75,8 +71,6 @@ std::size_t passes(Rows rows, const DualProblem &problem, Change2 &table, Change
         pass.end(facts);
         ++done;
         if (facts[GAP] <= target * (facts[VALUE] + facts[GAP])) break;
-        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
-        if (passed.count() > SECONDS_A_CALL) break;
     }
     return done;
 }

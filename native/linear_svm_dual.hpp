@@ -45,6 +45,27 @@ struct DualDense {
     void add(double g, double *w) const { rows.add(g, w); }
 };
 
+// sum_k x_k w[at_k] with eight fixed partial sums: the order of addition does not depend on the instruction set.
+template <class T, class I>
+EPICYCLE_INLINE double gathered_dot_body(const T *x, const I *at, const double *w, std::size_t n) {
+    double part[8] = {};
+    std::size_t k = 0;
+    for (; k + 8 <= n; k += 8)
+        for (std::size_t c = 0; c < 8; ++c) part[c] += static_cast<double>(x[k + c]) * w[at[k + c]];
+    double rest = 0.0;
+    for (; k < n; ++k) rest += static_cast<double>(x[k]) * w[at[k]];
+    return (((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) + rest;
+}
+#define EPICYCLE_PER_TYPE(T, I)                                                                            \
+    EPICYCLE_CLONES inline double gathered_dot(const T *x, const I *at, const double *w, std::size_t n) {  \
+        return gathered_dot_body(x, at, w, n);                                                             \
+    }
+EPICYCLE_PER_TYPE(double, std::int32_t)
+EPICYCLE_PER_TYPE(double, std::int64_t)
+EPICYCLE_PER_TYPE(float, std::int32_t)
+EPICYCLE_PER_TYPE(float, std::int64_t)
+#undef EPICYCLE_PER_TYPE
+
 // Rows by number, sparse; well-formed by now.
 template <class T, class I>
 struct DualSparse {
@@ -70,18 +91,7 @@ struct DualSparse {
         for (I k = first; k < last; k += static_cast<I>(64 / sizeof(T))) __builtin_prefetch(X.data + k);
         for (I k = first; k < last; k += static_cast<I>(64 / sizeof(I))) __builtin_prefetch(X.indices + k);
     }
-    double dot(const double *w) const {
-        double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-        std::size_t k = 0;
-        for (; k + 4 <= n; k += 4) {
-            s0 += static_cast<double>(x[k]) * w[at[k]];
-            s1 += static_cast<double>(x[k + 1]) * w[at[k + 1]];
-            s2 += static_cast<double>(x[k + 2]) * w[at[k + 2]];
-            s3 += static_cast<double>(x[k + 3]) * w[at[k + 3]];
-        }
-        for (; k < n; ++k) s0 += static_cast<double>(x[k]) * w[at[k]];
-        return (s0 + s1) + (s2 + s3);
-    }
+    double dot(const double *w) const { return gathered_dot(x, at, w, n); }
     void add(double g, double *w) const {
         for (std::size_t k = 0; k < n; ++k) w[at[k]] += g * static_cast<double>(x[k]);
     }

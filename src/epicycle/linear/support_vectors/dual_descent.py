@@ -63,9 +63,10 @@ class Descent:
         n, loss = data.n_rows, problem
         weight = problem.weights(data.rows(0, n))
         table = np.zeros((n, 4))
-        y = table[:, TARGET] = problem.targets(np.asarray(data.y), k)
-        c = table[:, BOUND] = problem.C if weight is None else problem.C * weight
+        table[:, TARGET] = problem.targets(np.asarray(data.y), k)
+        table[:, BOUND] = problem.C if weight is None else problem.C * weight
         table[:, SQUARE] = square
+        y, c = table[:, TARGET], table[:, BOUND]
         if loss.squared:
             table[:, SQUARE] += np.divide(0.5, c, out=np.zeros(n), where=c > 0)
         flat = (table[:, SQUARE] <= 0) & (c > 0)

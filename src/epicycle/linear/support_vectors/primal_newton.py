@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from epicycle import engine
 from epicycle.data import Data
 from epicycle.linear.support_vectors.problem import MarginProblem, Optimum, line_statistic, margin_statistic
 from epicycle.optim.monitor import Monitor
-from epicycle.optim.solvers.newton_method import newton_direction
 
 __all__ = ["primal_newton"]
 
@@ -30,12 +30,25 @@ __all__ = ["primal_newton"]
 SETTLED = 1.0
 #: Share of the tolerance that the slack may take in the end.
 SHARE = 0.5
-#: The width shrinks by at most this factor at a time.
-FASTEST = 12.0
+#: The width shrinks by at most this factor at a time, less where that was too much.
+FASTEST, SLOWEST = 12.0, 1.5
 #: Passes without a smaller gap at most.
 PATIENCE = 60
 #: Where the slope is asked for when a whole step is too long.
 LENGTHS = np.append(0.0, 1.25 ** -np.arange(60.0)[::-1])
+
+
+def _direction(H: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """-H^-1 g for H = I + a positive semi-definite matrix, which may be larger by many orders of magnitude."""
+    scale = 1 / np.sqrt(np.diagonal(H))
+    S = H * scale * scale[:, None]
+    for ridge in (0.0, 1e-15, 1e-14, 1e-12, 1e-9):
+        try:
+            factor = cho_factor(S + ridge * np.eye(len(S)) if ridge else S, lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return np.asarray(-scale * cho_solve(factor, scale * g, check_finite=False))
+    return -g * scale**2
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,11 @@ class Point:
     def gap(self) -> float:
         return self.steepness + self.slack
 
+    @property
+    def settled(self) -> bool:
+        """Whether theta is near enough to the minimum of F for the width to shrink."""
+        return self.steepness <= SETTLED * self.slack
+
     def minimum_for(self, factor: float) -> np.ndarray:
         """theta where F is least for `factor` times the width, if the same rows stay in the corner.
 
@@ -69,7 +87,34 @@ class Point:
         """
         H = np.eye(len(self.theta)) + (self.hessian - np.eye(len(self.theta))) / factor
         g = self.gradient + (1 / factor - 1) * self.curved_gradient
-        return self.theta + newton_direction(H, g, self.theta)
+        return self.theta + _direction(H, g)
+
+
+class Bounds:
+    """The point of the least P so far, and the largest lower bound on P, which may come from another point.
+
+    A width costs P its first power, and the bound, at its maximum, the second: the one is best at a small width, where
+    the other begins to feel rounding.
+    """
+
+    def __init__(self, point: Point) -> None:
+        self.point, self.dual = point, point.primal - point.gap
+
+    def take(self, point: Point) -> Point:
+        """Learn from a point; gives it back."""
+        self.dual = max(self.dual, point.primal - point.gap)
+        if point.primal < self.point.primal or (point.primal == self.point.primal and point.gap < self.point.gap):
+            self.point = point
+        return point
+
+    @property
+    def gap(self) -> float:
+        rounding = 4 * np.finfo(float).eps * self.point.primal
+        return min(self.point.gap, max(self.point.primal - self.dual, 0.0) + rounding)
+
+    @property
+    def optimum(self) -> Optimum:
+        return Optimum(self.point.theta, self.point.primal, self.gap)
 
 
 @dataclass(frozen=True)
@@ -89,48 +134,54 @@ Steps = Generator[Wanted, Any, None]
 def newton_steps(theta: np.ndarray, width: float, tol: float, *, squared: bool) -> Steps:
     """The minimisation of one problem: asks for points, and ends when its gap is `tol` of P or no longer falls."""
     at: Point = yield theta, width
-    best, misses, fastest = at, 0, FASTEST
-    while not at.gap <= tol * at.primal:
-        misses = 0 if at.gap < 0.9 * best.gap else misses + 1
-        best = min(best, at, key=lambda point: point.gap)
+    bounds, last, misses = Bounds(at), np.inf, 0
+    anchor, fastest, rejected = None, FASTEST, 0
+    while not bounds.gap <= tol * bounds.point.primal:
+        last, misses = (bounds.gap, 0) if bounds.gap < 0.9 * last else (last, misses + 1)
         if misses > PATIENCE:
             return
-        if not squared and at.slack > SHARE * tol * at.primal and at.steepness <= SETTLED * at.slack:
+        if not squared and at.slack > SHARE * tol * at.primal and at.settled:
+            anchor, rejected = at, 0
             factor = float(np.clip(0.9 * SHARE * tol * at.primal / at.slack, 1 / fastest, 0.7))
-            at = yield at.minimum_for(factor), factor * at.width
+            at = bounds.take((yield at.minimum_for(factor), factor * at.width))
             # Where the same rows stay in the corner the minimum was met: the width may shrink faster.
-            fastest = min(fastest**2, 1e6) if at.steepness <= SETTLED * at.slack else FASTEST
+            fastest = min(fastest**2, 1e6) if at.settled else fastest
             continue
-        new = yield from _line_search(at)
-        if new is None:  # F does not tell the points apart any more
-            if squared or at.slack <= SHARE * tol * at.primal:
-                return
-            new = yield at.minimum_for(1 / FASTEST), at.width / FASTEST
-        at = new
+        new, whole = yield from _line_search(at)
+        rejected += not whole
+        if (rejected > 1 or new is None) and anchor is not None and fastest > SLOWEST:
+            # The width had shrunk so far that the rows which hold theta were lost: back, and less far.
+            at, fastest = anchor, max(min(fastest, FASTEST) ** 0.5, SLOWEST)
+        elif new is not None:
+            at = bounds.take(new)
+        elif squared or at.slack <= SHARE * tol * at.primal:
+            return  # F does not tell the points apart any more
+        else:
+            at = bounds.take((yield at.minimum_for(1 / FASTEST), at.width / FASTEST))
 
 
-def _line_search(at: Point) -> Generator[Wanted, Any, Point | None]:
-    """Newton's step; where F is not lower there as far as can be told, as much of it as makes F least."""
-    d = newton_direction(at.hessian, at.gradient, at.theta)
+def _line_search(at: Point) -> Generator[Wanted, Any, tuple[Point | None, bool]]:
+    """(Newton's step, True); where F is not lower there as far as can be told, (what of it makes F least, False)."""
+    d = _direction(at.hessian, at.gradient)
     slope = float(at.gradient @ d)
     if not slope < 0:
-        return None
+        return None, False
     new: Point = yield at.theta + d, at.width
     if _lower(new, at, d, slope):
-        return new
+        return new, True
     slopes: np.ndarray = yield Line(at.theta, d, at.width)
     rising = np.flatnonzero(slopes > 0)
     if len(rising) == 0 or rising[0] == 0:
-        return None
+        return None, False
     # F' is piecewise linear along d: interpolated between the last length at which it is negative and the next.
     j = int(rising[0])
     t = LENGTHS[j - 1] + (LENGTHS[j] - LENGTHS[j - 1]) * slopes[j - 1] / (slopes[j - 1] - slopes[j])
     for _ in range(3):
         new = yield at.theta + t * d, at.width
         if _lower(new, at, d, slope):
-            return new
+            return new, False
         t *= 0.5
-    return None
+    return None, False
 
 
 def _lower(new: Point, at: Point, d: np.ndarray, slope: float) -> bool:
@@ -156,14 +207,13 @@ def primal_newton(
         theta, widths = np.array(state["theta"]), np.array(state["width"])
     solvers: list[Steps] = [newton_steps(theta[k], widths[k], tol, squared=problem.squared) for k in range(K)]
     wanted: dict[int, Wanted] = {k: next(solver) for k, solver in enumerate(solvers)}
-    best: dict[int, Point] = {}
+    best: dict[int, Bounds] = {}
     step, reason = monitor.history().n_iter, "stalled"
     for _ in range(max_iter):
         which = tuple(wanted)
         found = _points(data, problem, which, [wanted[k] for k in which], n_jobs)
         for k, point in zip(which, found, strict=True):
-            if k not in best or point.gap < best[k].gap:
-                best[k] = point
+            best.setdefault(k, Bounds(point)).take(point)
             widths[k] = point.width
             try:
                 wanted[k] = solvers[k].send(point)
@@ -171,11 +221,12 @@ def primal_newton(
                 del wanted[k]
         _follow_lines(data, problem, solvers, wanted, n_jobs)
         step += 1
-        theta = np.array([best[k].theta for k in range(K)])
+        optima = [best[k].optimum for k in range(K)]
+        theta = np.array([optimum.theta for optimum in optima])
         stop = monitor(
-            step, theta.ravel(), objective=sum(point.primal for point in best.values()),
+            step, theta.ravel(), objective=sum(optimum.primal for optimum in optima),
             state=lambda theta=theta, widths=widths.copy(): {"theta": theta, "width": widths},
-            gap=max(_relative(point) for point in best.values()), width=float(widths.max()),
+            gap=max(optimum.relative for optimum in optima), width=float(widths.max()),
             rows=sum(point.curved for point in found),
         )  # fmt: skip
         if stop or not wanted:
@@ -183,12 +234,7 @@ def primal_newton(
             break
     else:
         reason = "max_iter"
-    optima = [Optimum(best[k].theta, best[k].primal, best[k].gap) for k in range(K)]
     return optima, reason, {"theta": theta, "width": widths}
-
-
-def _relative(point: Point) -> float:
-    return Optimum(point.theta, point.primal, point.gap).relative
 
 
 def _follow_lines(
