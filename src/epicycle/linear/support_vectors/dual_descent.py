@@ -138,12 +138,17 @@ class Descent:
         return {
             "beta": self.table[:, BETA].copy(), "order": self.order.copy(), "w": self.w.copy(),
             "number": self.number.copy(), "passes": self.passes, "target": self.target, "seed": self.seed,
+            "last": self.last.copy(), "primal": np.nan if self.optimum is None else self.optimum.primal,
+            "gap": np.nan if self.optimum is None else self.optimum.gap,
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.table[:, BETA] = state["beta"]
         self.order[:], self.w[:], self.number[:] = state["order"], state["w"], state["number"]
         self.passes, self.target, self.seed = int(state["passes"]), float(state["target"]), int(state["seed"])
+        self.last = np.array(state["last"])
+        if np.isfinite(state["gap"]):
+            self.optimum = Optimum(self.w.copy(), float(state["primal"]), float(state["gap"]))
 
 
 def dual_descent(
