@@ -4,9 +4,9 @@
 //
 //     v = 1 - y z          (classification, y = -1 or 1)         v = |z - y| - epsilon          (regression)
 //
-// and the loss c max(v, 0) or c max(v, 0)^2. For the former a pass also gives the smooth function that is v^2 / (2 width)
-// for 0 < v < width and v - width / 2 beyond: its slopes are feasible dual variables, a = c clip(v / width, 0, 1), and
-// what they lose against the loss itself is the slack, the sum of (c - a) v over 0 < v < width.
+// and the loss c max(v, 0) or c max(v, 0)^2. For the former a pass also gives the smooth function that is v^2 / (2
+// width) for 0 < v < width and v - width / 2 beyond: its slopes are feasible dual variables, a = c clip(v / width, 0,
+// 1), and what they lose against the loss itself is the slack, the sum of (c - a) v over 0 < v < width.
 #pragma once
 
 #include <cstdint>
@@ -104,27 +104,27 @@ EPICYCLE_INLINE void some_gradient_body(const Dense<T> &X, std::size_t i0, std::
     }
 }
 
-#define EPICYCLE_PER_TYPE(T)                                                                                           \
-    EPICYCLE_CLONES inline void pack_row(const Dense<T> &X, std::size_t row, double scale, PackedRows &ws,             \
-                                         std::size_t i) {                                                              \
-        pack_row_body(X, row, scale, ws, i);                                                                           \
-    }                                                                                                                  \
-    EPICYCLE_CLONES inline void add_some_gradient(const Dense<T> &X, std::size_t i0, std::size_t n, const double *r,   \
-                                                  double *g) {                                                         \
-        some_gradient_body(X, i0, n, r, g);                                                                            \
+#define EPICYCLE_PER_TYPE(T)                                                                                         \
+    EPICYCLE_CLONES inline void pack_row(const Dense<T> &X, std::size_t row, double scale, PackedRows &ws,           \
+                                         std::size_t i) {                                                            \
+        pack_row_body(X, row, scale, ws, i);                                                                         \
+    }                                                                                                                \
+    EPICYCLE_CLONES inline void add_some_gradient(const Dense<T> &X, std::size_t i0, std::size_t n, const double *r, \
+                                                  double *g) {                                                       \
+        some_gradient_body(X, i0, n, r, g);                                                                          \
     }
 EPICYCLE_PER_TYPE(double)
 EPICYCLE_PER_TYPE(float)
 #undef EPICYCLE_PER_TYPE
 
-// g: p + 1 entries in (w, b), and as many for the rows with a curvature alone; zero on entry. H: null, or (p + 1) x
-// (p + 1).
+// g: p + 1 entries in (w, b), and as many for the rows with a curvature alone; zero on entry. H: (p + 1) x (p +
+// 1).
 template <class T>
 MarginTotals margin_sums(const Dense<T> &X, const double *y, const double *c, const double *w, double b,
                          const MarginLoss &loss, double *g, double *H) {
     const std::size_t p = X.cols, d = p + 1;
     const std::vector<double> origin(p, 0.0);
-    SyrkWorkspace &ws = SyrkWorkspace::of_thread(H ? d : 1);
+    SyrkWorkspace &ws = SyrkWorkspace::of_thread(d);
     MarginTotals totals;
     double z[ROWS], r[ROWS], h[ROWS];
     std::size_t filled = 0;
@@ -138,7 +138,6 @@ MarginTotals margin_sums(const Dense<T> &X, const double *y, const double *c, co
             if (h[i] == 0.0) r[i] = 0.0;
         add_some_gradient(X, i0, n, r, g + d);
         for (std::size_t i = 0; i < n; ++i) g[d + p] += r[i];
-        if (!H) continue;
         for (std::size_t i = 0; i < n; ++i) {
             if (h[i] == 0.0) continue;
             const double scale = std::sqrt(h[i]);
@@ -150,10 +149,8 @@ MarginTotals margin_sums(const Dense<T> &X, const double *y, const double *c, co
             }
         }
     }
-    if (H) {
-        if (filled > 0) ws.accumulate(filled);
-        ws.symmetric(H);
-    }
+    if (filled > 0) ws.accumulate(filled);
+    ws.symmetric(H);
     return totals;
 }
 
@@ -173,7 +170,6 @@ MarginTotals margin_sums(const Csr<T, I> &X, const double *y, const double *c, c
         if (h == 0.0) continue;
         g[d + p] += r;
         for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a) g[d + X.indices[a]] += r * static_cast<double>(X.data[a]);
-        if (!H) continue;
         for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a) {
             double *row = H + static_cast<std::size_t>(X.indices[a]) * d;
             const double ha = h * static_cast<double>(X.data[a]);
@@ -182,8 +178,7 @@ MarginTotals margin_sums(const Csr<T, I> &X, const double *y, const double *c, c
         }
         H[p * d + p] += h;
     }
-    if (H)
-        for (std::size_t j = 0; j < p; ++j) H[p * d + j] = H[j * d + p];
+    for (std::size_t j = 0; j < p; ++j) H[p * d + j] = H[j * d + p];
     return totals;
 }
 

@@ -22,19 +22,18 @@ Csr<T, I> csr(const Vector<T> &data, const Vector<I> &indices, const Vector<I> &
 
 template <class Rows>
 nb::tuple sums(const Rows &X, const Vector<double> &y, const Weight &bound, const Vector<double> &coef,
-               double intercept, const MarginLoss &loss, bool hessian, const char *expected) {
+               double intercept, const MarginLoss &loss, const char *expected) {
     require(y.shape(0) == X.rows && coef.shape(0) == X.cols, expected);
     require(loss.epsilon >= 0.0 && (loss.squared || loss.width > 0.0), expected);
     const double *c = pointer(bound, X.rows, expected);
     const std::size_t d = X.cols + 1;
-    Buffer g(2 * d), H(hessian ? d * d : 0);
+    Buffer g(2 * d), H(d * d);
     MarginTotals t;
     {
         nb::gil_scoped_release nogil;
-        t = margin_sums(X, y.data(), c, coef.data(), intercept, loss, g.data.get(), hessian ? H.data.get() : nullptr);
+        t = margin_sums(X, y.data(), c, coef.data(), intercept, loss, g.data.get(), H.data.get());
     }
-    return nb::make_tuple(t.loss, t.smooth, t.slack, t.violating, t.curved, matrix_out(g, 2, d),
-                          matrix_out(H, hessian ? d : 0, hessian ? d : 0));
+    return nb::make_tuple(t.loss, t.smooth, t.slack, t.violating, t.curved, matrix_out(g, 2, d), matrix_out(H, d, d));
 }
 
 constexpr const char *PASSES =
@@ -96,11 +95,11 @@ void bind_dense(nb::module_ &m) {
     m.def(
         "margin_sums",
         [](Matrix<T> X, Vector<double> y, Weight bound, Vector<double> coef, double intercept, bool regression,
-           bool squared, double epsilon, double width, bool hessian) {
-            return sums(view(X), y, bound, coef, intercept, {regression, squared, epsilon, width}, hessian, SUMS);
+           bool squared, double epsilon, double width) {
+            return sums(view(X), y, bound, coef, intercept, {regression, squared, epsilon, width}, SUMS);
         },
         "X"_a.noconvert(), "y"_a.noconvert(), "bound"_a.noconvert().none(), "coef"_a.noconvert(), "intercept"_a,
-        "regression"_a, "squared"_a, "epsilon"_a, "width"_a, "hessian"_a);
+        "regression"_a, "squared"_a, "epsilon"_a, "width"_a);
     m.def(
         "dual_passes",
         [](Matrix<T> X, bool regression, bool squared, double epsilon, double scale, Change2 table, Change1 w,
@@ -122,14 +121,13 @@ void bind_sparse(nb::module_ &m) {
     m.def(
         "csr_margin_sums",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns, Vector<double> y, Weight bound,
-           Vector<double> coef, double intercept, bool regression, bool squared, double epsilon, double width,
-           bool hessian) {
+           Vector<double> coef, double intercept, bool regression, bool squared, double epsilon, double width) {
             const auto X = csr<T, I>(data, indices, indptr, n_columns, "csr_margin_sums: expected a CSR matrix (n, p)");
-            return sums(X, y, bound, coef, intercept, {regression, squared, epsilon, width}, hessian, SUMS);
+            return sums(X, y, bound, coef, intercept, {regression, squared, epsilon, width}, SUMS);
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n_columns"_a, "y"_a.noconvert(),
         "bound"_a.noconvert().none(), "coef"_a.noconvert(), "intercept"_a, "regression"_a, "squared"_a, "epsilon"_a,
-        "width"_a, "hessian"_a);
+        "width"_a);
     m.def(
         "csr_dual_passes",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_columns, bool regression, bool squared,

@@ -8,8 +8,8 @@
 // bound, and d_i = 1 / (2 c_i). One visit of a row gives its beta the best value, the others fixed. Rows that are at a
 // bound, and that the derivative pushes there by more than the worst violation of the last pass, are set aside.
 //
-// What a row contributes to the duality gap, loss_i - (y beta - epsilon |beta| - d beta^2 / 2) + beta z >= 0, is known at
-// its visit for nothing; the sum over a pass estimates the gap, and says when to measure it.
+// What a row contributes to the duality gap, loss_i - (y beta - epsilon |beta| - d beta^2 / 2) + beta z >= 0, is known
+// at its visit for nothing; the sum over a pass estimates the gap, and says when to measure it.
 #pragma once
 
 #include <utility>
@@ -56,9 +56,9 @@ EPICYCLE_INLINE double gathered_dot_body(const T *x, const I *at, const double *
     for (; k < n; ++k) rest += static_cast<double>(x[k]) * w[at[k]];
     return (((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) + rest;
 }
-#define EPICYCLE_PER_TYPE(T, I)                                                                            \
-    EPICYCLE_CLONES inline double gathered_dot(const T *x, const I *at, const double *w, std::size_t n) {  \
-        return gathered_dot_body(x, at, w, n);                                                             \
+#define EPICYCLE_PER_TYPE(T, I)                                                                           \
+    EPICYCLE_CLONES inline double gathered_dot(const T *x, const I *at, const double *w, std::size_t n) { \
+        return gathered_dot_body(x, at, w, n);                                                            \
     }
 EPICYCLE_PER_TYPE(double, std::int32_t)
 EPICYCLE_PER_TYPE(double, std::int64_t)
@@ -120,7 +120,7 @@ struct PassRandom {
 // One pass, which may be made in pieces: begin(), then visit() until it says that all rows were seen.
 template <class Rows>
 class DualPass {
-  public:
+public:
     DualPass(Rows &rows, const DualProblem &problem, double *table, double *w, std::int64_t *order, double *number)
         : rows(rows), problem(problem), table(table), w(w), order(order), number(number) {}
 
@@ -190,7 +190,7 @@ class DualPass {
         report[VIOLATION] = violation;
     }
 
-  private:
+private:
     void set_aside() {
         --active;
         std::swap(order[next], order[active]);

@@ -643,7 +643,6 @@ def margin_sums(
     squared: bool,
     epsilon: float,
     width: float,
-    hessian: bool,
 ) -> tuple[float, float, float, float, float, Array, Array]: ...
 def csr_margin_sums(
     data: Array,
@@ -658,7 +657,6 @@ def csr_margin_sums(
     squared: bool,
     epsilon: float,
     width: float,
-    hessian: bool,
 ) -> tuple[float, float, float, float, float, Array, Array]: ...
 def dual_passes(
     X: Array,

@@ -124,7 +124,7 @@ def test_no_single_move_helps():
     assert model.n_iter_ == 2
 
 
-# ------------------------------------------------------------------------------------------------ the same in other words
+# ------------------------------------------------------------------------------------------------ invariances
 
 
 def test_weights_are_repetitions_and_rows_without_weight_are_predicted():

@@ -28,13 +28,13 @@ def test_margin_sums(form):
     y = rng.normal(size=700) if regression else np.sign(rng.normal(size=700))
     S = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0))
     for A, weight, got in [
-        (X, c, _native.margin_sums(X, y, c, w, b, *form, 0.1, 0.4, True)),
-        (X, None, _native.margin_sums(np.asfortranarray(X), y, None, w, b, *form, 0.1, 0.4, True)),
-        (X.astype(np.float32), c, _native.margin_sums(X.astype(np.float32), y, c, w, b, *form, 0.1, 0.4, True)),
-        (X[::-2], c[::-2], _native.margin_sums(X[::-2], y[::-2].copy(), c[::-2].copy(), w, b, *form, 0.1, 0.4, True)),
+        (X, c, _native.margin_sums(X, y, c, w, b, *form, 0.1, 0.4)),
+        (X, None, _native.margin_sums(np.asfortranarray(X), y, None, w, b, *form, 0.1, 0.4)),
+        (X.astype(np.float32), c, _native.margin_sums(X.astype(np.float32), y, c, w, b, *form, 0.1, 0.4)),
+        (X[::-2], c[::-2], _native.margin_sums(X[::-2], y[::-2].copy(), c[::-2].copy(), w, b, *form, 0.1, 0.4)),
         *(
             (S.toarray(), c, _native.csr_margin_sums(
-                S.data, S.indices.astype(index), S.indptr.astype(index), 5, y, c, w, b, *form, 0.1, 0.4, True
+                S.data, S.indices.astype(index), S.indptr.astype(index), 5, y, c, w, b, *form, 0.1, 0.4
             ))
             for index in (np.int32, np.int64)
         ),
@@ -50,7 +50,6 @@ def test_margin_sums(form):
         assert got[3:5] == (((v > 0) & (cc > 0)).sum(), (curvature > 0).sum())
         assert_allclose(got[5], [A1.T @ (slope * sign), A1.T @ (slope * sign * (curvature > 0))], atol=1e-9)
         assert_allclose(got[6], (A1 * curvature[:, None]).T @ A1, atol=1e-9)
-    assert _native.margin_sums(X, y, c, w, b, *form, 0.1, 0.4, False)[6].shape == (0, 0)
 
 
 def descent(n=60, p=4, *, regression=False, squared=False, sparse=False, seed=0):
@@ -135,9 +134,9 @@ def test_what_they_refuse():
         with pytest.raises(ValueError, match="dual_passes: expected"):
             passes(*rows, *settings, *arguments, 0, 0, 0.0, report)
     with pytest.raises(ValueError, match="margin_sums: expected"):
-        _native.margin_sums(X, table[:-1, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0, True)
+        _native.margin_sums(X, table[:-1, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)
     with pytest.raises(ValueError, match="width > 0"):
-        _native.margin_sums(X, table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 0.0, True)
+        _native.margin_sums(X, table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 0.0)
     with pytest.raises(ValueError, match="dual_weights"):
         _native.dual_weights(X, table[:-1].copy(), 1.0)
     S = sp.csr_array(X)
@@ -145,7 +144,7 @@ def test_what_they_refuse():
     for function, rest in (
         (_native.csr_dual_passes, (*settings, table, w, order, number, 0, 0, 0.0, report)),
         (_native.csr_dual_weights, (table, 1.0)),
-        (_native.csr_margin_sums, (table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0, True)),
+        (_native.csr_margin_sums, (table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)),
     ):
         with pytest.raises(ValueError, match="CSR"):
             function(S.data, S.indices, S.indptr, 4, *rest)

@@ -29,7 +29,11 @@ def objective(model, X, y, weight=None, s=1.0):
     z = X @ w + b
     v = 1 - y * z if hasattr(model, "classes_") else np.abs(z - y) - model.epsilon
     q = 2 if model.loss.startswith("squared") else 1
-    return w @ w / 2 + (b / s) ** 2 / 2 + model.C * float(np.sum((1 if weight is None else weight) * np.maximum(v, 0) ** q))
+    return (
+        w @ w / 2
+        + (b / s) ** 2 / 2
+        + model.C * float(np.sum((1 if weight is None else weight) * np.maximum(v, 0) ** q))
+    )
 
 
 def quadratic_programme(X, y, C, weight, *, q, epsilon=None, s=1.0):
@@ -80,7 +84,9 @@ def test_the_minimum_of_a_quadratic_programme(solver):
             for epsilon in (0.0, 0.4):
                 model = LinearSVR(loss=loss, epsilon=epsilon, C=C, tol=1e-7, solver=solver, max_iter=50_000)
                 model.set_params(random_state=0).fit(X, numbers, weight)
-                dual = quadratic_programme(X[weight > 0], numbers[weight > 0], C, weight[weight > 0], q=q, epsilon=epsilon)
+                dual = quadratic_programme(
+                    X[weight > 0], numbers[weight > 0], C, weight[weight > 0], q=q, epsilon=epsilon
+                )
                 assert_allclose(model.objective_, dual, rtol=3e-7)
                 assert_allclose(objective(model, X, numbers, weight), model.objective_, rtol=1e-12)
 
@@ -141,7 +147,9 @@ def test_cut_short(solver):
     assert not model.certificate_.holds
     assert model.n_iter_ == model.history_.n_iter == 3
     least = LinearSVC(loss="hinge", C=100.0, tol=1e-9).fit(X, labels).objective_[0]
-    assert model.objective_[0] * (1 - model.certificate_.value) <= least * (1 + 1e-12) <= model.objective_[0] * (1 + 2e-12)
+    assert (
+        model.objective_[0] * (1 - model.certificate_.value) <= least * (1 + 1e-12) <= model.objective_[0] * (1 + 2e-12)
+    )
 
 
 def test_tight_tolerances_end_soon():
@@ -200,9 +208,9 @@ def test_solvers_agree_on_dense_and_sparse_rows():
     X[7] = 0  # a row without entries
     y = np.where(X @ rng.normal(size=30) + 0.3 * rng.normal(size=400) > 0, "a", "b")
     for intercept in (True, False):
+        options = {"loss": "hinge", "C": 0.5, "tol": 1e-9, "random_state": 1, "max_iter": 20_000}
         fits = [
-            LinearSVC(loss="hinge", C=0.5, tol=1e-9, solver=solver, fit_intercept=intercept, random_state=1, max_iter=20_000)
-            .fit(A, y)
+            LinearSVC(solver=solver, fit_intercept=intercept, **options).fit(A, y)
             for solver in ("newton", "dual-cd")
             for A in (X, np.asfortranarray(X), sp.csr_matrix(X), sp.csc_array(X))
         ]  # fmt: skip
@@ -226,7 +234,7 @@ def test_several_classes_are_one_against_the_rest():
             assert_allclose(model.objective_[k], alone.objective_[0], rtol=1e-6)
             assert_allclose(model.decision_function(X)[:, k], alone.decision_function(X), atol=5e-3)
         assert model.score(X, names) > 0.9
-        assert model.certificate_.value == np.max(1 - model.dual_objective_ / model.objective_).clip(0) or model.certificate_.holds
+        assert_allclose(model.certificate_.value, np.max(1 - model.dual_objective_ / model.objective_), atol=1e-12)
 
 
 def test_class_weights_are_weights_of_rows():
@@ -236,7 +244,9 @@ def test_class_weights_are_weights_of_rows():
     by_hand = LinearSVC(tol=1e-10).fit(X, labels, [len(labels) / 2 / counts[v] for v in labels])
     assert_allclose(balanced.coef_, by_hand.coef_, atol=1e-9)
     some = LinearSVC(class_weight={1: 3.0}, tol=1e-10).fit(X, labels, weight)
-    assert_allclose(some.coef_, LinearSVC(tol=1e-10).fit(X, labels, weight * np.where(labels == 1, 3, 1)).coef_, atol=1e-9)
+    assert_allclose(
+        some.coef_, LinearSVC(tol=1e-10).fit(X, labels, weight * np.where(labels == 1, 3, 1)).coef_, atol=1e-9
+    )
 
 
 def test_same_bits_for_any_number_of_threads():
@@ -265,7 +275,7 @@ def test_float32_stays_and_its_certificate_is_for_what_is_stored():
     assert LinearSVR(epsilon=0.1).fit(X32, numbers).predict(X32).dtype == np.float32
 
 
-# ------------------------------------------------------------------------------------------------ elsewhere than in memory
+# ------------------------------------------------------------------------------------------------ out of memory
 
 
 def test_files_and_dask(tmp_path):
@@ -360,7 +370,7 @@ def test_nothing_to_learn(solver):
 def test_separable_classes_have_the_largest_margin():
     """With a large C and a free intercept, the nearest points of the two hulls: here two unit squares, 2 apart."""
     square = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
-    X = np.vstack([square, square + [3, 0]])
+    X = np.vstack([square, square + np.array([3, 0])])
     model = LinearSVC(loss="hinge", C=1e3, intercept_scaling=1e2, tol=1e-9).fit(X, np.repeat([0, 1], 4))
     assert_allclose(model.coef_, [[1, 0]], atol=1e-3)
     assert_allclose(model.intercept_, [-2], atol=1e-2)
@@ -368,12 +378,20 @@ def test_separable_classes_have_the_largest_margin():
 
 def test_bad_arguments():
     X, labels, numbers, _ = problem(0)
-    for bad in ({"C": 0}, {"C": np.inf}, {"loss": "log"}, {"solver": "lbfgs"}, {"penalty": "l1"}, {"tol": 0}, {"intercept_scaling": 0}):
+    for bad in (
+        {"C": 0},
+        {"C": np.inf},
+        {"loss": "log"},
+        {"solver": "lbfgs"},
+        {"penalty": "l1"},
+        {"tol": 0},
+        {"intercept_scaling": 0},
+    ):
         with pytest.raises(ParameterError, match=next(iter(bad))):
             LinearSVC(**bad).fit(X, labels)
     with pytest.raises(ParameterError, match="epsilon"):
         LinearSVR(epsilon=-1).fit(X, numbers)
     with pytest.raises(DataError, match="2 classes"):
         LinearSVC().fit(X, np.ones(len(X)))
-    with pytest.raises(DataError, match="class_weight|class"):
+    with pytest.raises(DataError, match="only one class of positive weight"):
         LinearSVC().fit(X, labels, np.where(labels == 1, 0.0, 1.0))

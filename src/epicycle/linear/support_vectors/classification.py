@@ -78,7 +78,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     history_ : History
         Objective, relative gap, rows and seconds of every pass. "dual-cd": both are estimates from the visits of the
         pass but for the last, and rows are those that were not set aside. "newton": the width of the rounded corner,
-        and rows in it.
+        rows in it, and rows with a violation.
     n_iter_ : int
     converged_ : bool
 

@@ -100,13 +100,18 @@ class Descent:
         return report[:done] if done else self.last
 
     def _call(self, report: np.ndarray) -> int:
-        rest = (*self.problem.loss, self.problem.scale, self.table, self.w, self.order, self.number)
-        more: tuple[Any, ...] = (self.seed, self.passes, self.target, report)
+        state = (self.table, self.w, self.order, self.number)
+        rest: tuple[Any, ...] = (
+            *self.problem.loss,
+            self.problem.scale,
+            *state,
+            self.seed,
+            self.passes,
+            self.target,
+            report,
+        )
         X: Any = self.data.X
-        if sp.issparse(X):
-            done = _native.csr_dual_passes(*csr_parts(X), *rest, *more)
-        else:
-            done = _native.dual_passes(X, *rest, *more)
+        done = _native.csr_dual_passes(*csr_parts(X), *rest) if sp.issparse(X) else _native.dual_passes(X, *rest)
         self.passes += done
         return done
 
@@ -184,7 +189,9 @@ def dual_descent(
         used = max(one.passes for one in running)
         while not stopped and used < max_iter and any(one.optimum is None for one in running):
             reports: list[np.ndarray] = []
-            in_order(iter(running), partial(Descent.run, passes=min(together, max_iter - used)), reports.append, threads)
+            in_order(
+                iter(running), partial(Descent.run, passes=min(together, max_iter - used)), reports.append, threads
+            )
             theta = _stacked(optima, running, problem)
             made = max(len(report) for report in reports)
             used += made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +56,6 @@ class LinearMachine(Estimator):
     intercept_: Any
     objective_: Any
     dual_objective_: Any
-
-    _scaled: ClassVar[tuple[str, ...]] = ()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

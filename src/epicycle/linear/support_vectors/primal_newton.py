@@ -225,9 +225,9 @@ def primal_newton(
         theta = np.array([optimum.theta for optimum in optima])
         stop = monitor(
             step, theta.ravel(), objective=sum(optimum.primal for optimum in optima),
-            state=lambda theta=theta, widths=widths.copy(): {"theta": theta, "width": widths},
+            state={"theta": theta, "width": widths.copy()}.copy,
             gap=max(optimum.relative for optimum in optima), width=float(widths.max()),
-            rows=sum(point.curved for point in found),
+            violations=sum(point.violating for point in found), rows=sum(point.curved for point in found),
         )  # fmt: skip
         if stop or not wanted:
             reason = "stopped" if stop else "stalled"
@@ -246,9 +246,7 @@ def _follow_lines(
         return
     theta, move = np.array([line.theta for line in lines.values()]), np.array([line.move for line in lines.values()])
     width = np.array([line.width for line in lines.values()])
-    (slopes,) = engine.sum(
-        line_statistic, data, problem, tuple(lines), theta, move, width, LENGTHS, n_jobs=n_jobs
-    )  # fmt: skip
+    (slopes,) = engine.sum(line_statistic, data, problem, tuple(lines), theta, move, width, LENGTHS, n_jobs=n_jobs)
     for k, at, d, sums in zip(lines, theta, move, slopes, strict=True):
         try:
             wanted[k] = solvers[k].send(problem.C * sums + float(at @ d) + LENGTHS * float(d @ d))
@@ -260,9 +258,7 @@ def _points(
     data: Data, problem: MarginProblem, which: tuple[int, ...], wanted: list[Any], n_jobs: int | None
 ) -> list[Point]:
     theta, width = np.array([t for t, _ in wanted]), np.array([w for _, w in wanted])
-    totals, gradients, hessians = engine.sum(
-        margin_statistic, data, problem, which, theta, width, True, n_jobs=n_jobs
-    )  # fmt: skip
+    totals, gradients, hessians = engine.sum(margin_statistic, data, problem, which, theta, width, n_jobs=n_jobs)
     C, scale = problem.C, np.append(np.ones(problem.n_features), problem.scale)
     points = []
     for at, w, (loss, smooth, slack, violating, curved), g, H in zip(
@@ -270,10 +266,9 @@ def _points(
     ):
         half = 0.5 * float(at @ at)
         primal = half + C * loss
+        value = primal if problem.squared else half + C * smooth
+        gradient, curvature = at + C * scale * g[0], C * H * scale * scale[:, None] + np.eye(len(at))
         points.append(
-            Point(
-                at, float(w), primal, primal if problem.squared else half + C * smooth, C * slack,
-                at + C * scale * g[0], C * scale * g[1], C * H * scale * scale[:, None] + np.eye(len(at)), violating, curved,
-            )
-        )  # fmt: skip
+            Point(at, float(w), primal, value, C * slack, gradient, C * scale * g[1], curvature, violating, curved)
+        )
     return points

@@ -84,7 +84,7 @@ def signs(y: np.ndarray, code: int) -> np.ndarray:
 
 
 def margin_statistic(
-    batch: Batch, problem: MarginProblem, which: tuple[int, ...], theta: np.ndarray, width: np.ndarray, hessian: bool
+    batch: Batch, problem: MarginProblem, which: tuple[int, ...], theta: np.ndarray, width: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums over the rows for the problems `which`, at parameters theta (one row each) and with these widths.
 
@@ -96,7 +96,7 @@ def margin_statistic(
     totals, gradients, hessians = [], [], []
     for at, k in enumerate(which):
         rest = (problem.targets(np.asarray(batch.y), k), weight, np.ascontiguousarray(W[at]), float(b[at]))
-        form = (*problem.loss, float(width[at]), hessian)
+        form: tuple[Any, ...] = (*problem.loss, float(width[at]))
         X: Any = batch.X
         if sp.issparse(X):
             *sums, g, H = _native.csr_margin_sums(*csr_parts(X), *rest, *form)
@@ -119,9 +119,14 @@ def loss_statistic(batch: Batch, problem: MarginProblem, k: int, w: np.ndarray, 
 
 
 def line_statistic(
-    batch: Batch, problem: MarginProblem, which: tuple[int, ...], theta: np.ndarray, move: np.ndarray, width: np.ndarray,
+    batch: Batch,
+    problem: MarginProblem,
+    which: tuple[int, ...],
+    theta: np.ndarray,
+    move: np.ndarray,
+    width: np.ndarray,
     lengths: np.ndarray,
-) -> tuple[np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray]:
     """The slopes of the smooth losses at theta + t move along it, for every length t: shape (problems, lengths)."""
     weight = problem.weights(batch)
     (W, b), (V, e) = problem.split(theta), problem.split(move)
@@ -129,14 +134,11 @@ def line_statistic(
     for at, k in enumerate(which):
         y = problem.targets(np.asarray(batch.y), k)
         z, q = np.asarray(batch.X @ W[at]) + b[at], np.asarray(batch.X @ V[at]) + e[at]
-        if weight is not None:
-            q, counted = weight * q, q
-        else:
-            counted = q
+        counted = q if weight is None else weight * q
         for j, t in enumerate(lengths):
-            at_t = z + t * counted
-            over = np.abs(at_t - y) - problem.epsilon if problem.regression else 1.0 - y * at_t
-            sign = np.sign(at_t - y) if problem.regression else -y
-            share = 2 * np.maximum(over, 0.0) if problem.squared else np.clip(over / width[at], 0.0, 1.0)
-            slopes[at, j] = float((share * sign) @ q)
+            score = z + t * q
+            v = np.abs(score - y) - problem.epsilon if problem.regression else 1.0 - y * score
+            sign = np.sign(score - y) if problem.regression else -y
+            share = 2 * np.maximum(v, 0.0) if problem.squared else np.clip(v / width[at], 0.0, 1.0)
+            slopes[at, j] = float((share * sign) @ counted)
     return (slopes,)

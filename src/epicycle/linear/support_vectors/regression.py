@@ -71,7 +71,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     history_ : History
         Objective, relative gap, rows and seconds of every pass. "dual-cd": both are estimates from the visits of the
         pass but for the last, and rows are those that were not set aside. "newton": the width of the rounded corners,
-        and rows in them.
+        rows in them, and rows with a violation.
     n_iter_ : int
     converged_ : bool
 
@@ -173,4 +173,5 @@ class LinearSVR(RegressorMixin, LinearMachine):
 def _size_statistic(batch: Batch) -> tuple[float, float]:
     """(sum of the weights, weighted sum of |y|)."""
     y = np.abs(np.asarray(batch.y, dtype=np.float64))
-    return (float(len(y)), float(y.sum())) if batch.weight is None else (float(batch.weight.sum()), batch.weight @ y)
+    weight = np.ones(len(y)) if batch.weight is None else batch.weight
+    return float(weight.sum()), float(weight @ y)
