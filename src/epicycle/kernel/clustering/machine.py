@@ -21,6 +21,7 @@ from epicycle.kernel.clustering.descent import Balance, Clustered, best_move, de
 from epicycle.kernel.clustering.relaxation import Relaxed, relax, spectral_bound
 from epicycle.kernel.clustering.separability import Separability, simplex
 from epicycle.kernel.clustering.starts import Starts
+from epicycle.kernel.inner_products import Linear
 from epicycle.kernel.low_rank import pivoted_cholesky
 from epicycle.kernel.machine import KernelMachine, rows_of
 from epicycle.kernel.named import KERNEL_PARAMETERS
@@ -175,10 +176,11 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
             raise DataError(f"X: has {len(kept)} samples with a weight, fewer than n_clusters={self.n_clusters}")
         used, weight, place = self._distinct(rows, weight, kept)
         n = len(weight)
-        self._require(n, 4.0 if self._relaxes(n) else 0.0)
+        rank = min(n, data.n_features) if isinstance(self.kernel_, Linear) else n
+        self._require(n, 3.0 * rank / n + (4.0 if self._relaxes(n) else 0.0))
         # Of a given matrix all rows stay, also those without a weight: new rows will be compared with all of them.
         self._keep(rows if self.kernel_.takes == "precomputed" else used)
-        _, G, _ = pivoted_cholesky(self.kernel_, self.kernel_.prepare(used), n, 1e-14)
+        _, G, _ = pivoted_cholesky(self.kernel_, self.kernel_.prepare(used), rank, 1e-14)
         problem = Separability(G, weight, float(self.C))
         balance = Balance.of(self.n_clusters, weight, float(self.balance))
         vertices = simplex(self.n_clusters)
