@@ -1,6 +1,7 @@
 """Kernels, and machines made of them."""
 
 from epicycle.kernel.approximate_features import Nystroem, RandomFourierFeatures
+from epicycle.kernel.clustering import MaxMarginClustering
 from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
 from epicycle.kernel.given import FunctionKernel, Precomputed
 from epicycle.kernel.histograms import ChiSquare, HistogramIntersection
@@ -36,6 +37,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "MaxMarginClustering",
     "MercerCheck",
     "Mismatch",
     "NearestNeighbors",
