@@ -27,6 +27,7 @@ _EXPORTS = {
     "FilterSelection": "epicycle.select",
     "ForwardSelection": "epicycle.select",
     "FourierFeatures": "epicycle.linear",
+    "GaussianProcessRegressor": "epicycle.kernel",
     "GeneralizedLinearModel": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
     "GradientBoostingRegressor": "epicycle.tree",
@@ -111,6 +112,7 @@ __all__ = [
     "FilterSelection",
     "ForwardSelection",
     "FourierFeatures",
+    "GaussianProcessRegressor",
     "GeneralizedLinearModel",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
@@ -199,6 +201,7 @@ if TYPE_CHECKING:
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.kernel import (
+        GaussianProcessRegressor,
         KernelLogisticRegression,
         KernelPCA,
         KernelPerceptron,

@@ -149,6 +149,16 @@ class Kernel(ABC):
         """sum_ij W_ij dK_ij / d theta_t for symmetric W: all that the gradient of a likelihood needs."""
         return np.array([float(np.vdot(W, G)) for G in self.gradients(A)])
 
+    def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        """sum_ij W_ij d k(a_r, a_c) / d theta_t for r = rows[i], c = cols[j]: `contract` a tile at a time.
+
+        W may have any shape and need not be symmetric. K is the tile of the kernel itself, where the caller has it.
+        """
+        n = len(rows)
+        both = np.zeros((n + len(cols), n + len(cols)))
+        both[:n, n:], both[n:, :n] = W / 2, W.T / 2
+        return self.contract(A.take(np.concatenate([rows, cols])), both)
+
     # ------------------------------------------------------------------------------------------- algebra
 
     def __add__(self, other: Any) -> Kernel:

@@ -1,0 +1,5 @@
+"""Gaussian processes."""
+
+from epicycle.kernel.gp.regression import GaussianProcessRegressor
+
+__all__ = ["GaussianProcessRegressor"]
