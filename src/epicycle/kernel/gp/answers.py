@@ -11,7 +11,9 @@ from epicycle import engine
 from epicycle.data import ArrayData
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.kernel.gp.exact import ExactLikelihood
+from epicycle.kernel.gp.inducing import InducingPosterior
 from epicycle.kernel.gp.inverse import diagonal_of_inverse, factor_of, inverted
+from epicycle.kernel.gp.iterative import IterativePosterior
 from epicycle.kernel.gp.left_out import LeaveOneOut, leave_one_out
 from epicycle.kernel.gp.means import MeanFunction
 from epicycle.kernel.gp.model import Model
@@ -48,6 +50,10 @@ class Answers(KernelMachine):
             self.kernel_, self._kept(), self.alpha_, self.mean_function_, self.mean_coef_, self._SH_, self._LA_,
             self._y_scale_,
         )  # fmt: skip
+        if self.method_ == "inducing":
+            return InducingPosterior(*shared, self._Lm_, self._LB_)
+        if self.method_ == "cg":
+            return IterativePosterior(*shared, self._D_, self._rank_, self.n_jobs)
         return ExactPosterior(*shared, factor_of(self.L_))
 
     # ------------------------------------------------------------------------------------------- prediction

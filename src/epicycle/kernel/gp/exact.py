@@ -11,7 +11,9 @@ The inverse is never stored: its tiles are made from L^-1 and contracted with th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +84,7 @@ class ExactLikelihood:
         self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
         self.jitter = 0.0
         self.evaluations = 0
+        self.standard_error = 0.0
 
     def on_part(self, chosen: np.ndarray) -> ExactLikelihood:
         """The same for some of the rows."""
@@ -118,6 +121,12 @@ class ExactLikelihood:
         _, self.jitter = smallest_jitter(
             lambda jitter: factor(self.shift(K, model, jitter, keep=True)[0], self.threads), scale, len(K), refine=False
         )
+
+    def state(self) -> dict[str, float]:
+        return {"jitter": self.jitter}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.jitter = float(state["jitter"])
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """log p(y) and its derivatives by theta.

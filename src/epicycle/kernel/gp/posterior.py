@@ -38,12 +38,12 @@ class Posterior(ABC):
     scale: np.ndarray
 
     @abstractmethod
-    def explained(self, K: np.ndarray) -> np.ndarray:
-        """V such that V'V is what the observations take from the prior covariance, for K = k(new, B) (b, n)."""
+    def reduction(self, K: np.ndarray) -> np.ndarray:
+        """What the observations take from the prior variances, for K = k(new, B) of shape (b, n)."""
 
-    def unexplained(self, K: np.ndarray) -> np.ndarray | None:
-        """Where the posterior has a part of its own above the Schur complement: V with V'V added again."""
-        return None
+    @abstractmethod
+    def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
+        """The same for the covariance, of shape (b, b)."""
 
     def means(self, A: Any, X: Any) -> np.ndarray:
         """Of shape (n, t)."""
@@ -63,10 +63,7 @@ class Posterior(ABC):
         for start in range(0, n, rows):
             part = slice(start, min(start + rows, n))
             K = self.kernel.block(A.take(part), self.B)
-            V = self.explained(K)
-            out[part] -= np.einsum("ij,ij->j", V, V)
-            if (V := self.unexplained(K)) is not None:
-                out[part] += np.einsum("ij,ij->j", V, V)
+            out[part] -= self.reduction(K)
             if H is not None:
                 R = np.linalg.solve(self.LA, (H[part] - K @ self.SH).T)
                 out[part] += np.einsum("ij,ij->j", R, R)
@@ -75,10 +72,7 @@ class Posterior(ABC):
     def covariance(self, A: Any, X: Any) -> np.ndarray:
         """Of shape (n, n)."""
         K = self.kernel.block(A, self.B)
-        V = self.explained(K)
-        out = self.kernel.block(A, A) - V.T @ V
-        if (V := self.unexplained(K)) is not None:
-            out += V.T @ V
+        out = self.kernel.block(A, A) - self.reduction_matrix(K)
         if len(self.beta):
             R = np.linalg.solve(self.LA, (self.mean.basis(X) - K @ self.SH).T)
             out += R.T @ R
@@ -94,8 +88,13 @@ class ExactPosterior(Posterior):
 
     found: Factor
 
-    def explained(self, K: np.ndarray) -> np.ndarray:
-        return self.found.half_solve(K.T)
+    def reduction(self, K: np.ndarray) -> np.ndarray:
+        V = self.found.half_solve(K.T)
+        return np.einsum("ij,ij->j", V, V)
+
+    def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
+        V = self.found.half_solve(K.T)
+        return V.T @ V
 
 
 def predict_rows(rows: Any, posterior: Posterior, *, variance: bool) -> np.ndarray:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import MethodCard, fitting
@@ -18,6 +19,8 @@ from epicycle.exceptions import DataError
 from epicycle.kernel.gp.answers import Answers
 from epicycle.kernel.gp.arguments import default_kernel, known_variances, noise_model
 from epicycle.kernel.gp.exact import ExactLikelihood
+from epicycle.kernel.gp.inducing import InducingLikelihood
+from epicycle.kernel.gp.iterative import IterativeLikelihood
 from epicycle.kernel.gp.means import MeanFunction, mean_function
 from epicycle.kernel.gp.model import Model
 from epicycle.kernel.gp.observations import Observations, observe
@@ -25,6 +28,7 @@ from epicycle.kernel.gp.repair import JitterWarning
 from epicycle.kernel.gp.search import Summit, steepness
 from epicycle.kernel.gp.starts import PART, WORTH, Likelihood, Plan, search
 from epicycle.kernel.kernels_base import Kernel
+from epicycle.kernel.machine import rows_of
 from epicycle.kernel.named import NAMES, as_kernel
 from epicycle.kernel.stationary import Gaussian
 from epicycle.optim import Solution
@@ -46,6 +50,7 @@ from epicycle.randomness import seed_of, stream
 __all__ = ["GaussianProcessRegressor"]
 
 _EXACT = 2000  # rows up to which "auto" is exact
+_INDUCING = 256
 
 
 class _HasPredict(Domain):
@@ -253,16 +258,24 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         H = mean.basis(seen.rows) if mean.kind not in ("zero", "given") else np.zeros((seen.n, 0))
         if seen.n <= H.shape[1]:
             raise DataError(f"mean: {H.shape[1]} columns for {seen.n} distinct row(s); expected fewer columns than rows")
-        self.method_ = self._chosen_method(seen.n)
-        self._require(seen.n, 3.0)
-        likelihood = ExactLikelihood(model, seen, H, self.n_jobs)
+        likelihood = self._built(model, seen, H, seed)
         summit, monitor = self._searched(likelihood, model, seen, seed, mean)
         self._finish(likelihood, model, summit, mean)
-        self._certify(summit, model, monitor)
+        self._certify(summit, model, monitor, likelihood.standard_error)
         return self
 
-    def _chosen_method(self, n: int) -> str:
-        return "exact"
+    def _built(self, model: Model, seen: Observations, H: np.ndarray, seed: int) -> Any:
+        """The likelihood of the method that was asked for."""
+        n = seen.n
+        small = n <= _EXACT or self.kernel_.takes == "precomputed" or not (seen.variances(model.noise) > 0).all()
+        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
+        most = min(n, self.n_inducing or max(_INDUCING, int(np.sqrt(n))))
+        if self.method_ == "inducing":
+            return InducingLikelihood(model, seen, H, self.n_jobs, most, self.inducing, seed)
+        if self.method_ == "cg":
+            return IterativeLikelihood(model, seen, H, self.n_jobs, most, seed)
+        self._require(n, 3.0)
+        return ExactLikelihood(model, seen, H, self.n_jobs)
 
     def _prepared(self, rows: Any, Y: np.ndarray, weight: np.ndarray) -> tuple[Observations, MeanFunction, Model]:
         """(what was observed on the scale of the likelihood, the mean function, the model)."""
@@ -287,7 +300,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         alpha = known_variances(name, self.alpha, len(Y))
         merge = model.noise > 0 or bool((alpha > 0).all())
         kept = np.flatnonzero(weight > 0)
-        self._given_, self._given_weight_ = Y[kept], weight[kept]
+        self._given_, self._given_weight_, self._given_rows_ = Y[kept], weight[kept], kept
         self._given_offset_ = np.broadcast_to(offset, Y.shape)[kept] if mean.kind == "given" else np.zeros((1, 1))
         return observe(rows, Y, weight, alpha, self.kernel_, merge=merge), mean, model
 
@@ -309,7 +322,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
             return Summit(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed"), monitor
         plan = Plan(theta, bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
         part: Likelihood | None = None
-        if seen.n > WORTH and model.kernel.takes != "precomputed":
+        if seen.n > (WORTH if self.method_ == "exact" else 3 * PART // 2) and model.kernel.takes != "precomputed":
             chosen = np.sort(stream(seed, "part").choice(seen.n, PART, replace=False))
             part = likelihood.on_part(chosen)
         return search(likelihood, plan, monitor, self._resume_state(), part, PART / seen.n), monitor
@@ -322,18 +335,44 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         noise = found.noise * self._y_scale_**2
         self.noise_variance_ = float(noise[0]) if self._vector_ else noise
         self._noise_ = found.noise
-        solved, factored, jitter, value, error = likelihood.conclude(summit.theta)
-        self._keep(seen.rows)
-        self.mean_function_, self.mean_coef_ = mean, solved.beta
-        self.alpha_, self.L_, self._SH_, self._LA_ = solved.C, np.tril(factored.L), solved.SH, solved.LA
-        self.y_train_, self._weight_, self._known_, self._spread_ = seen.Y, seen.weight, seen.alpha, seen.spread
-        self._group_ = seen.group
-        self.jitter_, self.log_marginal_likelihood_value_, self._backward_error_ = jitter, value, error
+        self.mean_function_ = mean
+        if self.method_ == "inducing":
+            end, self._backward_error_ = likelihood.conclude(summit.theta)
+            chosen = likelihood.rows
+            self._keep(rows_of(seen.rows, self.kernel_, chosen))
+            back = scipy.linalg.solve_triangular(
+                end.Lm, scipy.linalg.cho_solve((end.LB, True), np.hstack([end.VY, end.VH])), lower=True, trans=1
+            )
+            t = seen.Y.shape[1]
+            self._SH_, self.mean_coef_, self._LA_ = back[:, t:], end.solved.beta, end.solved.LA
+            self.alpha_ = back[:, :t] - self._SH_ @ self.mean_coef_
+            self._Lm_, self._LB_ = end.Lm, end.LB
+            self.y_train_, self.jitter_, value = seen.Y[chosen], likelihood.jitter, end.value
+            self.inducing_rows_ = self._first_of_group(seen)[chosen]
+        else:
+            self._keep(seen.rows)
+            self._weight_, self._known_, self._spread_ = seen.weight, seen.alpha, seen.spread
+            self._group_, self.y_train_ = seen.group, seen.Y
+            if self.method_ == "cg":
+                solved, self._D_, self._backward_error_ = likelihood.conclude(summit.theta)
+                self.jitter_, value, self._rank_ = 0.0, summit.value, likelihood.rank
+            else:
+                solved, factored, self.jitter_, value, self._backward_error_ = likelihood.conclude(summit.theta)
+                self.L_ = np.tril(factored.L)
+            self.mean_coef_, self.alpha_, self._SH_, self._LA_ = solved.beta, solved.C, solved.SH, solved.LA
+        self.log_marginal_likelihood_value_ = float(value)
         self.n_evaluations_ = likelihood.evaluations
 
-    def _certify(self, summit: Summit, model: Model, monitor: Any) -> None:
+    def _first_of_group(self, seen: Observations) -> np.ndarray:
+        """For every distinct row, the first row of X that it is."""
+        first = np.full(seen.n, -1)
+        first[seen.group[::-1]] = np.arange(len(seen.group))[::-1]
+        return self._given_rows_[first]
+
+    def _certify(self, summit: Summit, model: Model, monitor: Any, standard_error: float) -> None:
         steep = steepness(summit.theta, summit.gradient, model.bounds, summit.value)
         error = self._backward_error_
+        tolerance = max(self.tol, 3 * standard_error / max(1.0, abs(summit.value)))
         if summit.reason == "fixed":
             kind, value = "backward error", error
             meaning = f"the coefficients solve a system that differs from K + D by {error:.1e}, relative"
@@ -353,14 +392,17 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
                     "noise do this: learn the noise, or give alpha > 0."
                 )
             )
-        certificate = Certificate(kind, value, self.tol, meaning)
+        if tolerance > self.tol:
+            meaning += f"; the gradient is an estimate with a standard error of {tolerance / 3:.1e}, relative"
+        certificate = Certificate(kind, value, tolerance, meaning)
         reason = summit.reason if summit.reason in ("stopped", "max_iter") else "stalled"
         if certificate.holds and reason != "stopped":
             reason = "converged"
-        state = {"theta": summit.theta, "B": summit.B, "start": 0, "done": summit.n_iter, "starts": summit.theta[None]}
         self._conclude(
-            Solution(summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=state)
-        )
+            Solution(
+                summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=summit.state
+            )
+        )  # fmt: skip
 
 
 _EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")

@@ -7,8 +7,9 @@ covariance is not positive definite to working precision counts as one to infini
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Summit:
     B: np.ndarray
     n_iter: int
     reason: str
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def projected_gradient(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -49,7 +51,7 @@ def climb(
     theta: np.ndarray,
     bounds: np.ndarray,
     *,
-    tol: float,
+    tol: float | Callable[[], float],
     max_iter: int,
     B: np.ndarray | None = None,
     report: Callable[[int, np.ndarray, float, float, np.ndarray], bool] | None = None,
@@ -65,8 +67,9 @@ def climb(
     theta : ndarray of shape (d,)
         Where to begin; it is moved into the box.
     bounds : ndarray of shape (d, 2)
-    tol : float
-        For the largest entry of the projected gradient relative to max(1, |value|).
+    tol : float or callable
+        For the largest entry of the projected gradient relative to max(1, |value|); a function is asked after every
+        iteration.
     max_iter : int
     B : ndarray of shape (d, d), optional
         Curvature to begin with.
@@ -89,7 +92,7 @@ def climb(
         stop = False
         if report is not None and iteration > reported:
             stop, reported = report(iteration, x, -f, steep, B), iteration
-        if steep <= tol:
+        if steep <= (tol() if callable(tol) else tol):
             reason = "converged"
             break
         if stop:

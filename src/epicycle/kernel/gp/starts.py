@@ -23,8 +23,17 @@ WORTH = 1024  # rows above which the search is rehearsed
 class Likelihood(Protocol):
     """What a search needs to know of a likelihood."""
 
+    #: Standard error of an estimated gradient; 0 where it is exact.
+    standard_error: float
+
     def start(self, theta: np.ndarray) -> None:
         """Prepare for evaluations near theta."""
+
+    def state(self) -> dict[str, Any]:
+        """What belongs to the start, to go on from it later."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from such a state."""
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The logarithm of the likelihood, and its derivatives."""
@@ -64,29 +73,38 @@ def search(
     resumed = state is not None
     starts, B = plan.starts(), None
     best: Summit | None = None
+    latest: Callable[[], dict[str, Any]] | None = None
     first, done = 0, 0
     if resumed:
         starts, first, done = np.asarray(state["starts"]), int(state["start"]), int(state["done"])
         B = np.asarray(state["B"])
         if "best_theta" in state:
             none = np.full(starts.shape[1], np.nan)
-            best = Summit(np.asarray(state["best_theta"]), float(state["best_value"]), none, np.eye(len(none)), done, "stopped")
+            before = np.asarray(state["best_theta"]), float(state["best_value"])
+            best = Summit(*before, none, np.eye(len(none)), done, "stopped")
         starts = starts.copy()
         starts[first] = state["theta"]
-    elif part is not None and callable(getattr(part, "value_and_gradient", None)) and plan.optimizer == "bfgs":
+    elif part is not None and plan.optimizer == "bfgs":
         rehearsed = _rehearse(part, plan, starts)
         if rehearsed is not None:
             starts, B = rehearsed.theta[None], rehearsed.B / share
     for index in range(first, len(starts)):
-        likelihood.start(starts[index])
+        if resumed and index == first:
+            likelihood.restore(state)
+        else:
+            likelihood.start(starts[index])
 
         def report(
             iteration: int, theta: np.ndarray, value: float, steep: float, B: np.ndarray, index: int = index
         ) -> bool:
+            nonlocal latest
+
             def now() -> dict[str, Any]:
                 kept = {} if best is None else {"best_theta": best.theta, "best_value": best.value}
-                return {"theta": theta, "B": B, "start": index, "done": iteration, "starts": starts, **kept}
+                mine = {"theta": theta, "B": B, "start": index, "done": iteration, "starts": starts, "seed": plan.seed}
+                return {**mine, **likelihood.state(), **kept}
 
+            latest = now
             return monitor(iteration, theta, objective=-value, gradient=steep, start=float(index), state=now)
 
         found = _climb(likelihood, starts[index], plan, B, report, done, resumed and index == first)
@@ -101,8 +119,10 @@ def search(
     if np.isnan(best.gradient).any():  # of a start before the fit was resumed
         likelihood.start(best.theta)
         best.value, best.gradient = likelihood.value_and_gradient(best.theta)
-        best.reason = "converged" if steepness(best.theta, best.gradient, plan.bounds, best.value) <= plan.tol else best.reason
+        steep = steepness(best.theta, best.gradient, plan.bounds, best.value)
+        best.reason = "converged" if steep <= plan.tol else best.reason
     best.n_iter = done
+    best.state = {} if latest is None else latest()
     return best
 
 
@@ -127,9 +147,16 @@ def _climb(
     resumed: bool,
 ) -> Summit:
     if plan.optimizer == "bfgs":
+        last = [1.0]
+
+        def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = likelihood.value_and_gradient(theta)
+            last[0] = max(1.0, abs(value))
+            return value, gradient
+
         return climb(
-            likelihood.value_and_gradient, theta, plan.bounds, tol=plan.tol, max_iter=plan.max_iter, B=B, report=report,
-            done=done, resumed=resumed,
+            evaluate, theta, plan.bounds, tol=lambda: max(plan.tol, 3 * likelihood.standard_error / last[0]),
+            max_iter=plan.max_iter, B=B, report=report, done=done, resumed=resumed,
         )  # fmt: skip
 
     worst = [np.inf]
