@@ -84,6 +84,7 @@ class ExactLikelihood:
         self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
         self.jitter = 0.0
         self.evaluations = 0
+        self.scale = seen.scale
         self.standard_error = 0.0
 
     def on_part(self, chosen: np.ndarray) -> ExactLikelihood:

@@ -64,6 +64,7 @@ class InducingLikelihood:
         self.threads = n_threads(float(seen.n) * most * most, n_jobs)
         self.evaluations = 0
         self.jitter = 0.0
+        self.scale = seen.scale
         self.standard_error = 0.0
         self.rows = np.empty(0, dtype=np.intp)
 

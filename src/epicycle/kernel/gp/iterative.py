@@ -26,7 +26,7 @@ from epicycle.randomness import stream
 
 __all__ = ["IterativeLikelihood", "IterativePosterior"]
 
-_DRAWS = 16
+_DRAWS = 32
 _TILE = 512
 
 
@@ -43,6 +43,7 @@ class IterativeLikelihood:
         self.e, self.f = rng.standard_normal((seen.n, draws)), rng.standard_normal((self.rank, draws))
         self.evaluations = 0
         self.jitter = 0.0
+        self.scale = seen.scale
         self.standard_error = 0.0  # of the last gradient, largest entry
 
     def on_part(self, chosen: np.ndarray) -> ExactLikelihood:

@@ -47,6 +47,11 @@ class Observations:
     def n(self) -> int:
         return len(self.Y)
 
+    @property
+    def scale(self) -> float:
+        """Half the number of observations, at least one: about what the terms of the likelihood add up to."""
+        return max(1.0, 0.5 * float(self.weight.sum()) * self.Y.shape[1])
+
     def variances(self, noise: float) -> np.ndarray:
         """Of a single target of each row."""
         return self.alpha + noise

@@ -107,7 +107,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         How they are chosen: each where the variance given those before is largest, or drawn in proportion to the squared
         distance from them.
     tol : float, default=1e-5
-        For the projected gradient, relative to the log marginal likelihood.
+        For the projected gradient, relative to half the number of observations.
     max_iter : int, default=200
         Iterations at most, over all starts.
     random_state : int, Generator, RandomState or None, default=None
@@ -261,7 +261,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         likelihood = self._built(model, seen, H, seed)
         summit, monitor = self._searched(likelihood, model, seen, seed, mean)
         self._finish(likelihood, model, summit, mean)
-        self._certify(summit, model, monitor, likelihood.standard_error)
+        self._certify(summit, model, monitor, likelihood)
         return self
 
     def _built(self, model: Model, seen: Observations, H: np.ndarray, seed: int) -> Any:
@@ -369,19 +369,19 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         first[seen.group[::-1]] = np.arange(len(seen.group))[::-1]
         return self._given_rows_[first]
 
-    def _certify(self, summit: Summit, model: Model, monitor: Any, standard_error: float) -> None:
-        steep = steepness(summit.theta, summit.gradient, model.bounds, summit.value)
+    def _certify(self, summit: Summit, model: Model, monitor: Any, likelihood: Likelihood) -> None:
+        steep = steepness(summit.theta, summit.gradient, model.bounds, likelihood.scale)
         error = self._backward_error_
-        tolerance = max(self.tol, 3 * standard_error / max(1.0, abs(summit.value)))
+        tolerance = max(self.tol, likelihood.standard_error / likelihood.scale)
         if summit.reason == "fixed":
             kind, value = "backward error", error
             meaning = f"the coefficients solve a system that differs from K + D by {error:.1e}, relative"
         else:
             kind, value = "projected gradient", max(steep, error)
             meaning = (
-                f"no hyper-parameter within its bounds can gain more than {steep:.1e} of the log marginal likelihood for a "
-                "unit of its logarithm: a stationary point, a local optimum as a rule (further starts may find another); the "
-                f"linear system is solved with a backward error of {error:.1e}"
+                f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} for "
+                "every two observations: a stationary point, a local optimum as a rule (further starts may find "
+                f"another); the linear system is solved with a backward error of {error:.1e}"
             )
         if self.jitter_ > 0:
             meaning += f"; with {self.jitter_:.1e} added to the noise variances"
@@ -393,7 +393,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
                 )
             )
         if tolerance > self.tol:
-            meaning += f"; the gradient is an estimate with a standard error of {tolerance / 3:.1e}, relative"
+            meaning += f"; the gradient is an estimate with a standard error of {tolerance:.1e}, relative"
         certificate = Certificate(kind, value, tolerance, meaning)
         reason = summit.reason if summit.reason in ("stopped", "max_iter") else "stalled"
         if certificate.holds and reason != "stopped":

@@ -41,9 +41,9 @@ def projected_gradient(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarr
     return np.where(out, 0.0, gradient)
 
 
-def steepness(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, value: float) -> float:
-    """The largest entry of the projected gradient, relative to the likelihood."""
-    return float(np.abs(projected_gradient(theta, gradient, bounds)).max(initial=0.0)) / max(1.0, abs(value))
+def steepness(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, scale: float) -> float:
+    """The largest entry of the projected gradient, relative to the scale of the likelihood."""
+    return float(np.abs(projected_gradient(theta, gradient, bounds)).max(initial=0.0)) / scale
 
 
 def climb(
@@ -52,6 +52,7 @@ def climb(
     bounds: np.ndarray,
     *,
     tol: float | Callable[[], float],
+    scale: float,
     max_iter: int,
     B: np.ndarray | None = None,
     report: Callable[[int, np.ndarray, float, float, np.ndarray], bool] | None = None,
@@ -68,8 +69,9 @@ def climb(
         Where to begin; it is moved into the box.
     bounds : ndarray of shape (d, 2)
     tol : float or callable
-        For the largest entry of the projected gradient relative to max(1, |value|); a function is asked after every
-        iteration.
+        For the largest entry of the projected gradient relative to `scale`; a function is asked after every iteration.
+    scale : float
+        Of the likelihood: half the number of observations, about which its terms add up to.
     max_iter : int
     B : ndarray of shape (d, d), optional
         Curvature to begin with.
@@ -88,7 +90,7 @@ def climb(
     reason, iteration, resets = "max_iter", done if resumed else done + 1, 0
     reported = done
     while True:
-        steep = steepness(x, -g, bounds, f)
+        steep = steepness(x, -g, bounds, scale)
         stop = False
         if report is not None and iteration > reported:
             stop, reported = report(iteration, x, -f, steep, B), iteration

@@ -23,6 +23,8 @@ WORTH = 1024  # rows above which the search is rehearsed
 class Likelihood(Protocol):
     """What a search needs to know of a likelihood."""
 
+    #: Half the number of observations, at least one: what the terms of the likelihood are about.
+    scale: float
     #: Standard error of an estimated gradient; 0 where it is exact.
     standard_error: float
 
@@ -119,7 +121,7 @@ def search(
     if np.isnan(best.gradient).any():  # of a start before the fit was resumed
         likelihood.start(best.theta)
         best.value, best.gradient = likelihood.value_and_gradient(best.theta)
-        steep = steepness(best.theta, best.gradient, plan.bounds, best.value)
+        steep = steepness(best.theta, best.gradient, plan.bounds, likelihood.scale)
         best.reason = "converged" if steep <= plan.tol else best.reason
     best.n_iter = done
     best.state = {} if latest is None else latest()
@@ -131,7 +133,9 @@ def _rehearse(part: Likelihood, plan: Plan, starts: np.ndarray) -> Summit | None
     best: Summit | None = None
     for theta in starts:
         part.start(theta)
-        found = climb(part.value_and_gradient, theta, plan.bounds, tol=100 * plan.tol, max_iter=plan.max_iter)
+        found = climb(
+            part.value_and_gradient, theta, plan.bounds, tol=100 * plan.tol, scale=part.scale, max_iter=plan.max_iter
+        )
         if best is None or found.value > best.value:
             best = found
     return best
@@ -147,15 +151,9 @@ def _climb(
     resumed: bool,
 ) -> Summit:
     if plan.optimizer == "bfgs":
-        last = [1.0]
-
-        def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = likelihood.value_and_gradient(theta)
-            last[0] = max(1.0, abs(value))
-            return value, gradient
-
         return climb(
-            evaluate, theta, plan.bounds, tol=lambda: max(plan.tol, 3 * likelihood.standard_error / last[0]),
+            likelihood.value_and_gradient, theta, plan.bounds,
+            tol=lambda: max(plan.tol, 0.3 * likelihood.standard_error / likelihood.scale), scale=likelihood.scale,
             max_iter=plan.max_iter, B=B, report=report, done=done, resumed=resumed,
         )  # fmt: skip
 
@@ -176,6 +174,6 @@ def _climb(
         end = np.asarray(plan.optimizer(objective, theta, plan.bounds)[0], dtype=np.float64)
     end = np.clip(end, *plan.bounds.T)
     value, gradient = likelihood.value_and_gradient(end)
-    steep = steepness(end, gradient, plan.bounds, value)
+    steep = steepness(end, gradient, plan.bounds, likelihood.scale)
     report(done + 1, end, value, steep, np.eye(len(end)))
     return Summit(end, value, gradient, np.eye(len(end)), done + 1, "converged" if steep <= plan.tol else "stalled")
