@@ -27,6 +27,7 @@ _EXPORTS = {
     "FilterSelection": "epicycle.select",
     "ForwardSelection": "epicycle.select",
     "FourierFeatures": "epicycle.linear",
+    "GaussianProcessClassifier": "epicycle.kernel",
     "GaussianProcessRegressor": "epicycle.kernel",
     "GeneralizedLinearModel": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
@@ -112,6 +113,7 @@ __all__ = [
     "FilterSelection",
     "ForwardSelection",
     "FourierFeatures",
+    "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "GeneralizedLinearModel",
     "GradientBoostingClassifier",
@@ -201,6 +203,7 @@ if TYPE_CHECKING:
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.kernel import (
+        GaussianProcessClassifier,
         GaussianProcessRegressor,
         KernelLogisticRegression,
         KernelPCA,

@@ -14,7 +14,6 @@ import scipy.linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import MethodCard, fitting
-from epicycle.evidence import Certificate
 from epicycle.exceptions import DataError
 from epicycle.kernel.gp.answers import Answers
 from epicycle.kernel.gp.arguments import default_kernel, known_variances, noise_model
@@ -25,8 +24,9 @@ from epicycle.kernel.gp.means import MeanFunction, mean_function
 from epicycle.kernel.gp.model import Model
 from epicycle.kernel.gp.observations import Observations, observe
 from epicycle.kernel.gp.repair import JitterWarning
-from epicycle.kernel.gp.search import Summit, steepness
+from epicycle.kernel.gp.search import Summit
 from epicycle.kernel.gp.starts import PART, WORTH, Likelihood, Plan, search
+from epicycle.kernel.gp.verdict import verdict
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.machine import rows_of
 from epicycle.kernel.named import NAMES, as_kernel
@@ -370,21 +370,10 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         return self._given_rows_[first]
 
     def _certify(self, summit: Summit, model: Model, monitor: Any, likelihood: Likelihood) -> None:
-        steep = steepness(summit.theta, summit.gradient, model.bounds, likelihood.scale)
         error = self._backward_error_
-        tolerance = max(self.tol, likelihood.standard_error / likelihood.scale)
-        if summit.reason == "fixed":
-            kind, value = "backward error", error
-            meaning = f"the coefficients solve a system that differs from K + D by {error:.1e}, relative"
-        else:
-            kind, value = "projected gradient", max(steep, error)
-            meaning = (
-                f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} for "
-                "every two observations: a stationary point, a local optimum as a rule (further starts may find "
-                f"another); the linear system is solved with a backward error of {error:.1e}"
-            )
+        words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
         if self.jitter_ > 0:
-            meaning += f"; with {self.jitter_:.1e} added to the noise variances"
+            words += f"; {self.jitter_:.1e} was added to the noise variances"
             self._run.notices.append(
                 JitterWarning(
                     f"{type(self).__name__}: the covariance matrix is not positive definite to working precision; "
@@ -392,12 +381,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
                     "noise do this: learn the noise, or give alpha > 0."
                 )
             )
-        if tolerance > self.tol:
-            meaning += f"; the gradient is an estimate with a standard error of {tolerance:.1e}, relative"
-        certificate = Certificate(kind, value, tolerance, meaning)
-        reason = summit.reason if summit.reason in ("stopped", "max_iter") else "stalled"
-        if certificate.holds and reason != "stopped":
-            reason = "converged"
+        certificate, reason = verdict(summit, model.bounds, likelihood, self.tol, "backward error", error, words)
         self._conclude(
             Solution(
                 summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=summit.state
