@@ -1,4 +1,4 @@
-"""What a fitted Gaussian process regression answers: predictions with their uncertainty, samples, leave-one-out, likelihood."""
+"""What a fitted Gaussian process regression answers: predictions, their uncertainty, samples, leave-one-out."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Answers(KernelMachine):
             (n_samples, n_targets, 2).
         level : float, default=0.95
         include_noise : bool, default=False
-            Whether deviation, covariance and interval are those of a new observation y instead of f: with the learnt noise
-            variance, and `alpha` where it is one number.
+            Whether deviation, covariance and interval are those of a new observation y instead of f: with the learnt
+            noise variance, and `alpha` where it is one number.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class Answers(KernelMachine):
         return self._noise_ + known + self.jitter_
 
     def _means(self, X: Any, *, variance: bool = False) -> tuple[np.ndarray, Any]:
-        """Of a batch after the other: means alone in the units of y, or (means, variance) on the scale of the likelihood."""
+        """Means in the units of y, or (means, variance) on the scale of the likelihood; of a batch after the other."""
         posterior = self._posterior()
         if self.kernel_.takes == "strings":
             found = predict_rows(as_texts(X, "X", type(self).__name__), posterior, variance=variance)
@@ -150,7 +150,9 @@ class Answers(KernelMachine):
                 raise DataError("X: a joint covariance needs all rows in memory; collect them first")
             rows, dtype = data.X, _dtype_of(data)
         if self.kernel_.takes == "precomputed":
-            raise DataError("X: a joint covariance needs the kernel among the new rows, which a precomputed one does not have")
+            raise DataError(
+                "X: a joint covariance needs the kernel among the new rows, which a precomputed one does not have"
+            )
         A = self.kernel_.prepare(rows, like=posterior.B)
         self._require(A.n_rows, 3.0)
         return self._unscaled(posterior.means(A, rows), np.float64), posterior.covariance(A, rows), dtype
@@ -188,8 +190,8 @@ class Answers(KernelMachine):
         Returns
         -------
         LeaveOneOut
-            `mean`, `std` (of the observation, noise included) and `log_density`, a row for each observation with a weight,
-            in the order of the data.
+            `mean`, `std` (of the observation, noise included) and `log_density`, a row for each observation with a
+            weight, in the order of the data.
         """
         self._check_fitted()
         if self.method_ != "exact":
@@ -224,7 +226,9 @@ class Answers(KernelMachine):
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
         values = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
         if values.shape != self.theta_.shape or not np.isfinite(values).all():
-            raise ParameterError(f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers")
+            raise ParameterError(
+                f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers"
+            )
         likelihood = self._likelihood()
         likelihood.start(values)
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))

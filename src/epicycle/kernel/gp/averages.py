@@ -1,8 +1,8 @@
 """Class probabilities averaged over normal latent values.
 
-The logistic function is a mixture of eight normal distribution functions to 2e-9 (the scales and weights follow Monahan and
-Stefanski, 1989), and the average of Phi(s f) over N(m, v) is Phi(m s / sqrt(1 + v s^2)). For several classes the average of
-the softmax is taken over a fixed low-discrepancy set of points.
+The logistic function is a mixture of eight normal distribution functions to 2e-9 (the scales and weights follow Monahan
+and Stefanski, 1989), and the average of Phi(s f) over N(m, v) is Phi(m s / sqrt(1 + v s^2)). For several classes the
+average of the softmax is taken over a fixed low-discrepancy set of points.
 """
 
 from __future__ import annotations

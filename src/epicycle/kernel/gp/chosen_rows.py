@@ -23,7 +23,9 @@ def _against(kernel: Kernel, A: Any, row: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def pivoted_factor(kernel: Kernel, A: Any, most: int, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def pivoted_factor(
+    kernel: Kernel, A: Any, most: int, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """(rows chosen, R of shape (m, n)) with R'R the partial Cholesky factorisation of K with the largest pivots.
 
     With a weight, the pivot is the largest weighted variance that is left.

@@ -1,8 +1,8 @@
 """Gaussian process classification by Laplace's approximation:  P(class k | x) = softmax(f(x))_k,  f_k ~ GP(0, k).
 
-For two classes one latent function is enough, P = 1 / (1 + exp(-f)). The posterior of f at the observed rows is taken as a
-normal distribution at its mode, with the curvature there; it gives an approximation of the marginal likelihood, which
-the hyper-parameters maximise.
+For two classes one latent function is enough, P = 1 / (1 + exp(-f)). The posterior of f at the observed rows is taken
+as a normal distribution at its mode, with the curvature there; it gives an approximation of the marginal likelihood,
+which the hyper-parameters maximise.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from epicycle import engine
 from epicycle.base import MethodCard, fitting
 from epicycle.exceptions import ParameterError
+from epicycle.kernel.compositions import Scaled
 from epicycle.kernel.gp.arguments import typical_distance
 from epicycle.kernel.gp.averages import average_logistic, average_softmax
 from epicycle.kernel.gp.counts import Counts, count_labels
@@ -31,7 +32,6 @@ from epicycle.kernel.intake import as_texts
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.machine import KernelClassifier, rows_of
 from epicycle.kernel.named import NAMES, as_kernel
-from epicycle.kernel.compositions import Scaled
 from epicycle.kernel.stationary import Gaussian
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
@@ -48,16 +48,16 @@ class GaussianProcessClassifier(KernelClassifier):
 
     .. math:: P(y = k \mid x) = \frac{e^{f_k(x)}}{\sum_l e^{f_l(x)}}, \qquad f_k \sim \mathcal{GP}(0, k),
 
-    for two classes :math:`1 / (1 + e^{-f(x)})` with one function. Probabilities are averages over the posterior of f, not
-    those of its mean. A fitted object keeps the training rows (of the method "inducing" only some).
+    for two classes :math:`1 / (1 + e^{-f(x)})` with one function. Probabilities are averages over the posterior of f,
+    not those of its mean. A fitted object keeps the training rows (of the method "inducing" only some).
 
     Parameters
     ----------
     kernel : Kernel, str, callable or None, default=None
-        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a function
-        f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
+        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a
+        function f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
     method : {"auto", "exact", "inducing"}, default="auto"
-        "exact" factors matrices of all pairs of distinct rows. "inducing" puts the kernel of `n_inducing` of the rows in
+        "exact" factors matrices of all pairs of rows. "inducing" puts the kernel of `n_inducing` of the rows in
         the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
@@ -68,8 +68,8 @@ class GaussianProcessClassifier(KernelClassifier):
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
     inducing : {"greedy", "kmeans++"}, default="greedy"
-        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the squared
-        distance from them.
+        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the
+        squared distance from them.
     tol : float, default=1e-5
         For the projected gradient, relative to half the number of observations.
     max_iter : int, default=200
@@ -101,8 +101,8 @@ class GaussianProcessClassifier(KernelClassifier):
     n_evaluations_ : int
         Evaluations of the likelihood on all rows.
     certificate_ : Certificate
-        The projected gradient of the approximate log marginal likelihood, or Newton's decrement at the mode, whichever is
-        larger. A stationary point is a local optimum as a rule; further starts may find a better one.
+        The projected gradient of the approximate log marginal likelihood, or Newton's decrement at the mode, whichever
+        is larger. A stationary point is a local optimum as a rule; further starts may find a better one.
     history_ : History
         Negative log marginal likelihood and its projected gradient after every iteration.
     n_iter_ : int
@@ -296,7 +296,7 @@ class GaussianProcessClassifier(KernelClassifier):
         return (found[:, 0], variance[:, 0]) if k == 1 else (found[:, :k], variance)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, averaged over the posterior of the latent functions, in the order of `classes_`."""
+        """Probabilities of the classes, in the order of `classes_`, averaged over the posterior of the functions."""
         found = np.asarray(self._values(X, covariance=True))
         k = self.dual_coef_.shape[1]
         if k == 1:
@@ -334,7 +334,9 @@ class GaussianProcessClassifier(KernelClassifier):
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
         values = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
         if values.shape != self.theta_.shape or not np.isfinite(values).all():
-            raise ParameterError(f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers")
+            raise ParameterError(
+                f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers"
+            )
         seen = Counts(self.X_fit_, self._N_, self._total_)
         exact = BinaryLaplace if seen.n_latent == 1 else SoftmaxLaplace
         value, gradient = exact(self.kernel_, seen, self.n_jobs, self.max_iter_predict).value_and_gradient(

@@ -1,11 +1,11 @@
-"""Labels as counts: the likelihood of a softmax (or, for one column, a logistic) model of latent values, and its derivatives.
+"""Labels as counts: the likelihood of a softmax (for one column a logistic) model, and its derivatives.
 
 With counts N (n, k) of every class at every row, c = sum_k N_k and probabilities p of the latent values f,
 
     log p(N | f) = sum N_k f_k - c log sum exp f,    gradient N - c p,    W = c (diag p - p p').
 
-For two classes one latent value is enough: f is the log odds of the second, and W = c p (1 - p). Rows that are alike add
-up to one row of counts; posterior and marginal likelihood by Laplace's method are the same to the last term.
+For two classes one latent value is enough: f is the log odds of the second, and W = c p (1 - p). Rows that are alike
+add up to one row of counts; posterior and marginal likelihood by Laplace's method are the same to the last term.
 """
 
 from __future__ import annotations

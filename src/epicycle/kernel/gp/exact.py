@@ -48,7 +48,7 @@ class Solved:
     LA: np.ndarray
 
     @property
-    def U(self) -> np.ndarray:
+    def own_part(self) -> np.ndarray:
         """(n, q) with U U' = S^-1 H A^-1 H'S^-1."""
         return np.linalg.solve(self.LA, self.SH.T).T if self.LA.size else self.SH
 
@@ -61,7 +61,9 @@ def best_mean(SY: np.ndarray, SH: np.ndarray, H: np.ndarray) -> Solved:
     try:
         LA = np.linalg.cholesky((A + A.T) / 2)
     except np.linalg.LinAlgError:
-        raise DataError("mean: its columns depend on each other to working precision; take fewer or scale them") from None
+        raise DataError(
+            "mean: its columns depend on each other to working precision; take fewer or scale them"
+        ) from None
     beta = np.linalg.solve(LA.T, np.linalg.solve(LA, H.T @ SY))
     return Solved(SY - SH @ beta, beta, SH, LA)
 
@@ -152,7 +154,7 @@ class ExactLikelihood:
             return value, np.empty(0)
         inverse = inverted(found, self.threads)
         del found, S
-        C, U = solved.C, solved.U
+        C, U = solved.C, solved.own_part
         total = np.zeros(len(model.kernel.theta))
 
         def tile(mine: slice, other: slice, T: np.ndarray) -> np.ndarray:

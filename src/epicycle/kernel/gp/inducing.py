@@ -4,8 +4,8 @@ With V = Lm^-1 Kmn, Kmm = Lm Lm', Q = V'V, S = Q + D and B = I + V D^-1 V' = LB 
 
     F = log N(y | H beta, S) - tr D^-1 (K - Q) / 2  <=  log p(y),
 
-which is log p(y) itself where Z is all rows. V S^-1 = B^-1 V D^-1 makes everything a matter of m x m matrices and of passes
-over blocks of rows. With E = (a a' + t U U' - t S^-1 + t D^-1) / 2 the derivatives are
+which is log p(y) itself where Z is all rows. V S^-1 = B^-1 V D^-1 makes everything a matter of m x m matrices and of
+passes over blocks of rows. With E = (a a' + t U U' - t S^-1 + t D^-1) / 2 the derivatives are
 
     dF / dKmn = 2 Lm^-T V E,    dF / dKmm = -Lm^-T (V E V') Lm^-1,    dF / dk_ii = -t / (2 D_ii),
     V E = (V a a' + t V U U' + t (I - B^-1) V D^-1) / 2,    V E V' = (V a a'V' + t V U U'V' + t (B - 2 I + B^-1)) / 2.

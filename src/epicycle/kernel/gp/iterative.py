@@ -82,7 +82,7 @@ class IterativeLikelihood:
             return value, np.empty(0)
         # W = sum of c_i (u_i v_i' + v_i u_i') / 2 over pairs of columns; the draws one by one for their error
         Sz, Pz = found.X[:, t + q :], S.precondition(z)
-        own = np.hstack([solved.C, np.sqrt(t) * solved.U])
+        own = np.hstack([solved.C, np.sqrt(t) * solved.own_part])
         known = self._contract(S, model, own, own)
         drawn = np.stack([self._contract(S, model, Sz[:, [i]], Pz[:, [i]]) for i in range(s)]) if s <= 4 else None
         if drawn is None:  # in four groups: the error is that of their mean

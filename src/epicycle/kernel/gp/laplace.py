@@ -1,7 +1,8 @@
 """What Laplace approximations share: the climb to the mode of the posterior.
 
-The mode maximises  psi(f) = log p(N | f) - f'K^-1 f / 2,  which is concave. In coefficients a with f = K a, Newton's step
-leads to the maximum of the quadratic model; it is shortened where psi does not rise enough. At the mode a = N - c p.
+The mode maximises  psi(f) = log p(N | f) - f'K^-1 f / 2,  which is concave. In coefficients a with f = K a, Newton's
+step leads to the maximum of the quadratic model; it is shortened where psi does not rise enough. At the mode a = N - c
+p.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Laplace's approximation with m inducing rows:  f = V'w,  w ~ N(0, I),  V = Lm^-1 Kmn, for one latent value or several.
+"""Laplace's approximation with m inducing rows:  f = V'w,  w ~ N(0, I),  V = Lm^-1 Kmn, for one latent value or more.
 
 With H = I + Phi'W Phi, where Phi has a copy of V' for every latent value,
 
     log q = log p(N | f) - w'w / 2 - log det H / 2.
 
-K^ = V'V stands for K; its derivative is A'dKmn + dKmn'A - A'dKmm A with A = Kmm^-1 Kmn, and with the weights T of the exact
-gradient, tr(T dK^) = 2 tr(dKmn' A T) - tr(dKmm A T A'). V R = H^-1 (V W) keeps all of it at the size of m.
+K^ = V'V stands for K; its derivative is A'dKmn + dKmn'A - A'dKmm A with A = Kmm^-1 Kmn, and with the weights T of the
+exact gradient, tr(T dK^) = 2 tr(dKmn' A T) - tr(dKmm A T A'). V R = H^-1 (V W) keeps all of it at the size of m.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ class LowRankLaplace:
             found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
             return scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T
 
-        mode = climb_to_mode(
-            self.seen, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most
-        )
+        mode = climb_to_mode(self.seen, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
         self.w, self.decrement = mode.a, mode.decrement
         return mode
 

@@ -1,7 +1,7 @@
 """Laplace's approximation for several classes, jointly (Rasmussen and Williams, algorithm 3.3), with its gradient.
 
-One kernel matrix K for the latent values of every class. With D_k = diag(c p_k), E_k = (K + D_k^-1)^-1, M M' = sum_k E_k,
-and Q = (K + W^-1)^-1 of blocks  delta_kl E_k - E_k (M M')^-1 E_l,  at the mode f_k = K a_k
+One kernel matrix K for the latent values of every class. With D_k = diag(c p_k), E_k = (K + D_k^-1)^-1, M M' = sum_k
+E_k, and Q = (K + W^-1)^-1 of blocks  delta_kl E_k - E_k (M M')^-1 E_l,  at the mode f_k = K a_k
 
     log q = log p(N | f) - sum_k a_k'f_k / 2 - (sum_k log det B_k + log det M M' - sum_i log c_i) / 2,
     d log q = sum_k tr((a_k a_k' - Q_kk) dK) / 2 + u_k'dK a_k,     u = s - Q K s,
@@ -38,7 +38,7 @@ class Blocks:
     M: np.ndarray
     log_det: float
 
-    def Q(self, X: np.ndarray) -> np.ndarray:
+    def times(self, X: np.ndarray) -> np.ndarray:
         """Q X for X of shape (n, k)."""
         EX = np.column_stack([E @ x for E, x in zip(self.E, X.T, strict=True)])
         total = scipy.linalg.cho_solve((self.M, True), EX.sum(axis=1), check_finite=False)
@@ -99,7 +99,7 @@ class SoftmaxLaplace:
         def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.seen.curvature(p)
             b = np.einsum("ikl,il->ik", W, f) + self.seen.gradient(p)
-            return b - self.blocks(K, p).Q(times(b))
+            return b - self.blocks(K, p).times(times(b))
 
         mode = climb_to_mode(self.seen, self.a, times, lambda a, f: float(np.vdot(a, f)), newton, self.most)
         self.a, self.decrement = mode.a, mode.decrement
@@ -117,7 +117,7 @@ class SoftmaxLaplace:
             return value, np.empty(0)
         a, n = mode.a, self.seen.n
         s = self.seen.third(mode.p, self._covariances(K, blocks))
-        u = s - blocks.Q(matrix_product(K, s, self.threads))
+        u = s - blocks.times(matrix_product(K, s, self.threads))
         Q = blocks.E.sum(axis=0)
         for E in blocks.E:
             half = scipy.linalg.solve_triangular(blocks.M, E, lower=True, check_finite=False)

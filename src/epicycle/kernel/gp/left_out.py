@@ -1,8 +1,8 @@
 """Leave one out: what all other observations say about one, from the factor of all of them.
 
-With P = S^-1 (less the part of a basis), the mean of group i given all other groups is  y_i - a_i / P_ii  and its variance
-1 / P_ii, noise of the group included. Where a group of equal rows has lost only one of them, the others are added to that
-again: precisions add up.
+With P = S^-1 (less the part of a basis), the mean of group i given all other groups is  y_i - a_i / P_ii  and its
+variance 1 / P_ii, noise of the group included. Where a group of equal rows has lost only one of them, the others are
+added to that again: precisions add up.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def leave_one_out(model: Any, means: np.ndarray, variances: np.ndarray, noise: n
     rest = W - weight
     rest = np.where(rest > 1e-12 * W, rest, 0.0)
     others = np.divide(
-        W[:, None] * model.y_train_[group] - weight[:, None] * Y, rest[:, None], out=np.zeros_like(Y), where=rest[:, None] > 0
+        W[:, None] * model.y_train_[group] - weight[:, None] * Y,
+        rest[:, None],
+        out=np.zeros_like(Y),
+        where=rest[:, None] > 0,
     )
     gain = np.divide(latent * rest, d + latent * rest, out=np.zeros_like(latent), where=rest > 0)[:, None]
     mean = mean + gain * (others - mean)

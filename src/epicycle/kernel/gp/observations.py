@@ -5,8 +5,8 @@ S = sum w_k (y_k - mean)^2 alone, because
 
     prod_k N(y_k | f, d)^w_k = N(mean | f, d / W) * (2 pi d)^(-(W - 1) / 2) W^(-1/2) exp(-S / 2d).
 
-The factors behind the first do not depend on f: `Observations.beside` is their logarithm. So a row of weight 3 is the same
-as three rows, to the last term of the likelihood, and repeated rows cost nothing.
+The factors behind the first do not depend on f: `Observations.beside` is their logarithm. So a row of weight 3 is the
+same as three rows, to the last term of the likelihood, and repeated rows cost nothing.
 """
 
 from __future__ import annotations
@@ -113,4 +113,3 @@ def distinct_rows(rows: Any, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     both = np.column_stack([kinds.astype(np.float64), alpha])
     _, first, group = np.unique(both, axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()
-

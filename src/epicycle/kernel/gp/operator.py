@@ -1,8 +1,8 @@
 """S = K + D as an operator: products in blocks of rows, and conjugate gradients for many right sides at once.
 
-The preconditioner is P = R'R + D with the partial, pivoted Cholesky factor R of K. In the iterations for a right side z,
-the coefficients of conjugate gradients are those of Lanczos' method started at P^-1/2 z: with the tridiagonal T of them,
-z'P^-1/2 f(P^-1/2 S P^-1/2) P^-1/2 z = (z'P^-1 z) e_1'f(T) e_1, exact to the accuracy of the solution.
+The preconditioner is P = R'R + D with the partial, pivoted Cholesky factor R of K. In the iterations for a right side
+z, the coefficients of conjugate gradients are those of Lanczos' method started at P^-1/2 z: with the tridiagonal T of
+them, z'P^-1/2 f(P^-1/2 S P^-1/2) P^-1/2 z = (z'P^-1 z) e_1'f(T) e_1, exact to the accuracy of the solution.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
     Parameters
     ----------
     kernel : Kernel, str, callable or None, default=None
-        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a function
-        f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
+        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a
+        function f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
     alpha : float or array-like of shape (n_samples,), default=0.0
         Known variance of the noise, of all rows or of each.
     noise : float or "auto", default="auto"
@@ -87,16 +87,16 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
     noise_bounds : pair of floats, "fixed" or None, default=None
         The interval in which the noise variance is learnt; None is 1e-8 to 1e5 times the variance of y.
     mean : {"zero", "constant", "linear"}, callable or fitted estimator, default="zero"
-        The mean function m. Coefficients of "constant", "linear", and of the columns h(X) that a function gives, have a flat
-        prior and are estimated by generalised least squares. A function that gives one number a row, or an estimator
-        that is fitted already, is taken as m itself.
+        The mean function m. Coefficients of "constant", "linear", and of the columns h(X) that a function gives, have a
+        flat prior and are estimated by generalised least squares. A function that gives one number a row, or an
+        estimator that is fitted already, is taken as m itself.
     method : {"auto", "exact", "inducing", "cg"}, default="auto"
         "exact" factors S. "inducing" is the variational approximation by `n_inducing` of the rows, with a lower bound
         of the likelihood. "cg" solves S by conjugate gradients and estimates its determinant; no matrix of all pairs is
         stored if it is large. "auto" is "exact" up to 2,000 distinct rows, then "inducing".
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
-        How the marginal likelihood is maximised: by a search made for functions that are dear, by SciPy's, by a function
-        with scikit-learn's signature; None leaves all hyper-parameters as they are.
+        How the marginal likelihood is maximised: by a search made for functions that are dear, by SciPy's, by a
+        function with scikit-learn's signature; None leaves all hyper-parameters as they are.
     n_restarts_optimizer : int, default=0
         Further starts, drawn within the bounds.
     normalize_y : bool, default=False
@@ -104,8 +104,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
     inducing : {"greedy", "kmeans++"}, default="greedy"
-        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the squared
-        distance from them.
+        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the
+        squared distance from them.
     tol : float, default=1e-5
         For the projected gradient, relative to half the number of observations.
     max_iter : int, default=200
@@ -147,8 +147,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
     n_evaluations_ : int
         Evaluations of the likelihood on all rows.
     certificate_ : Certificate
-        The projected gradient of the log marginal likelihood at `theta_`, or the backward error of the solution, whichever
-        is larger. A stationary point is a local optimum as a rule; further starts may find a better one.
+        The projected gradient of the log marginal likelihood at `theta_`, or the backward error of the solution,
+        whichever is larger. A stationary point is a local optimum as a rule; further starts may find a better one.
     history_ : History
         Negative log marginal likelihood and its projected gradient after every iteration.
     n_iter_ : int
@@ -257,7 +257,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         seen, mean, model = self._prepared(rows, Y, weight)
         H = mean.basis(seen.rows) if mean.kind not in ("zero", "given") else np.zeros((seen.n, 0))
         if seen.n <= H.shape[1]:
-            raise DataError(f"mean: {H.shape[1]} columns for {seen.n} distinct row(s); expected fewer columns than rows")
+            raise DataError(
+                f"mean: {H.shape[1]} columns for {seen.n} distinct row(s); expected fewer columns than rows"
+            )
         likelihood = self._built(model, seen, H, seed)
         summit, monitor = self._searched(likelihood, model, seen, seed, mean)
         self._finish(likelihood, model, summit, mean)
@@ -317,7 +319,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         theta, bounds = model.theta, model.bounds
         if self.optimizer is None or not len(theta):
             likelihood.start(theta)
-            value, gradient = likelihood.value_and_gradient(theta, False)
+            value, _ = likelihood.value_and_gradient(theta, False)
             monitor(1, theta, objective=-value)
             return Summit(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed"), monitor
         plan = Plan(theta, bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
@@ -377,8 +379,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
             self._run.notices.append(
                 JitterWarning(
                     f"{type(self).__name__}: the covariance matrix is not positive definite to working precision; "
-                    f"jitter_={self.jitter_:.2e} was added to the variance of the noise. Equal or close rows with little "
-                    "noise do this: learn the noise, or give alpha > 0."
+                    f"jitter_={self.jitter_:.2e} was added to the variance of the noise. Equal or close rows with "
+                    "little noise do this: learn the noise, or give alpha > 0."
                 )
             )
         certificate, reason = verdict(summit, model.bounds, likelihood, self.tol, "backward error", error, words)

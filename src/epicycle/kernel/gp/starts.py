@@ -69,8 +69,8 @@ def search(
 ) -> Summit:
     """The best summit of all starts.
 
-    Where there is a `part` of the data, all starts are climbed on it, and only the best of them is climbed once more, on
-    all rows, with the curvature of the part divided by its `share`.
+    Where there is a `part` of the data, all starts are climbed on it, and only the best of them is climbed once more,
+    on all rows, with the curvature of the part divided by its `share`.
     """
     resumed = state is not None
     starts, B = plan.starts(), None
@@ -96,13 +96,20 @@ def search(
         else:
             likelihood.start(starts[index])
 
+        kept = {} if best is None else {"best_theta": best.theta, "best_value": best.value}
+
         def report(
-            iteration: int, theta: np.ndarray, value: float, steep: float, B: np.ndarray, index: int = index
+            iteration: int,
+            theta: np.ndarray,
+            value: float,
+            steep: float,
+            B: np.ndarray,
+            index: int = index,
+            kept: dict[str, Any] = kept,
         ) -> bool:
             nonlocal latest
 
             def now() -> dict[str, Any]:
-                kept = {} if best is None else {"best_theta": best.theta, "best_value": best.value}
                 mine = {"theta": theta, "B": B, "start": index, "done": iteration, "starts": starts, "seed": plan.seed}
                 return {**mine, **likelihood.state(), **kept}
 

@@ -14,7 +14,7 @@ __all__ = ["verdict"]
 def verdict(
     summit: Summit, bounds: np.ndarray, likelihood: Likelihood, tol: float, kind: str, error: float, words: str
 ) -> tuple[Certificate, str]:
-    """(certificate, why the search ended), for a search (or hyper-parameters that stayed as they were) and an inner error.
+    """(certificate, why the search ended), for a search, or for hyper-parameters that stayed as they were.
 
     kind, error, words : what else has to be small, such as the backward error of a linear system
     """
@@ -24,8 +24,9 @@ def verdict(
         steep = steepness(summit.theta, summit.gradient, bounds, likelihood.scale)
         tolerance = max(tol, likelihood.standard_error / likelihood.scale)
         meaning = (
-            f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} for every "
-            f"two observations: a stationary point, a local optimum as a rule (further starts may find another); {words}"
+            f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} "
+            "for every two observations: a stationary point, a local optimum as a rule (further starts may find another); "
+            f"{words}"
         )
         if tolerance > tol:
             meaning += f"; the gradient is an estimate with a standard error of {tolerance:.1e}"
