@@ -17,7 +17,7 @@ from epicycle.kernel.stationary import Gaussian
 
 __all__ = ["default_kernel", "known_variances", "noise_model", "typical_distance"]
 
-_NOISE = (1e-8, 1e5)  # bounds of the noise variance, in units of the variance of y
+_NOISE = (1e-6, 1e4)  # bounds of the noise variance, in units of the variance of y
 
 
 def typical_distance(X: Any) -> float:
@@ -31,12 +31,12 @@ def typical_distance(X: Any) -> float:
 
 
 def default_kernel(X: Any, variance: float) -> Kernel:
-    """A Gaussian kernel in the units of the data, with bounds three (five for the variance) powers of ten around."""
+    """A Gaussian kernel in the units of the data, with bounds three (four for the variance) powers of ten around."""
     scale = typical_distance(X)
     return Scaled(
         Gaussian(scale, bounds={"length_scale": (1e-3 * scale, 1e3 * scale)}),
         variance,
-        bounds={"variance": (1e-5 * variance, 1e5 * variance)},
+        bounds={"variance": (1e-4 * variance, 1e4 * variance)},
     )
 
 

@@ -193,14 +193,14 @@ class GaussianProcessClassifier(KernelClassifier):
         """
         rows, codes, weight, _ = self._labelled(X, y, sample_weight)
         seed = int((self._resume_state() or {}).get("seed", seed_of(self.random_state)))
+        seen = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
         if self.kernel is None:
-            scale = typical_distance(rows)
+            scale = typical_distance(seen.rows)
             self.kernel_ = Scaled(
                 Gaussian(scale, bounds={"length_scale": (1e-3 * scale, 1e3 * scale)}),
                 4.0,
                 bounds={"variance": (1e-3, 1e3)},
             )
-        seen = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
         likelihood = self._built(seen, seed)
         summit, monitor = self._searched(likelihood, seen, seed)
         self._finish(likelihood, summit.theta)

@@ -7,6 +7,7 @@ Hyper-parameters of k and the noise variance maximise the marginal likelihood lo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -85,7 +86,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
     noise : float or "auto", default="auto"
         The noise variance to begin with; "auto" is a tenth of the variance of y. 0 leaves `alpha` alone.
     noise_bounds : pair of floats, "fixed" or None, default=None
-        The interval in which the noise variance is learnt; None is 1e-8 to 1e5 times the variance of y.
+        The interval in which the noise variance is learnt; None is 1e-6 to 1e4 times the variance of y.
     mean : {"zero", "constant", "linear"}, callable or fitted estimator, default="zero"
         The mean function m. Coefficients of "constant", "linear", and of the columns h(X) that a function gives, have a
         flat prior and are estimated by generalised least squares. A function that gives one number a row, or an
@@ -296,15 +297,17 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         square = float((share @ Y**2).mean())
         unit = float((share @ Y**2 - (share @ Y) ** 2).mean())
         square, unit = (v if v > 1e-30 else 1.0 for v in (square, unit if unit > 1e-12 * square else square))
-        if self.kernel is None:
-            self.kernel_ = default_kernel(rows, unit if mean.kind not in ("zero",) else square)
-        model = noise_model(name, self.kernel_, self.noise, self.noise_bounds, unit)
         alpha = known_variances(name, self.alpha, len(Y))
+        model = noise_model(name, self.kernel_, self.noise, self.noise_bounds, unit)
         merge = model.noise > 0 or bool((alpha > 0).all())
         kept = np.flatnonzero(weight > 0)
         self._given_, self._given_weight_, self._given_rows_ = Y[kept], weight[kept], kept
         self._given_offset_ = np.broadcast_to(offset, Y.shape)[kept] if mean.kind == "given" else np.zeros((1, 1))
-        return observe(rows, Y, weight, alpha, self.kernel_, merge=merge), mean, model
+        seen = observe(rows, Y, weight, alpha, self.kernel_, merge=merge)
+        if self.kernel is None:  # from distinct rows, so that repeated ones do not count more than weighted ones
+            self.kernel_ = default_kernel(seen.rows, square if mean.kind == "zero" else unit)
+            model = replace(model, kernel=self.kernel_)
+        return seen, mean, model
 
     def _searched(
         self, likelihood: Any, model: Model, seen: Observations, seed: int, mean: MeanFunction

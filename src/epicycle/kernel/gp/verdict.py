@@ -25,8 +25,8 @@ def verdict(
         tolerance = max(tol, likelihood.standard_error / likelihood.scale)
         meaning = (
             f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} "
-            "for every two observations: a stationary point, a local optimum as a rule (further starts may find another); "
-            f"{words}"
+            "for every two observations: a stationary point, a local optimum as a rule (further starts may find "
+            f"another); {words}"
         )
         if tolerance > tol:
             meaning += f"; the gradient is an estimate with a standard error of {tolerance:.1e}"
