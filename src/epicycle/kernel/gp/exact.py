@@ -11,7 +11,7 @@ The inverse is never stored: its tiles are made from L^-1 and contracted with th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from epicycle._threads import n_threads
 from epicycle.exceptions import DataError
 from epicycle.kernel.evaluation import gram_matrix
-from epicycle.kernel.factor import Factor, factor
+from epicycle.kernel.factor import Factor, NotPositiveError, factor
 from epicycle.kernel.gp.inverse import diagonal_of_inverse, inverse_tiles, inverted
 from epicycle.kernel.gp.model import Model
 from epicycle.kernel.gp.observations import Observations
@@ -30,6 +30,7 @@ from epicycle.kernel.systems import matrix_product
 __all__ = ["ExactLikelihood", "Solved", "best_mean"]
 
 LOG_2PI = float(np.log(2 * np.pi))
+_DIGITS = 1e-6  # of the targets: what rounding may take from the predictions at the observed rows
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,24 @@ class ExactLikelihood:
         """Find the jitter that `theta` needs; all evaluations use it until the next start."""
         model = self.model.at(theta)
         _, K = self.matrix(model)
-        scale = float(np.diagonal(K).mean() + self.seen.variances(model.noise).mean())
-        _, self.jitter = smallest_jitter(
-            lambda jitter: factor(self.shift(K, model, jitter, keep=True)[0], self.threads), scale, len(K), refine=False
-        )
+        _, self.jitter = smallest_jitter(self._attempts(K, model), self._mean(K, model), len(K), refine=False)
+
+    def _mean(self, K: np.ndarray, model: Model) -> float:
+        return float(np.diagonal(K).mean() + self.seen.variances(model.noise).mean())
+
+    def _attempts(self, K: np.ndarray, model: Model) -> Callable[[float], tuple[Factor, Solved]]:
+        """jitter -> (factor, solution), where S is positive definite and rounding leaves K a its digits."""
+        reach = float(np.finfo(np.float64).eps) * _reach(K)
+
+        def attempt(jitter: float) -> tuple[Factor, Solved]:
+            found = factor(self.shift(K, model, jitter, keep=True)[0], self.threads)
+            solved = self.solve(found)
+            size = np.linalg.norm(self.seen.Y - self.H @ solved.beta, axis=0)
+            if (reach * np.linalg.norm(solved.C, axis=0) > _DIGITS * size).any():
+                raise NotPositiveError("the coefficients are so large that nothing is left of their sum but rounding")
+            return found, solved
+
+        return attempt
 
     def state(self) -> dict[str, float]:
         return {"jitter": self.jitter}
@@ -142,7 +157,7 @@ class ExactLikelihood:
         self.evaluations += 1
         model, seen, H = self.model.at(theta), self.seen, self.H
         A, K = self.matrix(model)
-        S, _ = self.shift(K, model, self.jitter, keep=gradient)
+        S, D = self.shift(K, model, self.jitter, keep=gradient)
         found = factor(S, self.threads)
         solved = self.solve(found)
         (n, t), q = seen.Y.shape, H.shape[1]
@@ -155,7 +170,7 @@ class ExactLikelihood:
         inverse = inverted(found, self.threads)
         del found, S
         C, U = solved.C, solved.own_part
-        total = np.zeros(len(model.kernel.theta))
+        total = np.zeros(len(model.kernel.theta) + 1)
 
         def tile(mine: slice, other: slice, T: np.ndarray) -> np.ndarray:
             T *= -t
@@ -164,20 +179,23 @@ class ExactLikelihood:
                 T += t * (U[mine] @ U[other].T)
             rows, cols = np.arange(n)[mine], np.arange(n)[other]
             part = model.kernel.contract_between(A, rows, cols, T, K[mine, other])
+            part = np.append(part, np.vdot(T, K[mine, other]))
             return part / 2 if mine == other else part
 
         def add(part: np.ndarray) -> None:
             nonlocal total
             total = total + part
 
-        if len(total):
-            inverse_tiles(inverse, tile, add, self.threads)
-        if self.model.noise_bounds is None:
-            return value, total
+        inverse_tiles(inverse, tile, add, self.threads)
         diagonal = np.einsum("ij,ij->i", C, C) - t * diagonal_of_inverse(inverse)
         diagonal += t * np.einsum("ij,ij->i", U, U)
+        # tr((a a' - P) S) = y'a - t (n - q): how far rounding is from that is how far it is elsewhere
+        missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(seen.Y, C)) - t * (n - q))
+        self.standard_error = 2 * abs(missed)
+        if self.model.noise_bounds is None:
+            return value, total[:-1]
         own = 0.5 * float((diagonal / seen.weight).sum()) + by_noise
-        return value, np.append(total, own * model.noise)
+        return value, np.append(total[:-1], own * model.noise)
 
     # ------------------------------------------------------------------------------------------- the end
 
@@ -185,11 +203,7 @@ class ExactLikelihood:
         """(solution, factor, jitter, log p, backward error of the solution), with the smallest jitter that works."""
         model, seen = self.model.at(theta), self.seen
         _, K = self.matrix(model)
-        scale = float(np.diagonal(K).mean() + seen.variances(model.noise).mean())
-        found, jitter = smallest_jitter(
-            lambda jitter: factor(self.shift(K, model, jitter, keep=True)[0], self.threads), scale, len(K)
-        )
-        solved = self.solve(found)
+        (found, solved), jitter = smallest_jitter(self._attempts(K, model), self._mean(K, model), len(K))
         D = ((seen.variances(model.noise) + jitter) / seen.weight)[:, None]
         target = seen.Y - self.H @ solved.beta
         residual = target - matrix_product(K, solved.C, self.threads) - D * solved.C

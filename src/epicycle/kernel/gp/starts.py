@@ -25,7 +25,7 @@ class Likelihood(Protocol):
 
     #: Half the number of observations, at least one: what the terms of the likelihood are about.
     scale: float
-    #: Standard error of an estimated gradient; 0 where it is exact.
+    #: Of the last gradient: its standard error where it is an estimate, or what rounding has done to it.
     standard_error: float
 
     def start(self, theta: np.ndarray) -> None:
@@ -160,7 +160,7 @@ def _climb(
     if plan.optimizer == "bfgs":
         return climb(
             likelihood.value_and_gradient, theta, plan.bounds,
-            tol=lambda: max(plan.tol, 0.3 * likelihood.standard_error / likelihood.scale), scale=likelihood.scale,
+            tol=lambda: max(plan.tol, 0.5 * likelihood.standard_error / likelihood.scale), scale=likelihood.scale,
             max_iter=plan.max_iter, B=B, report=report, done=done, resumed=resumed,
         )  # fmt: skip
 

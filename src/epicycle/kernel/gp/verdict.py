@@ -29,7 +29,9 @@ def verdict(
             f"another); {words}"
         )
         if tolerance > tol:
-            meaning += f"; the gradient is an estimate with a standard error of {tolerance:.1e}"
+            meaning += (
+                f"; the gradient itself is known to {tolerance:.1e} only, for rounding or the draws it comes from"
+            )
         certificate = Certificate("projected gradient", max(steep, error), tolerance, meaning)
     reason = summit.reason if summit.reason in ("stopped", "max_iter") else "stalled"
     return certificate, "converged" if certificate.holds and reason != "stopped" else reason
