@@ -274,7 +274,7 @@ def test_intervals_cover():
     L = np.linalg.cholesky(kernel(both) + 1e-10 * np.eye(45))
     model = GaussianProcessRegressor(kernel, noise=0.09, optimizer=None)
     hits = {(level, noise): [] for level in (0.5, 0.9) for noise in (False, True)}
-    for _ in range(200):
+    for _ in range(100):
         f = L @ rng.normal(size=45)
         y = f + 0.3 * rng.normal(size=45)
         model.fit(rows, y[:25])
@@ -283,7 +283,7 @@ def test_intervals_cover():
             low, high = model.predict(new, return_interval=True, level=level, include_noise=noise)[1].T
             found.append(((low <= truth) & (truth <= high)).mean())
     for (level, _), found in hits.items():
-        assert np.mean(found) == pytest.approx(level, abs=4 * np.std(found) / np.sqrt(200))
+        assert np.mean(found) == pytest.approx(level, abs=4 * np.std(found) / np.sqrt(100))
 
 
 def test_samples_have_the_moments_of_the_posterior():

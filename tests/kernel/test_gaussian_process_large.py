@@ -105,14 +105,15 @@ def test_hyper_parameters_of_the_approximations():
     y = np.sin(2 * rows[:, 0]) + 0.2 * rng.normal(size=700)
     kernel = Scaled(Gaussian(1.0), 1.0)
     exact = GaussianProcessRegressor(kernel, method="exact").fit(rows, y)
-    for method, rtol in (("inducing", 1e-3), ("cg", 0.05)):
+    for method, loss in (("inducing", 1e-3), ("cg", 0.2)):
         model = GaussianProcessRegressor(kernel, method=method, n_inducing=40, random_state=0).fit(rows, y)
         assert model.certificate_.holds
-        assert_allclose(np.exp(model.theta_), np.exp(exact.theta_), rtol=rtol)
+        there = exact.log_marginal_likelihood(model.theta_)
+        assert exact.log_marginal_likelihood_value_ - loss < there <= exact.log_marginal_likelihood_value_ + 1e-6
         assert_allclose(model.predict(rows[:20]), exact.predict(rows[:20]), atol=0.01)
         again = GaussianProcessRegressor(kernel, method=method, n_inducing=40, random_state=0).fit(rows, y)
         assert np.array_equal(again.theta_, model.theta_)
-    assert "standard error" in model.certificate_.meaning or model.certificate_.tolerance == 1e-5
+    assert "known to" in model.certificate_.meaning  # of the gradient, from draws
 
 
 def test_large_data_is_approximated_and_said():

@@ -71,9 +71,9 @@ def climb_to_mode(
         slope = float(np.vdot(seen.gradient(p), move)) - (size(target, f + move) - size(a, f) - size(step, move)) / 2
         decrement = max(slope, 0.0) / 2 / seen.scale
         if decrement <= _ENOUGH or steps >= most:
-            # the last step is free of risk: it is taken where it does no harm
+            # the last step is smaller than what rounding lets psi tell: it is taken where it does no harm
             f_new, value_new = at(target)
-            if value_new >= value:
+            if value_new >= value - _ENOUGH * seen.scale:
                 a, f, value = target, f_new, value_new
                 p = seen.probabilities(f)
             return Mode(a, f, p, value, decrement, steps + 1)

@@ -20,6 +20,7 @@ __all__ = ["Summit", "climb", "projected_gradient", "steepness"]
 LONGEST = 2.0
 _ENOUGH = 1e-4  # share of the promised decrease that a step has to bring
 _SHORTENED = 12
+_BLUR = 1e-9  # of the scale of f: differences below say nothing, and the gradient decides instead
 
 
 @dataclass
@@ -106,7 +107,7 @@ def climb(
         if fresh:  # the first step is of length one at most
             B = np.eye(len(x)) * max(float(np.abs(g[free]).max()), 1e-12)
         step = _direction(B, g, free, x, bounds)
-        found = _search_line(likelihood, x, f, g, step, bounds)
+        found = _search_line(likelihood, x, f, g, step, bounds, _BLUR * max(scale, abs(f)))
         if found is None:
             if resets == 2 or fresh:
                 reason = "stalled"
@@ -119,7 +120,7 @@ def climb(
             B = np.eye(len(x)) * float(y @ y) / float(s @ y)
         fresh = False
         B = _updated(B, s, y)
-        stuck = f - f_new <= 1e-15 * abs(f)
+        stuck = f - f_new <= _BLUR * scale and steepness(x_new, -g_new, bounds, scale) > 0.9 * steep
         x, f, g = x_new, f_new, g_new
         iteration += 1
         if stuck:
@@ -156,8 +157,12 @@ def _search_line(
     g: np.ndarray,
     step: np.ndarray,
     bounds: np.ndarray,
+    blur: float,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """A point along the projected ray that decreases f enough; None where there is none."""
+    """A point along the projected ray that decreases f enough; None where there is none.
+
+    Where f can tell no difference beyond `blur`, a point is good enough that is flatter along the ray.
+    """
     length, slope = 1.0, float(g @ step)
     grown = False
     best: tuple[np.ndarray, float, np.ndarray] | None = None
@@ -171,7 +176,8 @@ def _search_line(
             value, gradient = -np.inf, g
         f_new = -value
         promised = float(g @ (trial - x))
-        if np.isfinite(f_new) and f_new <= f + _ENOUGH * promised:
+        flatter = abs(f_new - f) <= blur and abs(float(gradient @ (trial - x))) <= 0.9 * abs(promised)
+        if np.isfinite(f_new) and (f_new <= f + _ENOUGH * promised or flatter):
             if best is not None and f_new >= best[1]:
                 return best
             best = trial, f_new, -gradient
