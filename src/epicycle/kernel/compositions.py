@@ -156,6 +156,10 @@ class Sum(_OfTwo):
         first = self.left.contract_between(A.left, rows, cols, W)
         return np.concatenate([first, self.right.contract_between(A.right, rows, cols, W)])
 
+    def gradients_times(self, A: Pair, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        first = self.left.gradients_times(A.left, rows, cols, V)
+        return np.concatenate([first, self.right.gradients_times(A.right, rows, cols, V)])
+
     def features(self, A: Pair, B: Pair) -> tuple[Any, Any]:
         first, second = self.left.features(A.left, B.left), self.right.features(A.right, B.right)
         return _beside(first[0], second[0]), _beside(first[1], second[1])
@@ -316,6 +320,14 @@ class Scaled(_OfOne):
         within = None if K is None else K / self.variance
         inner = self.variance * self.kernel.contract_between(A, rows, cols, W, within)
         return np.concatenate([[float(np.vdot(W, K))], inner]) if own else inner
+
+    def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        own = bool(self.hyperparameters[0].size)
+        if K is None and own:
+            K = self.block(A.take(rows), A.take(cols))
+        within = None if K is None else K / self.variance
+        inner = self.variance * self.kernel.gradients_times(A, rows, cols, V, within)
+        return np.concatenate([(K @ V)[None], inner]) if own else inner
 
     def features(self, A: Any, B: Any) -> tuple[Any, Any]:
         root = np.sqrt(self.variance)

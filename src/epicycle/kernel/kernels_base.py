@@ -159,6 +159,13 @@ class Kernel(ABC):
         both[:n, n:], both[n:, :n] = W / 2, W.T / 2
         return self.contract(A.take(np.concatenate([rows, cols])), both)
 
+    def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, len(rows), columns of V)."""
+        n = len(rows)
+        both = A.take(np.concatenate([rows, cols]))
+        found = [G[:n, n:] @ V for G in self.gradients(both)]
+        return np.stack(found) if found else np.empty((0, n, V.shape[1]))
+
     # ------------------------------------------------------------------------------------------- algebra
 
     def __add__(self, other: Any) -> Kernel:

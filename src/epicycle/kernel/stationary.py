@@ -116,6 +116,19 @@ class Radial(LeafKernel):
             return super().contract_between(A, rows, cols, W, K)
         return self._between(A.take(rows), A.take(cols), W, K)
 
+    def gradients_times(self, A: Vectors, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        own = [h.name for h in self.hyperparameters if h.size]
+        if own != ["length_scale"] or not isinstance(self.length_scale, tuple) or sp.issparse(A.values):
+            return super().gradients_times(A, rows, cols, V, K)
+        B, C = A.take(rows), A.take(cols)
+        X, Z, (m, t) = B.values, C.values, V.shape
+        # (x - z)^2 = x^2 - 2 x z + z^2: one product for V, all z V and all z^2 V
+        powers = np.concatenate([np.ones((m, 1)), Z, Z * Z], axis=1)
+        found = (self._slopes(B, C, K) @ (powers[:, :, None] * V[:, None, :]).reshape(m, -1)).reshape(len(X), -1, t)
+        p = X.shape[1]
+        x = X[:, :, None]
+        return (x * x * found[:, :1] - 2 * x * found[:, 1 : p + 1] + found[:, p + 1 :]).transpose(1, 0, 2)
+
     def _slopes(self, A: Vectors, B: Vectors, K: Array | None) -> Array:
         """g(s) of all pairs, of which K are the kernels where they are known."""
         return self._slope(radial(A, B, SQUARED))

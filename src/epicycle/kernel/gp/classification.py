@@ -309,7 +309,8 @@ class GaussianProcessClassifier(KernelClassifier):
 
     def _scores(self, X: Any) -> Any:
         """The latent mean for two classes; logarithms of the averaged probabilities for more."""
-        if self._check_fitted() is None and self.dual_coef_.shape[1] == 1:
+        self._check_fitted()
+        if self.dual_coef_.shape[1] == 1:
             return self._values(X, covariance=False)
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
 

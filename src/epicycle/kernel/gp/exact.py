@@ -6,7 +6,9 @@ a = S^-1 (y - H beta) at the best beta, A = H'S^-1 H and P = S^-1 - S^-1 H A^-1 
     log p(y) = -y'a / 2 - log det S / 2 - log det A / 2 - (n - q) log(2 pi) / 2,
     d log p / d theta = tr((a a' - P) dS / d theta) / 2.
 
-The inverse is never stored: its tiles are made from L^-1 and contracted with the derivatives of the kernel at once.
+The inverse is never stored: its tiles are made from L^-1 and contracted with the derivatives of the kernel at once. The
+curvature of -log p is estimated by the average of the observed and the expected information (Gilmour, Thompson and
+Cullis, 1995), which needs products with vectors only:  (dS_i a)'P (dS_j a) / 2.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from epicycle._threads import n_threads
 from epicycle.exceptions import DataError
 from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.factor import Factor, NotPositiveError, factor
-from epicycle.kernel.gp.inverse import diagonal_of_inverse, inverse_tiles, inverted
+from epicycle.kernel.gp.inverse import diagonal_of_inverse, inverse_tiles, inverted, lower_product
 from epicycle.kernel.gp.model import Model
 from epicycle.kernel.gp.observations import Observations
 from epicycle.kernel.gp.repair import smallest_jitter
@@ -147,7 +149,18 @@ class ExactLikelihood:
         self.jitter = float(state["jitter"])
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
-        """log p(y) and its derivatives by theta.
+        """log p(y) and its derivatives by theta; see `with_curvature`."""
+        value, slope, _ = self.evaluate(theta, gradient=gradient, curved=False)
+        return value, slope
+
+    def with_curvature(self, theta: np.ndarray, curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
+        """The same, with the average information where it is asked for."""
+        return self.evaluate(theta, gradient=True, curved=curved)
+
+    def evaluate(
+        self, theta: np.ndarray, *, gradient: bool, curved: bool
+    ) -> tuple[float, np.ndarray, np.ndarray | None]:
+        """(log p(y), its derivatives, average information).
 
         Raises
         ------
@@ -166,25 +179,37 @@ class ExactLikelihood:
         beside, by_noise = seen.beside(model.noise + self.jitter)
         value = -0.5 * float(np.vdot(seen.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
         if not gradient:
-            return value, np.empty(0)
+            return value, np.empty(0), None
         inverse = inverted(found, self.threads)
         del found, S
-        C, U = solved.C, solved.own_part
-        total = np.zeros(len(model.kernel.theta) + 1)
+        C, U, kernel = solved.C, solved.own_part, model.kernel
+        total = np.zeros(len(kernel.theta) + 1)
+        moved = np.zeros((len(kernel.theta), n, t)) if curved else None  # dK C
 
-        def tile(mine: slice, other: slice, T: np.ndarray) -> np.ndarray:
+        def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, Any]:
             T *= -t
             T += C[mine] @ C[other].T
             if q:
                 T += t * (U[mine] @ U[other].T)
             rows, cols = np.arange(n)[mine], np.arange(n)[other]
-            part = model.kernel.contract_between(A, rows, cols, T, K[mine, other])
+            part = kernel.contract_between(A, rows, cols, T, K[mine, other])
             part = np.append(part, np.vdot(T, K[mine, other]))
-            return part / 2 if mine == other else part
+            moves = None
+            if curved:
+                moves = kernel.gradients_times(A, rows, cols, C[other], K[mine, other])
+                if mine != other:
+                    moves = moves, kernel.gradients_times(A, cols, rows, C[mine], K[other, mine])
+            return mine, other, part / 2 if mine == other else part, moves
 
-        def add(part: np.ndarray) -> None:
+        def add(done: tuple[slice, slice, np.ndarray, Any]) -> None:
             nonlocal total
+            mine, other, part, moves = done
             total = total + part
+            if moved is not None and mine == other:
+                moved[:, mine] += moves
+            elif moved is not None:
+                moved[:, mine] += moves[0]
+                moved[:, other] += moves[1]
 
         inverse_tiles(inverse, tile, add, self.threads)
         diagonal = np.einsum("ij,ij->i", C, C) - t * diagonal_of_inverse(inverse)
@@ -192,10 +217,30 @@ class ExactLikelihood:
         # tr((a a' - P) S) = y'a - t (n - q): how far rounding is from that is how far it is elsewhere
         missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(seen.Y, C)) - t * (n - q))
         self.standard_error = 2 * abs(missed)
+        information = None if moved is None else self._information(model, moved, C, U, inverse)
         if self.model.noise_bounds is None:
-            return value, total[:-1]
+            return value, total[:-1], information
         own = 0.5 * float((diagonal / seen.weight).sum()) + by_noise
-        return value, np.append(total[:-1], own * model.noise)
+        return value, np.append(total[:-1], own * model.noise), information
+
+    def _information(
+        self, model: Model, moved: np.ndarray, C: np.ndarray, U: np.ndarray, inverse: np.ndarray
+    ) -> np.ndarray:
+        """(dS_i a)'P (dS_j a) / 2, summed over the targets."""
+        seen = self.seen
+        if self.model.noise_bounds is not None:
+            moved = np.concatenate([moved, (model.noise / seen.weight[:, None] * C)[None]])
+        k, n, t = moved.shape
+        flat = moved.transpose(1, 0, 2).reshape(n, k * t)
+        half = lower_product(inverse, flat).reshape(n, k, t)
+        inner = np.einsum("nit,njt->ij", half, half, optimize=True)
+        if U.shape[1]:
+            known = (U.T @ flat).reshape(-1, k, t)
+            inner -= np.einsum("nit,njt->ij", known, known)
+        if self.model.noise_bounds is not None:
+            share = model.noise / seen.variances(model.noise + self.jitter)
+            inner[-1, -1] += t * float(((seen.weight - 1) * share**2).sum())
+        return inner / 2
 
     # ------------------------------------------------------------------------------------------- the end
 

@@ -11,7 +11,7 @@ import scipy.linalg
 from epicycle.engine.ordered import in_order
 from epicycle.kernel.factor import _PANEL, Factor
 
-__all__ = ["TILE", "diagonal_of_inverse", "factor_of", "inverse_tiles", "inverted"]
+__all__ = ["TILE", "diagonal_of_inverse", "factor_of", "inverse_tiles", "inverted", "lower_product"]
 
 TILE = 256  # rows and columns of a tile, a multiple of the panels of a factor
 
@@ -71,4 +71,13 @@ def diagonal_of_inverse(inverse: np.ndarray) -> np.ndarray:
     for start in range(0, n, TILE):
         part = inverse[start:, start : start + TILE]
         out[start : start + TILE] = np.einsum("ij,ij->j", part, part)
+    return out
+
+
+def lower_product(inverse: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """L^-1 V, from what `inverted` has written."""
+    out = np.empty_like(V)
+    for start in range(0, len(V), TILE):
+        stop = min(start + TILE, len(V))
+        np.matmul(inverse[start:stop, :stop], V[:stop], out=out[start:stop])
     return out

@@ -39,7 +39,7 @@ def smallest_jitter(attempt: Callable[[float], T], scale: float, n: int, *, refi
         return attempt(0.0), 0.0
     except NotPositiveError:
         pass
-    jitter = np.finfo(np.float64).eps * max(scale, np.finfo(np.float64).tiny)
+    jitter = float(np.finfo(np.float64).eps * max(scale, np.finfo(np.float64).tiny))
     while True:
         try:
             found = attempt(jitter)

@@ -1,8 +1,10 @@
 """Maximise a likelihood over a box: BFGS with a projected line search, in few evaluations because each one is dear.
 
 Variables at a bound with a slope out of the box rest; for the others the direction solves B_FF p = -g_F, with a dense
-B, because hyper-parameters are few. Steps are at most `LONGEST` on the scale of logarithms. A step to where the
-covariance is not positive definite to working precision counts as one to infinity: it is shortened, never fatal.
+B, because hyper-parameters are few. A likelihood that knows its information gives a new B every few steps; a share of
+the gradient on its diagonal keeps steps along flat directions short, and vanishes with the gradient. Steps are at most
+`LONGEST` on the scale of logarithms. A step to where the covariance is not positive definite to working precision
+counts as one to infinity: it is shortened, never fatal.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ __all__ = ["Summit", "climb", "projected_gradient", "steepness"]
 LONGEST = 2.0
 _ENOUGH = 1e-4  # share of the promised decrease that a step has to bring
 _SHORTENED = 12
+_RENEWED = 4  # steps after which the information is asked for again
 _BLUR = 1e-9  # of the scale of f: differences below say nothing, and the gradient decides instead
 
 
@@ -48,7 +51,7 @@ def steepness(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, scale
 
 
 def climb(
-    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    likelihood: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     theta: np.ndarray,
     bounds: np.ndarray,
     *,
@@ -65,7 +68,8 @@ def climb(
     Parameters
     ----------
     likelihood : callable
-        theta -> (value, gradient); may raise `NotPositiveError`.
+        (theta, curved) -> (value, gradient, information or None); `curved` asks for the information. It may raise
+        `NotPositiveError`.
     theta : ndarray of shape (d,)
         Where to begin; it is moved into the box.
     bounds : ndarray of shape (d, 2)
@@ -84,10 +88,13 @@ def climb(
         Whether theta was reported before.
     """
     x = np.clip(theta, bounds[:, 0], bounds[:, 1])
-    value, gradient = likelihood(x)
+    value, gradient, information = likelihood(x, True)
     f, g = -value, -gradient
+    if information is not None:
+        B = _from_information(information, g, scale)
     fresh = B is None
     B = np.eye(len(x)) if B is None else B
+    taken = 0
     reason, iteration, resets = "max_iter", done if resumed else done + 1, 0
     reported = done
     while True:
@@ -107,19 +114,20 @@ def climb(
         if fresh:  # the first step is of length one at most
             B = np.eye(len(x)) * max(float(np.abs(g[free]).max()), 1e-12)
         step = _direction(B, g, free, x, bounds)
-        found = _search_line(likelihood, x, f, g, step, bounds, _BLUR * max(scale, abs(f)))
+        curved = information is not None and taken % _RENEWED == _RENEWED - 1
+        found = _search_line(likelihood, x, f, g, step, bounds, _BLUR * max(scale, abs(f)), curved)
         if found is None:
             if resets == 2 or fresh:
                 reason = "stalled"
                 break
             resets, fresh = resets + 1, True
             continue
-        x_new, f_new, g_new = found
+        x_new, f_new, g_new, news = found
         s, y = x_new - x, g_new - g
         if fresh and float(s @ y) > 0:
             B = np.eye(len(x)) * float(y @ y) / float(s @ y)
-        fresh = False
-        B = _updated(B, s, y)
+        fresh, taken = False, taken + 1
+        B = _updated(B, s, y) if news is None else _from_information(news, g_new, scale)
         stuck = f - f_new <= _BLUR * scale and steepness(x_new, -g_new, bounds, scale) > 0.9 * steep
         x, f, g = x_new, f_new, g_new
         iteration += 1
@@ -129,6 +137,10 @@ def climb(
                 break
             resets, fresh = resets + 1, True
     return Summit(x, -f, -g, B, iteration, reason)
+
+
+def _from_information(information: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
+    return information + np.diag(np.abs(g) / LONGEST + 1e-6 * scale)
 
 
 def _direction(B: np.ndarray, g: np.ndarray, free: np.ndarray, x: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -151,36 +163,38 @@ def _direction(B: np.ndarray, g: np.ndarray, free: np.ndarray, x: np.ndarray, bo
 
 
 def _search_line(
-    likelihood: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    likelihood: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     x: np.ndarray,
     f: float,
     g: np.ndarray,
     step: np.ndarray,
     bounds: np.ndarray,
     blur: float,
-) -> tuple[np.ndarray, float, np.ndarray] | None:
+    curved: bool,
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray | None] | None:
     """A point along the projected ray that decreases f enough; None where there is none.
 
     Where f can tell no difference beyond `blur`, a point is good enough that is flatter along the ray.
     """
     length, slope = 1.0, float(g @ step)
     grown = False
-    best: tuple[np.ndarray, float, np.ndarray] | None = None
+    best: tuple[np.ndarray, float, np.ndarray, np.ndarray | None] | None = None
     for _ in range(_SHORTENED):
         trial = np.clip(x + length * step, bounds[:, 0], bounds[:, 1])
         if np.array_equal(trial, x):
             return best
         try:
-            value, gradient = likelihood(trial)
+            value, gradient, information = likelihood(trial, curved)
         except NotPositiveError:
-            value, gradient = -np.inf, g
+            value, gradient, information = -np.inf, g, None
+        curved = False
         f_new = -value
         promised = float(g @ (trial - x))
         flatter = abs(f_new - f) <= blur and abs(float(gradient @ (trial - x))) <= 0.9 * abs(promised)
         if np.isfinite(f_new) and (f_new <= f + _ENOUGH * promised or flatter):
             if best is not None and f_new >= best[1]:
                 return best
-            best = trial, f_new, -gradient
+            best = trial, f_new, -gradient, information
             # Still as steep as at the beginning: the curvature was far too large, go on once.
             along = float(-gradient @ step)
             if not grown and along < 0.9 * slope and float(np.abs(length * step).max()) < LONGEST / 2:

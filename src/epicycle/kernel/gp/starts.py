@@ -55,7 +55,8 @@ class Plan:
 
     def starts(self) -> np.ndarray:
         """The given theta, then draws from the box: uniform on the scale of logarithms."""
-        drawn = stream(self.seed, "start").uniform(*self.bounds.T, size=(self.restarts, len(self.theta)))
+        low, high = self.bounds.T
+        drawn = stream(self.seed, "start").uniform(low, high, size=(self.restarts, len(self.theta)))
         return np.vstack([np.clip(self.theta, *self.bounds.T), drawn])
 
 
@@ -140,12 +141,21 @@ def _rehearse(part: Likelihood, plan: Plan, starts: np.ndarray) -> Summit | None
     best: Summit | None = None
     for theta in starts:
         part.start(theta)
-        found = climb(
-            part.value_and_gradient, theta, plan.bounds, tol=100 * plan.tol, scale=part.scale, max_iter=plan.max_iter
-        )
+        found = climb(_curved(part), theta, plan.bounds, tol=100 * plan.tol, scale=part.scale, max_iter=plan.max_iter)
         if best is None or found.value > best.value:
             best = found
     return best
+
+
+def _curved(likelihood: Any) -> Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]]:
+    """The likelihood with its information, where it has one."""
+    if hasattr(likelihood, "with_curvature"):
+        return likelihood.with_curvature
+
+    def plain(theta: np.ndarray, curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
+        return *likelihood.value_and_gradient(theta), None
+
+    return plain
 
 
 def _climb(
@@ -159,7 +169,7 @@ def _climb(
 ) -> Summit:
     if plan.optimizer == "bfgs":
         return climb(
-            likelihood.value_and_gradient, theta, plan.bounds,
+            _curved(likelihood), theta, plan.bounds,
             tol=lambda: max(plan.tol, 0.5 * likelihood.standard_error / likelihood.scale), scale=likelihood.scale,
             max_iter=plan.max_iter, B=B, report=report, done=done, resumed=resumed,
         )  # fmt: skip
