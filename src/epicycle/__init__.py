@@ -27,6 +27,8 @@ _EXPORTS = {
     "FilterSelection": "epicycle.select",
     "ForwardSelection": "epicycle.select",
     "FourierFeatures": "epicycle.linear",
+    "GaussianProcessClassifier": "epicycle.kernel",
+    "GaussianProcessRegressor": "epicycle.kernel",
     "GeneralizedLinearModel": "epicycle.linear",
     "GradientBoostingClassifier": "epicycle.tree",
     "GradientBoostingRegressor": "epicycle.tree",
@@ -114,6 +116,8 @@ __all__ = [
     "FilterSelection",
     "ForwardSelection",
     "FourierFeatures",
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
     "GeneralizedLinearModel",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
@@ -205,6 +209,8 @@ if TYPE_CHECKING:
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.kernel import (
+        GaussianProcessClassifier,
+        GaussianProcessRegressor,
         KernelLogisticRegression,
         KernelPCA,
         KernelPerceptron,

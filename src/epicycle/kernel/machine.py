@@ -37,10 +37,14 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
+    def _named_kernel(self, n_columns: int | None) -> Kernel:
+        """The argument `kernel` as an object, for rows of so many columns."""
+        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0, n_columns)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            kernel = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, None)
+            kernel = self._named_kernel(None)
         except (TypeError, ValueError):  # said by name when fit checks the parameters
             return tags
         tags.input_tags.sparse = kernel.accepts_sparse
@@ -51,7 +55,7 @@ class KernelMachine(Estimator):
 
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
-        named = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, None)
+        named = self._named_kernel(None)
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -66,7 +70,7 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._watched():
             self._run.inputs["X"] = X
-        self.kernel_ = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.n_features)
+        self.kernel_ = self._named_kernel(data.n_features)
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
