@@ -107,6 +107,7 @@ class GradientBoosting(TreeTable, ABC):
             options={
                 "learning_rate": self.learning_rate,
                 "subsample": self.subsample,
+                "sampling": self.sampling,
                 "max_features": self.max_features,
                 "order": self.order,
                 "seed": seed,

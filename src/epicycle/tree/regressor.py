@@ -84,7 +84,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         Bins of a feature at most, beside one for missing values. Cuts are at quantiles of all rows, or of a sample of
         200,000.
     subsample : float, default=1.0
-        Probability that a row is used by a tree.
+        Share of the rows that a tree is grown from, drawn anew for every round.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        How they are drawn. "gradient": rows with larger gradients more likely, each counting as much more as it is less
+        likely, so that the sums of trees stay right on average. It keeps the quality with fewer rows, 0.2 or 0.3 of
+        them, where most rows are fitted well.
     order : {1, 2}, default=2
         Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
         negative gradient by least squares, and its leaves take the best constant for the loss itself.
@@ -174,6 +178,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
+        sampling: str = "uniform",
         max_features: float = 1.0,
         order: int = 2,
         categorical_features: Any = "from_dtype",
@@ -203,6 +208,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.min_split_gain = min_split_gain
         self.max_bins = max_bins
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.order = order
         self.categorical_features = categorical_features

@@ -36,6 +36,7 @@ def shared_parameters() -> dict[str, Domain]:
         "min_split_gain": Real(0),
         "max_bins": Integer(2, 255),
         "subsample": Real(0, 1, inclusive=(False, True)),
+        "sampling": Choice("uniform", "gradient"),
         "max_features": Real(0, 1, inclusive=(False, True)),
         "order": Integer(1, 2),
         "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),

@@ -8,10 +8,10 @@ import numpy as np
 
 from epicycle.base import Estimator
 from epicycle.data import DaskData, Data, as_data
+from epicycle.data.levels import is_table
 from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataTypeError
 from epicycle.tree.categories import Categories, encode, learn
-from epicycle.tree.dask_levels import is_table
 
 __all__ = ["TreeTable"]
 
