@@ -185,7 +185,8 @@ private:
     void of_feature(std::size_t k, const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows,
                     const Bounds &bounds, Split &best) const {
         const std::int32_t feature = table.features[k];
-        const Packed *h = hist + k * BINS;
+        alignas(64) Packed own[BINS];
+        const Packed *h = table.by_bin(k, hist + table.slot[k] * BINS, total, own);
         if (rules.categorical[feature])
             of_levels(feature, h, count, total, n_rows, bounds, best);
         else

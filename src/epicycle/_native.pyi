@@ -46,9 +46,13 @@ def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
 def loss_rows(
     kind: int, parameter: float, y: Array, weight: Array | None, score: Array, gh: Array, threads: int
 ) -> Array: ...
+def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...
+def bundle_rows(rows: Array, places: Array, n_codes: Array, n_bins: Array, out: Array, threads: int) -> None: ...
 def grow_tree(
     rows: Array,
     columns: Array | None,
+    places: Array | None,
+    n_codes: Array | None,
     gh: Array,
     sum_abs_g: float,
     sum_h: float,

@@ -17,6 +17,7 @@ from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.engine.ordered import in_order
+from epicycle.tree.bundling import Bundles, bundled
 
 __all__ = [
     "MISSING",
@@ -41,28 +42,26 @@ class Bins:
 
     Attributes
     ----------
-    rows, columns : uint8 ndarray of shape (n, p) and (p, n); columns may be None
+    rows, columns : uint8 ndarray of shape (n, q) and (q, n); columns may be None
         The same bins twice: histograms read rows, partitions read columns. Without columns they read rows too, which
         takes about a tenth longer and half the memory.
     y, weight : float64 ndarray of shape (n,); weight may be None
+    some_missing : bool ndarray of shape (p,)
+        Of every feature whether a value is missing.
+    bundles : Bundles or None
+        Where the p features are among the q columns; None where each has its own.
     """
 
     rows: np.ndarray
     columns: np.ndarray | None
     y: np.ndarray
     weight: np.ndarray | None
+    some_missing: np.ndarray
+    bundles: Bundles | None
 
     @property
     def n_rows(self) -> int:
         return len(self.y)
-
-    @property
-    def some_missing(self) -> np.ndarray:
-        """Of every column whether a value is missing."""
-        found = np.zeros(self.rows.shape[1], bool)
-        for i in range(0, self.n_rows, 1 << 16):
-            found |= (self.rows[i : i + (1 << 16)] == MISSING).any(axis=0)
-        return found
 
     @property
     def total_weight(self) -> float:
@@ -260,6 +259,7 @@ def take_rows(
     y: np.ndarray,
     weight: np.ndarray,
     which: np.ndarray | None,
+    n_bins: np.ndarray,
     threads: int,
     *,
     weighted: bool,
@@ -268,8 +268,12 @@ def take_rows(
     """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns."""
     if which is not None:
         rows, y, weight = rows[which], y[which], weight[which]
+    missing = np.zeros(rows.shape[1], bool)
+    for i in range(0, len(rows), 1 << 16):
+        missing |= (rows[i : i + (1 << 16)] == MISSING).any(axis=0)
+    rows, bundles = bundled(rows, n_bins, missing, threads)
     transposed = None
     if columns:
         transposed = np.empty(rows.shape[::-1], np.uint8)
         _native.transpose_bytes(rows, transposed, threads)
-    return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None)
+    return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None, missing, bundles)

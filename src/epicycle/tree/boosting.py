@@ -228,11 +228,11 @@ class MemoryBoosting(Boosting):
 
     def _tree(self, k: int, drawn: Drawn, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
         """A tree for output k, and the rows in the order of its leaves."""
-        g, rows = self.growth, drawn.rows
+        g, bins, rows = self.growth, self.bins, drawn.rows
+        places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
         m = self.bins.n_rows if rows is None else len(rows)
-        order = (
-            self.order[:m] if len(self.score) == 1 else np.empty(m, np.uint32)
-        )  # every output's is needed at the end
+        one = len(self.score) == 1  # otherwise every output's is needed at the end
+        order = self.order[:m] if one else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
         gh = with_weights(self.gh[k], self.bins.weight) if self.first_order else self.gh[k]
@@ -241,8 +241,8 @@ class MemoryBoosting(Boosting):
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
         arrays = _native.grow_tree(
-            self.bins.rows, self.bins.columns, gh, abs_gradient, curvature,
-            features, g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
+            bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
+            g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
             self.threads,
         )  # fmt: skip
@@ -268,8 +268,10 @@ class MemoryBoosting(Boosting):
     def _add(self, one: Grown, factor: float) -> None:
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
         if self.subsample < 1:  # the others have to find their leaves
-            sides = tree.sides.reshape(-1, 4)
-            _native.predict_bins(self.bins.rows, tree.feature, tree.left, sides, value, score, self.row_threads)
+            feature, sides = tree.feature, tree.sides.reshape(-1, 4)
+            if self.bins.bundles is not None:
+                feature, sides = self.bins.bundles.in_codes(feature, sides)
+            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
         else:
             leaves, order = tree.leaves, one.order
             _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
