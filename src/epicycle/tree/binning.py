@@ -265,9 +265,12 @@ def take_rows(
     weighted: bool,
     columns: bool = True,
 ) -> Bins:
-    """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns."""
+    """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns.
+
+    They are moved to the front of `rows`, whose memory they take over.
+    """
     if which is not None:
-        rows, y, weight = rows[which], y[which], weight[which]
+        rows, y, weight = _moved_to_front(rows, which), y[which], weight[which]
     missing = np.zeros(rows.shape[1], bool)
     for i in range(0, len(rows), 1 << 16):
         missing |= (rows[i : i + (1 << 16)] == MISSING).any(axis=0)
@@ -277,3 +280,12 @@ def take_rows(
         transposed = np.empty(rows.shape[::-1], np.uint8)
         _native.transpose_bytes(rows, transposed, threads)
     return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None, missing, bundles)
+
+
+def _moved_to_front(rows: np.ndarray, which: np.ndarray) -> np.ndarray:
+    kept = 0
+    for i in range(0, len(rows), 1 << 16):
+        part = rows[i : i + (1 << 16)][which[i : i + (1 << 16)]]
+        rows[kept : kept + len(part)] = part
+        kept += len(part)
+    return rows[:kept]

@@ -13,11 +13,12 @@ from sklearn.base import ClassifierMixin
 from epicycle._labels import class_weights, encode_labels
 from epicycle.base import MethodCard
 from epicycle.data import Data
+from epicycle.data.target import as_labels
 from epicycle.exceptions import DataError
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.gradient_boosting import GradientBoosting
 from epicycle.tree.losses import Loss, classification_loss
-from epicycle.tree.shared import per_block, shared_parameters
+from epicycle.tree.shared import known_codes, per_block, shared_parameters
 
 __all__ = ["GradientBoostingClassifier"]
 
@@ -207,7 +208,14 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return data, class_weights(self.class_weight, self.classes_, totals)
 
     def _encode_again(self, data: Data) -> Data:
-        return data.encode_target(partial(_known_codes, classes=self.classes_))
+        return data.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        probabilities = _probabilities(self._outputs_of(X))
+        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -242,14 +250,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         """Probabilities after each round."""
         for scores in self._staged_raw(X):
             yield _probabilities(scores)
-
-
-def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    if not (classes[position] == y).all():
-        strange = y[classes[position] != y].tolist()[0]
-        raise DataError(f"y_val: the class {strange!r} is not among those of y, {classes.tolist()!r:.80}")
-    return position.astype(np.float64)
 
 
 def _most_probable(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:

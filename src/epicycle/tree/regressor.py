@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.base import MethodCard
 from epicycle.data import Data
+from epicycle.data.target import as_numeric_target
 from epicycle.exceptions import ParameterError
 from epicycle.parameters import Choice, Domain, Real
 from epicycle.tree.gradient_boosting import GradientBoosting
@@ -235,6 +236,14 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
         return data, None
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        target = as_numeric_target(y, n, multi_output=False, estimator_name=type(self).__name__)
+        self._loss().check_target(target)
+        return target
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._loss().response(self._outputs_of(X))
 
     def predict(self, X: Any) -> Any:
         """The prediction for every row: F(x), or exp(F(x)) for losses with a logarithmic link."""

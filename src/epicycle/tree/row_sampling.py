@@ -73,19 +73,17 @@ def row_sizes(gh: np.ndarray, ridge: np.ndarray) -> np.ndarray:
 
 def bucket_counts(sizes: np.ndarray) -> np.ndarray:
     """How many rows have an r of which first bits."""
-    bucket = np.minimum(sizes.view(np.uint32) >> np.uint32(_SHIFT), np.uint32(BUCKETS - 1))
-    return np.bincount(bucket, minlength=BUCKETS)
+    return np.bincount(sizes.view(np.uint32) >> np.uint32(_SHIFT), minlength=BUCKETS)
 
 
 def threshold(counts: np.ndarray, share: float) -> float:
     """The mu with which so large a share of the rows is seen in expectation."""
-    edges = (np.arange(BUCKETS, dtype=np.uint32) << np.uint32(_SHIFT)).view(np.float32).astype(np.float64)
     used = np.flatnonzero(counts)
-    edges, some = edges[used], counts[used].astype(np.float64)
+    edges = (used.astype(np.uint32) << np.uint32(_SHIFT)).view(np.float32).astype(np.float64)
+    some = counts[used].astype(np.float64)
     wanted = share * some.sum()
     # With mu between two edges, rows from the upper one on are all seen.
     below = np.concatenate([[0.0], np.cumsum(some * edges)])
-    above = np.concatenate([np.cumsum(some[::-1])[::-1], [0.0]])
-    with np.errstate(divide="ignore"):
-        mu = np.where(wanted > above, below / np.maximum(wanted - above, 0.0), np.inf)
+    rest = wanted - np.concatenate([np.cumsum(some[::-1])[::-1], [0.0]])
+    mu = np.divide(below, rest, out=np.full(len(below), np.inf), where=rest > 0)
     return float(mu[np.argmax(mu <= np.append(edges, np.inf))])

@@ -31,6 +31,8 @@ from epicycle.tree.cart.pruning import prune
 from epicycle.tree.cart.structure import Tree, leaves_of_batch, sums_of_batch
 from epicycle.tree.cart.table import FeatureTable, binned_table, exact_table
 from epicycle.tree.constraints import monotone_signs
+from epicycle.tree.dependence import expected_values
+from epicycle.tree.ensemble import split_features
 from epicycle.tree.forest.arrays import ForestArrays, empty_forest, importances, join, n_trees, tree_of
 from epicycle.tree.forest.leaves import LeafSamples
 from epicycle.tree.forest.reading import ForestReading
@@ -323,13 +325,23 @@ class Forest(ForestReading, ABC):
             return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs) / n_trees(trees)
         return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs) / n_trees(trees)
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every feature in the decrease of impurity, as the mean over trees."""
-        self._check_fitted()
-        table = importances(self.trees_, self.n_features_in_)
-        total = table.sum(axis=0)
-        return total / total.sum() if total.any() else total
+    def _split_totals(self, kind: str) -> np.ndarray:
+        if kind == "gain":  # the mean over trees of the shares in each
+            return importances(self.trees_, self.n_features_in_).sum(axis=0)
+        return np.bincount(split_features(self.trees_)[1], minlength=self.n_features_in_).astype(np.float64)
+
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        trees = self.trees_
+        total = sums_of_batch(Batch(X), trees["nodes"], trees["value"], trees["roots"], trees["levels"], self.n_jobs)
+        return total / n_trees(trees)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._outputs_of(X)
+
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        trees = self.trees_
+        arrays = trees["nodes"], trees["value"], trees["roots"], trees["levels"], trees["weight"].astype(np.float64)
+        return np.asarray(sum(expected_values(arrays, columns, points))) / n_trees(trees)
 
     def tree(self, t: int) -> Any:
         """Tree t as a fitted decision tree, to be drawn or read."""
