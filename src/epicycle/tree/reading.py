@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ KINDS = ("gain", "split")
 BLOCK = 1 << 16  # rows that are shuffled and predicted at a time
 
 
-class Readable(Estimator):
+class Readable(Estimator, ABC):
     """A model that can be read. In terms of numbers: rows are matrices with codes for levels."""
 
     @abstractmethod
