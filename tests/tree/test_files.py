@@ -12,9 +12,9 @@ from numpy.testing import assert_array_equal
 import epicycle as ep
 from epicycle import (
     ExtraTreesClassifier,
+    GeneralizedLinearModel,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    PoissonRegressor,
     RandomForestRegressor,
 )
 from epicycle.exceptions import DataError, DataTypeError, EpicycleWarning
@@ -135,7 +135,7 @@ def test_numbers_of_files_can_be_levels(frame, tmp_path):
 def test_text_is_refused_where_only_numbers_will_do(frame, tmp_path):
     scan, _ = scan_of(frame.drop(columns="nothing"), tmp_path, "parquet")
     with pytest.raises(DataTypeError, match=r"'where' of .* is of type"):
-        PoissonRegressor().fit(scan)
+        GeneralizedLinearModel().fit(scan)
     with pytest.raises(DataTypeError, match=r"'where' of .* is of type"):
         GradientBoostingRegressor(categorical_features=None).fit(scan)
 

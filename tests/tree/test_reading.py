@@ -208,7 +208,7 @@ def test_the_standard_error_is_that_of_new_rows():
 
 def test_weights_and_the_loss_of_rows():
     rng = np.random.default_rng(0)
-    y, s = rng.random(30) + 0.1, rng.normal(size=(1, 30))
+    y = rng.random(30) + 0.1
     losses = [
         Loss("squared"), Loss("absolute"), Loss("huber", 0.4), Loss("quantile", 0.3), Loss("poisson"), Loss("gamma"),
         Loss("tweedie", 1.4), Loss("logistic"), Loss("softmax", n_outputs=3),
