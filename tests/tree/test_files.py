@@ -53,7 +53,7 @@ def write(frame, path, kind):
 
 def scan_of(frame, folder, kind, **options):
     """Two files, the second of which has levels that the first has not."""
-    order = np.argsort(frame["where"].astype(str).to_numpy(), kind="stable")
+    order = np.argsort(frame["where"].fillna("").to_numpy(str), kind="stable")
     frame = frame.iloc[order].reset_index(drop=True)
     ending = {"category": "parquet"}.get(kind, kind)
     for i, part in enumerate((frame.iloc[:300], frame.iloc[300:])):

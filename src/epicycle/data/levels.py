@@ -56,6 +56,8 @@ def category_columns(X: Any, asked: Any) -> list[int]:
         raise DataTypeError(
             "categorical_features: X is sparse; expected a data frame, an array, a scan or a collection"
         )
+    if is_frame(X):
+        frame_columns(X)  # says what is wrong with names
     if isinstance(asked, str):
         if isinstance(X, Scan):
             return [j for j, name in enumerate(X.columns) if name in X.text_columns]

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from epicycle.data import Scan
-from epicycle.data.frames import is_frame
+from epicycle.data.frames import frame_columns, is_frame
 from epicycle.data.levels import (
     category_columns,
     column_label,
@@ -98,6 +98,8 @@ def encode(
         return _encode_files(X, categories, handle_unknown)
     if not isinstance(X, np.ndarray) and not is_frame(X):
         raise DataTypeError(f"X: {estimator_name} learnt categories from an array, and X is {type(X).__name__}")
+    if is_frame(X):
+        frame_columns(X)  # says what is wrong with names
     frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
     n_columns = len(frame.columns) if frame is not None else X.shape[-1]
     if n_columns <= max(categories):

@@ -157,18 +157,24 @@ class Forest(ForestReading, ABC):
         # One byte a cell is more than a very sparse matrix holds: then its columns are sorted instead.
         wide = isinstance(data, ArrayData) and data.sparse and data.X.nnz * 24.0 < data.n_rows * float(p)
         batch = data.rows(0, data.n_rows) if isinstance(data, ArrayData) else None
+        keys: list[np.ndarray] = []
+
+        def see(rows: Batch) -> None:
+            keys.append(row_keys(rows.X, np.asarray(rows.y, np.float64)))
+
         if exact or wide:
             table = exact_table(data.X, levels, self.n_jobs)
             y, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
+            see(batch)
         else:
             cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
-            codes, y, weight = bin_data(data, cuts, self.n_jobs)
+            codes, y, weight = bin_data(data, cuts, self.n_jobs, see=see)
             table = binned_table(codes, cuts, levels)
         if not (weight > 0).any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         target, factors = self._prepare(y, weight)
-        keys = row_keys(table.codes if batch is None else data.X, y)
-        samples = RowSamples(keys, weight if data.has_weight else None, self.max_samples, bootstrap=self.bootstrap)
+        drawn_by = weight if data.has_weight else None
+        samples = RowSamples(np.concatenate(keys), drawn_by, self.max_samples, bootstrap=self.bootstrap)
         rules = self._rules(weight, p)
         mass = (weight > 0).astype(np.float64) if self.bootstrap else weight
         mass = mass if factors is None else mass * factors
