@@ -206,9 +206,8 @@ class ScanData(Data):
     def _all_single(self) -> bool:
         import pyarrow as pa
 
-        if self.scan.coders:
-            return False
-        kinds = [table.columns[name] for table in self.scan.tables for name in self.scan.columns]
+        names = [name for name in self.scan.columns if name not in self.scan.coders]
+        kinds = [table.columns[name] for table in self.scan.tables for name in names]
         return all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
 
     def _check_target(self, targets: tuple[str, ...]) -> None:

@@ -109,12 +109,13 @@ def encode(
         values, index = dictionary(X, j)
         coded[j] = _codes(values, index, levels, column_label(X, j), handle_unknown)
     if frame is None:
-        out = X.astype(object if X.dtype.kind in "OUS" else np.float64)
+        kind = object if X.dtype.kind in "OUS" else np.float32 if X.dtype == np.float32 else np.float64
+        out = X.astype(kind)
         for j, codes in coded.items():
             out[:, j] = codes
         return out
     names = list(frame.columns)
-    series = [nw.new_series(names[j], codes, nw.Float64, backend=frame.implementation) for j, codes in coded.items()]
+    series = [nw.new_series(names[j], codes, nw.Float32, backend=frame.implementation) for j, codes in coded.items()]
     if frame.implementation.is_pandas_like():
         native = frame.to_native()
         return native.assign(**{names[j]: codes for j, codes in coded.items()})
@@ -158,7 +159,8 @@ def _codes(values: list[Any], index: np.ndarray, levels: np.ndarray, label: str,
     unknown = [values[i] for i in present if values[i] not in code_of]
     if unknown and handle_unknown == "error":
         raise DataError(f"X: column {label} has levels that the fit did not see: {', '.join(map(repr, unknown[:5]))}")
-    table = np.array([*(code_of.get(value, np.nan) for value in values), np.nan])  # the last for -1
+    # The last is for -1. Codes are small: in half the bytes they leave a table of float32 what it is.
+    table = np.array([*(code_of.get(value, np.nan) for value in values), np.nan], np.float32)
     return table[index]
 
 

@@ -98,7 +98,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
         Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
         type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    categorical_smoothing : float, default=10.0
+        A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
+    categorical_smoothing : float, default=20.0
         Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
     handle_unknown : {"missing", "error"}, default="missing"
         What to do in prediction with levels that the fit did not see.
@@ -183,7 +184,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         max_features: float = 1.0,
         order: int = 2,
         categorical_features: Any = "from_dtype",
-        categorical_smoothing: float = 10.0,
+        categorical_smoothing: float = 20.0,
         handle_unknown: str = "missing",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
