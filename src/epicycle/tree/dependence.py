@@ -93,7 +93,7 @@ class PartialDependence:
         if individual is not None:
             some = individual[np.linspace(0, len(individual) - 1, min(lines, len(individual))).astype(int)]
             ax.plot(x, (some - some[:, :1] if centred else some).T, color=COLOURS["grey"], lw=0.6, alpha=0.4)
-        style = {"marker": "o", "ls": "none"} if levels else {}
+        style: dict[str, Any] = {"marker": "o", "ls": "none"} if levels else {}
         ax.plot(x, average - average[0] if centred else average, color=colour, label=self.outputs[k], **style)
         if levels:
             ax.set_xticks(x, [str(level) for level in grid])

@@ -135,11 +135,11 @@ class ClusterBoosting(Boosting):
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         K, g = self.loss.n_outputs, self.growth
-        plan, drawn, sums = self._draw_rows(number)
+        draw, drawn, sums = self._draw_rows(number)
         measures = np.zeros((K, 6))
         measures[:, 0], measures[:, 1:3] = max(drawn, 1), sums
         beside = [self.scores.states]
-        growing = self.rows.map(part_nodes.begin_growing, measures, plan, drawn == 0, beside=beside)
+        growing = self.rows.map(part_nodes.begin_growing, measures, draw, drawn == 0, beside=beside)
         shape = part_nodes.Shape(features, g.n_bins, g.min_samples_leaf > 1)
         cells = shape.cells
         extremes, hists, counts, sizes = growing.sum(part_nodes.root_histograms, shape, beside=[self.rows])
@@ -165,16 +165,16 @@ class ClusterBoosting(Boosting):
     def _draw_rows(self, number: int) -> tuple[part_nodes.Draw, int, np.ndarray]:
         """Which rows the round sees, how many they are, and of every output their sums of |gradient| and curvature."""
         sums = np.stack([self.now.abs_gradient, self._total_curvature()], axis=1)
-        plan = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts, self.first_order)
+        draw = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts, self.first_order)
         if self.subsample == 1:
-            return plan, self.about.n_rows, sums
+            return draw, self.about.n_rows, sums
         beside = [self.scores.states]
         if self.by_gradient:
-            plan = replace(plan, ridge=ridges(*sums.T))
-            (counts,) = self.rows.sum(part_nodes.size_counts, plan, beside=beside)
-            plan = replace(plan, mu=threshold(counts, self.subsample))
-        drawn, *of_drawn = self.rows.sum(part_nodes.drawn_sums, plan, beside=beside)
-        return plan, int(drawn), of_drawn[0] if of_drawn and drawn else sums
+            draw = replace(draw, ridge=ridges(*sums.T))
+            (counts,) = self.rows.sum(part_nodes.size_counts, draw, beside=beside)
+            draw = replace(draw, mu=threshold(counts, self.subsample))
+        drawn, *of_drawn = self.rows.sum(part_nodes.drawn_sums, draw, beside=beside)
+        return draw, int(drawn), of_drawn[0] if of_drawn and drawn else sums
 
     def _finished(self, plans: list[Plan], growing: States, measures: np.ndarray) -> list[Grown]:
         leaves, steps = [], []
