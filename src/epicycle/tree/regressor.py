@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.base import MethodCard
 from epicycle.data import Data
+from epicycle.data.target import as_numeric_target
 from epicycle.exceptions import ParameterError
 from epicycle.parameters import Choice, Domain, Real
 from epicycle.tree.gradient_boosting import GradientBoosting
@@ -84,7 +85,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         Bins of a feature at most, beside one for missing values. Cuts are at quantiles of all rows, or of a sample of
         200,000.
     subsample : float, default=1.0
-        Probability that a row is used by a tree.
+        Share of the rows that a tree is grown from, drawn anew for every round.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        How they are drawn. "gradient": rows with larger gradients more likely, each counting as much more as it is less
+        likely, so that the sums of trees stay right on average. It keeps the quality with fewer rows, 0.2 or 0.3 of
+        them, where most rows are fitted well.
     order : {1, 2}, default=2
         Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
         negative gradient by least squares, and its leaves take the best constant for the loss itself.
@@ -175,6 +180,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
+        sampling: str = "uniform",
         max_features: float = 1.0,
         order: int = 2,
         categorical_features: Any = "from_dtype",
@@ -204,6 +210,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.min_split_gain = min_split_gain
         self.max_bins = max_bins
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.order = order
         self.categorical_features = categorical_features
@@ -230,6 +237,14 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
         return data, None
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        target = as_numeric_target(y, n, multi_output=False, estimator_name=type(self).__name__)
+        self._loss().check_target(target)
+        return target
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._loss().response(self._outputs_of(X))
 
     def predict(self, X: Any) -> Any:
         """The prediction for every row: F(x), or exp(F(x)) for losses with a logarithmic link."""
