@@ -82,6 +82,15 @@ def test_no_difference_is_nobodys_fault(classes):
     assert found.kind == "neither"
 
 
+def test_a_worse_model_explains_nothing(classes):
+    X, y = classes
+    good = ep.LogisticRegression().fit(X, y)
+    found = diagnose.optimizer_or_objective(good, early(X, y), X, y)
+    assert found.kind == "neither"
+    assert "nothing to explain" in found.verdict
+    assert "noise" not in found.verdict
+
+
 def test_a_given_objective_and_parameters_by_hand():
     class Controller:
         def __init__(self, gain):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.diagnose.objectives import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
-from epicycle.plot import COLOURS, axes_of
+from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.randomness import seed_of
 from epicycle.select.inputs import rows_of
 from epicycle.select.scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
@@ -55,6 +56,7 @@ class OptimizerOrObjective(Finding):
     metric: str
     names: tuple[str, str]
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both models by objective and score: who is further right predicts better, who is lower optimises better.
 
@@ -84,6 +86,7 @@ class OptimizerOrObjective(Finding):
         return ax
 
 
+@in_catalogue("diagnose", "J5", certificate="that of the model")
 def optimizer_or_objective(
     model_a: Any,
     model_b: Any,
@@ -208,7 +211,10 @@ def _judge(
     said = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
     if not better:
         kind = "neither"
-        verdict = f"Neither is to blame: {said}, which is no difference that can be told from noise."
+        why = "which is no difference that can be told from noise"
+        if scores[1] <= scores[0]:
+            why = f"so that there is nothing to explain; take a model that predicts better than {a}"
+        verdict = f"Neither is to blame: {said}, {why}."
         if lower and not proven:
             verdict += f" Yet the objective of {a} is {values[0]:.6g} and {values[1]:.6g} at the parameters of {b}."
             steps = (f"let the optimiser of {a} finish all the same: its minimum is lower",)
@@ -239,6 +245,8 @@ def _judge(
             else "weigh rows by what their errors cost",
             f"use the loss of {b}, or one closer to {metric}",
         )
+    if not np.isfinite(error):
+        notes += ("this score cannot be resampled, so that nothing is known about chance",)
     return OptimizerOrObjective(
         verdict=verdict,
         columns={"model": [a, b], "score": scores, f"objective of {a}": values, "proven_minimum": [proven, None]},

@@ -110,15 +110,24 @@ def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[
 
 
 def resampled(
-    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS
-) -> np.ndarray:
-    """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there."""
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS,
+    *, groups: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
+    """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there.
+
+    With groups these are drawn, with all their rows: rows of one group say less than as many of different ones.
+    """
     n, scores, rng = len(y), np.full(n_draws, np.nan), stream(seed, "resample")
+    member = None if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     quick = _by_sums(scorer, replay, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for b in range(n_draws):
-            rows = rng.integers(0, n, n)
+            if member is None:
+                rows = rng.integers(0, n, n)
+            else:
+                drawn = rng.integers(0, (g := int(member.max()) + 1), g)
+                rows = np.repeat(np.arange(n), np.bincount(drawn, minlength=g)[member])
             if quick is not None:
                 scores[b] = quick(np.bincount(rows, minlength=n))
             else:
