@@ -139,7 +139,7 @@ def bias_variance(
     The rules, with the scores T on training rows, V on validation rows, D that can be reached and B of a constant, all
     at the full size; s is the standard error of a difference over the folds, with the correction for folds that share
     rows, t the 97.5% point of Student's t, and a difference counts where it exceeds both t s and the share `tolerance`
-    of D - B.
+    of D - B. A score below that of a constant counts as that of a constant: how much worse says nothing more.
 
     1. V falls short of D, and at least half of D - V is D - T: **high bias**. The model is too poor even for the rows
        that it was fitted to.
@@ -249,8 +249,12 @@ def _judge(
     parameter: str | None, level: float, level_folds: np.ndarray | None, level_from: str, baseline: float,
     tolerance: float,
 ) -> BiasVariance:  # fmt: skip
-    train, validation = curve.train[-1], curve.validation[-1]
-    T, V = float(train.mean()), float(validation.mean())
+    T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
+    # One fold on which a wild model does far worse than a constant would drown all differences in its own noise.
+    train, validation = np.maximum(curve.train, baseline)[-1], np.maximum(curve.validation, baseline)[-1]
+    if level_folds is not None:
+        level_folds = np.maximum(level_folds, baseline)
+        level = float(level_folds.mean())
     ratio, t = rows_ratio(splits), reach(len(splits))
     gap_error = float(corrected_error(train - validation, ratio))
     short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
@@ -260,12 +264,12 @@ def _judge(
         return value > tolerance * scale and (not np.isfinite(error) or value > t * error)
 
     half = int(np.argmin(np.abs(np.log(curve.x[:-1] / (curve.x[-1] / 2)))))
-    rises = [validation - curve.validation[at] for at in dict.fromkeys((half, len(curve.x) - 2))]
+    rises = [validation - np.maximum(curve.validation[at], baseline) for at in dict.fromkeys((half, len(curve.x) - 2))]
     slope, slope_error = max(
         ((float(rise.mean()), float(corrected_error(rise, ratio))) for rise in rises), key=lambda r: (counts(*r), -r[1])
     )
-    short, gap = level - V, T - V
-    bias, variance = max(level - T, 0.0), max(gap, 0.0)
+    short, gap = level - float(validation.mean()), float((train - validation).mean())
+    bias = level - float(train.mean())
     rising = counts(slope, slope_error)
     falls_short = counts(short, short_error)
     blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
@@ -319,7 +323,8 @@ def _judge(
         next_steps=steps,
         notes=notes,
         kind=kind, train_score=T, validation_score=V, validation_error=float(curve.error("validation")[-1]),
-        gap=gap, gap_error=gap_error, desired=level, baseline=baseline, bias=bias, variance=variance, slope=slope,
+        gap=T - V, gap_error=float(corrected_error(curve.train[-1] - curve.validation[-1], ratio)), desired=level,
+        baseline=baseline, bias=max(level - T, 0.0), variance=max(T - V, 0.0), slope=slope,
         slope_error=slope_error, metric=metric, curve=curve, complexity=complexity, parameter=parameter,
         best_value=best, desired_from=level_from,
     )  # fmt: skip

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
@@ -153,21 +155,25 @@ def optimizer_or_objective(
     for name, model in (("model_a", model_a), ("model_b", model_b)):
         if not hasattr(model, "predict"):
             raise ParameterTypeError(f"{name}={model!r:.60}; expected a fitted estimator with predict")
+        if isinstance(model, BaseEstimator):
+            try:
+                check_is_fitted(model)
+            except SklearnNotFittedError as error:
+                raise NotFittedError(f"{name}: {error}") from None
     if (X_train is None) != (y_train is None):
         raise ParameterError("X_train, y_train: expected both or none")
     rows = rows_of(X, y)
     train = rows_of(X, y, sample_weight) if X_train is None else rows_of(X_train, y_train, sample_weight)
     scorer, metric = scorer_of(scoring, model_a)
     seed, called = seed_of(random_state), names or _names(model_a, model_b)
-    try:
-        scores = [score_with(scorer, model, rows.X, rows.y, None) for model in (model_a, model_b)]
-    except NotFittedError as error:
-        raise NotFittedError(f"model_a, model_b: {error}") from None
     spread = np.nan
     if poolable(scorer):
         replays = [Replay(m, responses_of(m, rows.X), getattr(m, "classes_", None)) for m in (model_a, model_b)]
+        scores = [score_with(scorer, replay, np.arange(rows.n)[:, None], rows.y, None) for replay in replays]
         draws = [resampled(scorer, replay, rows.y, None, seed) for replay in replays]
         spread = float(np.nanstd(draws[1] - draws[0], ddof=1))
+    else:
+        scores = [score_with(scorer, model, rows.X, rows.y, None) for model in (model_a, model_b)]
     certificate = getattr(model_a, "certificate_", None)
     proven = certificate is not None and certificate.kind != "none" and bool(certificate.holds)
     values = [np.nan, np.nan]
@@ -182,7 +188,8 @@ def optimizer_or_objective(
                 f"objective: that of {type(model_a).__name__} is not known here, and no certificate of it holds; give "
                 "a callable objective(model)"
             )
-    return _judge(called, scores, spread, values, proven, certificate, metric, bool(is_classifier(model_a)))
+    classifier = isinstance(model_a, BaseEstimator) and bool(is_classifier(model_a))
+    return _judge(called, scores, spread, values, proven, certificate, metric, classifier)
 
 
 def _value(objective: Callable[[Any], float], model: Any) -> float:

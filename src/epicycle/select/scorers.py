@@ -77,7 +77,11 @@ class Replay(BaseEstimator):
             self.classes_ = classes
 
     def __sklearn_tags__(self) -> Any:
-        return get_tags(self.model)
+        if hasattr(self.model, "__sklearn_tags__"):
+            return get_tags(self.model)
+        tags = super().__sklearn_tags__()  # of a model that knows nothing of scikit-learn
+        tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -245,7 +249,11 @@ def _accelerated(
     draws: np.ndarray,
     level: float,
 ) -> tuple[float, float]:
-    """Efron's BCa interval, widened for small samples as Student's t is; the jackknife leaves groups of rows out."""
+    """Efron's BCa interval, widened as Student's t is; the jackknife leaves groups of rows out.
+
+    Its degrees of freedom are those of the variance of what the rows contribute, 2 n / (kurtosis - 1), n for normal ones:
+    where few rows carry most of a loss, its spread is known less well.
+    """
     n = len(y)
     if len(draws) < 50 or np.ptp(draws) == 0:
         return (score, score) if len(draws) >= 50 else (np.nan, np.nan)
@@ -263,7 +271,9 @@ def _accelerated(
     a = float((d**3).sum() / (6 * spread**1.5)) if spread > 0 else 0.0
     share = np.clip((np.sum(draws < score) + 0.5 * np.sum(draws == score)) / len(draws), 0.01, 0.99)
     z0 = float(ndtri(share))
-    reach = float(stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1)))
+    tails = float(len(d) * (d**4).sum() / spread**2) if spread > 0 else 3.0
+    freedom = np.clip(2 * len(d) / max(tails - 1, 1e-3), 3, n - 1)
+    reach = float(stdtrit(freedom, 0.5 + level / 2) * np.sqrt(n / (n - 1)))
     ends = []
     for z in (-reach, reach):
         bent = z0 + (z0 + z) / max(1 - a * (z0 + z), 0.05)
