@@ -65,7 +65,10 @@ _EXPORTS = {
     "SGDRegressor": "epicycle.linear",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
+    "TableEncoder": "epicycle.training",
+    "TableModel": "epicycle.training",
     "TimeLimit": "epicycle.callbacks",
+    "TrainingRun": "epicycle.training",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
     "get_config": "epicycle.settings",
@@ -75,6 +78,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
+    "train": "epicycle.training",
 }
 _SUBPACKAGES = (
     "callbacks",
@@ -90,6 +94,7 @@ _SUBPACKAGES = (
     "plot",
     "select",
     "theory",
+    "training",
     "tree",
 )
 
@@ -149,7 +154,10 @@ __all__ = [
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",
+    "TableEncoder",
+    "TableModel",
     "TimeLimit",
+    "TrainingRun",
     "__version__",
     "callbacks",
     "config",
@@ -173,6 +181,8 @@ __all__ = [
     "select",
     "shrink_means",
     "theory",
+    "train",
+    "training",
     "tree",
 ]
 
@@ -191,6 +201,7 @@ if TYPE_CHECKING:
         plot,
         select,
         theory,
+        training,
         tree,
     )
     from epicycle.base import methods
@@ -246,6 +257,7 @@ if TYPE_CHECKING:
     )
     from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
     from epicycle.settings import config, get_config
+    from epicycle.training import TableEncoder, TableModel, TrainingRun, train
     from epicycle.tree import (
         AdaBoostClassifier,
         DecisionTreeClassifier,
