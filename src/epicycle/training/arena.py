@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class FoldScore:
     score: float
     seconds: float
     rounds: int | None = None
+    tie: float = 0.0
     failure: str = ""
     responses: Mapping[str, np.ndarray] = field(default_factory=dict)
 
@@ -133,7 +134,7 @@ class Arena:
         if not side_by_side:
             return found
         each = (time.perf_counter() - began) / len(found)  # what a fold costs while others run beside it
-        return [FoldScore(f.fold, f.score, each, f.rounds, f.failure, f.responses) for f in found]
+        return [replace(f, seconds=each) for f in found]
 
     def _one(self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None) -> FoldScore:
         encoder, features = self.features(candidate.family.form)
@@ -147,7 +148,7 @@ class Arena:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
         kept = {name: responses[name] for name in ("predict", "predict_proba") if name in responses}
-        return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), responses=kept)
+        return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), self.judge.tie(kept, self.y[test]), responses=kept)
 
     def fitted(
         self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *, limit: float | None = None,

@@ -284,6 +284,7 @@ class _Job:
         spread = f" +- {scores.std(ddof=1) / math.sqrt(len(scores)):.2g}" if len(scores) > 1 else ""
         part = f"{len(scores)} folds of {at:,} rows"
         mark = "leads  " if leads else "       "
+        name = name if len(name) <= 72 else f"{name[:69]}..."
         self.teller.line(f"{self.budget.spent():6.1f} s  {mark}{self.judge.label} {score:.4g}{spread}  {name}  ({part})")
 
     def _refit(self, arena: Arena, candidate: Candidate) -> tuple[TableModel, float]:
@@ -313,18 +314,20 @@ class _Job:
         baseline: dict[str, Any], drift: list[dict[str, Any]],
     ) -> TrainingRun:  # fmt: skip
         parts, judge = self.parts, self.judge
-        score = judge.with_bound(test.responses, test.y, test.weight, self.seed)
+        short = 0.02 * self.budget.seconds
+        score = judge.with_bound(test.responses, test.y, test.weight, self.seed, seconds=2 * short)
         tests = {}
         for name in further_metrics(judge):
             if self.budget.left(0.1 * self.budget.seconds) < 0:
                 break
             other = judge_for(name, parts.task, parts.y_train)
-            tests[name] = other.with_bound(test.responses, test.y, test.weight, self.seed)
+            tests[name] = other.with_bound(test.responses, test.y, test.weight, self.seed, seconds=short / 2)
         apart = None
         if 0 < self.twins.across.sum() < len(test.y) - 10:
             rest = ~self.twins.across
             said = {name: values[rest] for name, values in test.responses.items()}
-            apart = judge.with_bound(said, test.y[rest], None if test.weight is None else test.weight[rest], self.seed)
+            weight = None if test.weight is None else test.weight[rest]
+            apart = judge.with_bound(said, test.y[rest], weight, self.seed, seconds=short)
         constant = DummyClassifier(strategy="prior") if parts.task == "classification" else DummyRegressor()
         constant.fit(np.empty((len(arena.y), 1)), arena.y)
         said = responses_of(constant, np.empty((len(test.y), 1)), judge.classes)

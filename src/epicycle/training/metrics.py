@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +12,9 @@ import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.exceptions import ParameterError
-from epicycle.select.scorers import Replay, Scorer, TestScore, on_test_part, score_with, scorer_of
+from epicycle.select.scorers import Replay, Scorer, TestScore, score_with, scorer_of
 from epicycle.theory import test_bound
+from epicycle.training.intervals import accelerated_interval, score_of_counts
 
 __all__ = ["Judge", "judge_for"]
 
@@ -70,19 +73,51 @@ class Judge:
         """A score as it is called: losses positive."""
         return -score if self.loss else score
 
+    def tie(self, responses: Mapping[str, np.ndarray], y: np.ndarray) -> float:
+        """What decides between equal scores, larger is better: the log loss of classes, the squared error of numbers."""
+        if self.classes is None:
+            return -float(np.mean((y - responses["predict"]) ** 2))
+        if "predict_proba" not in responses:
+            return -math.inf
+        p = responses["predict_proba"][np.arange(len(y)), np.searchsorted(self.classes, y)]
+        return float(np.mean(np.log(np.clip(p, 1e-15, 1.0))))
+
     def with_bound(
-        self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None, seed: int, level: float = 0.95
-    ) -> TestScore:
-        """The score and its interval: exact for accuracy, empirical Bernstein for the Brier score, else the bootstrap."""
-        said, rows = self.replay(responses), np.arange(len(y))[:, None]
+        self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None, seed: int,
+        level: float = 0.95, seconds: float = 1.0,
+    ) -> TestScore:  # fmt: skip
+        """The score and its interval: exact for accuracy, empirical Bernstein for the Brier score, else the bootstrap.
+
+        The bootstrap takes fewer draws where they need more than `seconds`.
+        """
+        n = len(y)
         if self.name == "brier" and weight is None and self.classes is not None:
             truth = (np.asarray(self.classes)[None, :] == y[:, None]).astype(float)
             losses = ((responses["predict_proba"] - truth) ** 2).sum(axis=1) / 2  # between 0 and 1
             bound = test_bound(losses, sides=2, level=level)
-            return TestScore(bound.estimate, bound.lower, bound.upper, level, bound.method, len(y), self.name)
-        found = on_test_part(self.scorer, self.scoring, said, rows, y, weight, level=level, seed=seed)
-        ends = sorted((self.shown(found.lower), self.shown(found.upper)))
-        return TestScore(self.shown(found.score), ends[0], ends[1], level, found.method, found.n, self.name)
+            return TestScore(bound.estimate, bound.lower, bound.upper, level, bound.method, n, self.name)
+        score = self.score(responses, y, weight)
+        if self.name == "accuracy" and weight is None:
+            exact = test_bound(errors=round(n * (1 - score)), n=n, level=level, sides=2)
+            return TestScore(score, 1 - exact.upper, 1 - exact.lower, level, "binomial", n, self.name)
+        quick = score_of_counts(self.name, responses, y, self.classes, weight)
+        if quick is None:
+            quick = self._slowly(responses, y, weight)
+        _, low, high = accelerated_interval(quick, n, level, seed, seconds)
+        ends = sorted((self.shown(low), self.shown(high)))
+        return TestScore(self.shown(score), ends[0], ends[1], level, "bootstrap", n, self.name)
+
+    def _slowly(self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """Any other metric of drawn rows, as scikit-learn computes it."""
+
+        def score(counts: np.ndarray) -> float:
+            rows = np.repeat(np.arange(len(y)), np.asarray(counts, dtype=np.int64))
+            said = {name: values[rows] for name, values in responses.items()}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.score(said, y[rows], None if weight is None else weight[rows])
+
+        return score
 
 
 def judge_for(metric: str | None, task: str, y: np.ndarray) -> Judge:

@@ -40,6 +40,11 @@ class Entry:
         scores = self.scores(rows, folds)
         return float(scores.mean()) if len(scores) and np.isfinite(scores).all() else -math.inf
 
+    def merit(self, rows: int, folds: Sequence[int] | None = None) -> tuple[float, float]:
+        """The mean score, and what decides between equal ones."""
+        ties = [r.tie for (n, fold), r in self.results.items() if n == rows and (folds is None or fold in folds)]
+        return round(self.mean(rows, folds), 12), float(np.mean(ties)) if ties else -math.inf
+
     def most_rows(self) -> int:
         return max((n for n, _ in self.results), default=0)
 
@@ -181,7 +186,7 @@ class Race:
         if at < best.most_rows():
             return False
         common = sorted({fold for n, fold in entry.results if n == at} & {fold for n, fold in best.results if n == at})
-        if common and entry.mean(at, common) > best.mean(at, common):
+        if common and entry.merit(at, common) > best.merit(at, common):
             self.leader = entry
             return True
         return False
@@ -301,7 +306,7 @@ class Race:
         whole = (*range(self.k), *folds)
         kept = [entry for entry in kept if entry.mean(self.full, whole) > -math.inf]
         if self.leader in kept:
-            best = max(kept, key=lambda e: e.mean(self.full, whole))
+            best = max(kept, key=lambda e: e.merit(self.full, whole))
             if best is not self.leader:
                 self.leader = best
             self.tell(best, self.full, True)
