@@ -115,7 +115,7 @@ class Doctor:
             model = self._estimator(encoder)
             return bias_variance(
                 model, features[at], self.arena.y[at], desired=desired, sizes=sizes, cv=3, ordered=self.arena.facts.ordered,
-                scoring=self.arena.judge.scorer, sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
+                scoring=self.arena.judge.scoring_argument, sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
                 random_state=self.arena.seed, tolerance=0.05,
             )  # fmt: skip
 
@@ -205,7 +205,7 @@ class Doctor:
             weight = None if self.arena.weight is None else self.arena.weight[self.raw_rows[:rows]]
             return ablation(
                 self._table_model(self.candidate, rows), table, y, parts, cv=3, ordered=self.arena.facts.ordered,
-                scoring=self.arena.judge.scorer, sample_weight=weight, n_jobs=self.arena.n_jobs,
+                scoring=self.arena.judge.scoring_argument, sample_weight=weight, n_jobs=self.arena.n_jobs,
                 random_state=self.arena.seed,
             )  # fmt: skip
 
@@ -227,7 +227,7 @@ class Doctor:
                 self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (linear, other)
             ]
             return optimizer_or_objective(
-                models[0], models[1], table.take(pa.array(test)), y[test], scoring=self.arena.judge.scorer,
+                models[0], models[1], table.take(pa.array(test)), y[test], scoring=self.arena.judge.scoring_argument,
                 names=(linear.family.name, other.family.name), random_state=self.arena.seed,
             )  # fmt: skip
 

@@ -57,6 +57,11 @@ class Judge:
     def greater_is_better(self) -> bool:
         return not self.loss
 
+    @property
+    def scoring_argument(self) -> Any:
+        """What to hand to functions with an argument `scoring`: the name where that says all."""
+        return self.scorer if self.name in ("f1", "average_precision") else self.scoring
+
     def replay(self, responses: Mapping[str, np.ndarray]) -> Replay:
         """What a model said, to be scored: its X are numbers of rows."""
         model = DummyClassifier() if self.task == "classification" else DummyRegressor()

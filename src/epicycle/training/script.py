@@ -47,7 +47,9 @@ def script_of(
 
     `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`.
     """
-    path = data if isinstance(data, str) and data != "-" else os.fspath(data) if isinstance(data, os.PathLike) else None
+    path = None
+    if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
+        path = os.path.abspath(data) if os.path.exists(data) else os.fspath(data)
     said = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     columns = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
     more = "".join(f"\n    {name}={value!r}," for name, value in options.items())
