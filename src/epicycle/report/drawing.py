@@ -93,7 +93,7 @@ class Canvas:
         self.y = Scale(*y, height - bottom, top)
         self.parts: list[Html] = []
 
-    def put(self, name: str, *children: Child, title: str | None = None, **attributes: str | float | None) -> None:
+    def put(self, name: str, /, *children: Child, title: str | None = None, **attributes: str | float | None) -> None:
         """One element, with words on hovering."""
         placed = {k: px(v) if isinstance(v, float | int) else v for k, v in attributes.items()}
         inside = tag("title", title) if title else None

@@ -37,7 +37,7 @@ def joined(*children: Child) -> Html:
     return Html("".join(parts))
 
 
-def tag(name: str, *children: Child, **attributes: str | float | bool | None) -> Html:
+def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
     """An element. ``class_`` stands for class and ``aria_label`` for aria-label; None and False leave one out."""
     given = []
     for key, value in attributes.items():

@@ -26,7 +26,7 @@ def html(record: Mapping[str, Any]) -> str:
     Parameters
     ----------
     record : mapping
-        As described by :class:`epicycle.report.schema.Record`; every key is optional.
+        As described by ``epicycle.report.schema.Record``; every key is optional.
 
     Returns
     -------

@@ -18,6 +18,7 @@ __all__ = [
     "Curves",
     "DataSummary",
     "FindingRecord",
+    "HeldOutScore",
     "Importance",
     "LeaderboardRow",
     "LearningCurve",
@@ -28,7 +29,6 @@ __all__ = [
     "ResidualBands",
     "RocCurve",
     "Sketch",
-    "TestScore",
     "ThresholdCurve",
     "Warned",
 ]
@@ -106,10 +106,8 @@ class Metric(TypedDict, total=False):
     label: str
 
 
-class TestScore(TypedDict, total=False):
+class HeldOutScore(TypedDict, total=False):
     """The score on the rows set aside, and between what the true score is with probability `level`."""
-
-    __test__ = False  # type: ignore[misc]  # no test, whatever its name
 
     score: Number
     lower: Number
@@ -252,7 +250,7 @@ class Record(TypedDict, total=False):
     baseline: Baseline
     metric: Metric
     score_name: str
-    test: TestScore
+    test: HeldOutScore
     certificate: CertificateRecord
     findings: Sequence[FindingRecord]
     curves: Curves

@@ -27,7 +27,7 @@ def write(
     Parameters
     ----------
     record : mapping
-        As described by :class:`epicycle.report.schema.Record`.
+        As described by ``epicycle.report.schema.Record``.
     path_html, path_json : str or path, optional
         Where to write; a file that is there is replaced. None leaves that one out.
 
