@@ -73,7 +73,9 @@ class Browser:
 
     def show(self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Load a page at a size and a colour scheme."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
         self.media(dark=dark)
         self.events.clear()
         self.call("Page.navigate", url=path.as_uri())

@@ -53,7 +53,9 @@ def leaderboard(found: select.Selection) -> list[dict[str, Any]]:
     ]
 
 
-def common(X: pd.DataFrame, train: Any, test: Any, found: select.Selection, race: list[dict[str, Any]]) -> dict[str, Any]:
+def common(
+    X: pd.DataFrame, train: Any, test: Any, found: select.Selection, race: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "created": "2026-11-15 12:00",
         "columns": profile(X),
@@ -64,7 +66,12 @@ def common(X: pd.DataFrame, train: Any, test: Any, found: select.Selection, race
             "Columns of numbers were standardised.",
             "Every model was scored by cross-validation in 5 folds; the best one was fitted to all training rows.",
         ],
-        "environment": {"python": platform.python_version(), "epicycle": ep.__version__, "numpy": np.__version__, "seed": 0},
+        "environment": {
+            "python": platform.python_version(),
+            "epicycle": ep.__version__,
+            "numpy": np.__version__,
+            "seed": 0,
+        },
         "reproduce": "import epicycle as ep\n\nX, y = ...\nmodel = ep.LogisticRegression(C=1.0).fit(X, y)\n",
     }
 
@@ -73,7 +80,7 @@ def common(X: pd.DataFrame, train: Any, test: Any, found: select.Selection, race
 def classification() -> dict[str, Any]:
     """Breast cancer: two classes, every section of the page."""
     table, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X = table.iloc[:, :10]
+    X = table.iloc[:, 20:]
     malignant = (y == 0).to_numpy()
     X_train, X_test, y_train, y_test = train_test_split(X, malignant, test_size=0.3, random_state=0, stratify=malignant)
     centre, spread = X_train.mean(), X_train.std()
@@ -85,7 +92,7 @@ def classification() -> dict[str, Any]:
         "nearest neighbours": ep.KNeighborsClassifier(n_neighbors=15),
     }
     found, race = race_of(models, A, y_train, "accuracy")
-    model = ep.LogisticRegression(C=1.0).fit(A, y_train)
+    model = found.model_
     forest = ep.RandomForestClassifier(n_estimators=30, random_state=0, n_jobs=1).fit(A, y_train)
     probability, predicted = model.predict_proba(B)[:, 1], model.predict(B)
     bound = theory.test_bound(predicted != y_test, sides=2)
@@ -95,7 +102,8 @@ def classification() -> dict[str, Any]:
     findings = {
         "bias_variance": diagnose.bias_variance(model, A, y_train, desired=forest, n_jobs=1).to_dict(),
         "optimizer_or_objective": diagnose.optimizer_or_objective(
-            model, forest, B, y_test, X_train=A, y_train=y_train
+            model, ep.LogisticRegression(C=100.0).fit(A, y_train), B, y_test, X_train=A, y_train=y_train,
+            names=("the best", "C=100"),
         ).to_dict(),
         "ablation": diagnose.ablation(model, A, y_train, groups, n_jobs=1).to_dict(),
         "slices": {**slices.to_dict(), "examples": slices.worst_rows},
@@ -103,7 +111,7 @@ def classification() -> dict[str, Any]:
     }  # fmt: skip
     shuffled = permutation_importance(model, B, y_test, n_repeats=5, random_state=0)
     columns = profile(X)
-    columns[2]["warnings"] = ["correlation of 0.998 with mean radius"]
+    columns[2]["warnings"] = ["correlation of 0.99 with worst radius"]
     return {
         **common(X, X_train, X_test, found, race),
         "title": "Breast cancer: malignant or not",
@@ -114,7 +122,7 @@ def classification() -> dict[str, Any]:
         "columns": columns,
         "warnings": [
             {
-                "kind": "near_duplicates", "severity": "medium", "columns": ["mean radius", "mean perimeter", "mean area"],
+                "kind": "near_duplicates", "severity": "medium", "columns": ["worst radius", "worst perimeter", "worst area"],
                 "text": "These columns say nearly the same. Predictions do not suffer; coefficients are hard to read.",
             },
             {"kind": "classes", "severity": "low", "text": "37% of the rows are positive.", "columns": ["malignant"]},

@@ -84,11 +84,15 @@ def test_figures_and_sections_are_there(browser, pages):
     assert len(drawn) == len(set(drawn))
     assert browser.ask("document.querySelectorAll('svg.spark').length") == 10
     assert browser.ask("[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().height > 5)")
-    assert browser.ask("[...document.querySelectorAll('svg.plot')].every(s => s.querySelector('title') && s.querySelector('desc'))")
+    assert browser.ask(
+        "[...document.querySelectorAll('svg.plot')].every(s => s.querySelector('title') && s.querySelector('desc'))"
+    )
     assert not browser.ask("/NaN|undefined|Infinity/.test(document.body.innerHTML)")
     links = browser.ask("[...document.querySelectorAll('.toc a')].map(a => a.hash.slice(1))")
     assert links == ["data", "models", "quality", "proof", "limits", "earned", "fails", "threshold", "reproduce"]
-    assert browser.ask("[...document.querySelectorAll('[id]')].length === new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size")
+    assert browser.ask(
+        "[...document.querySelectorAll('[id]')].length === new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size"
+    )
     browser.show(pages["regression"])
     assert "residuals" in browser.ask("[...document.querySelectorAll('figure')].map(f => f.dataset.figure)")
 

@@ -106,7 +106,9 @@ def test_calibration_intervals_cover():
     for _ in range(400):
         p = np.repeat([0.1, 0.3, 0.5, 0.9], 80)
         found = curves.calibration(rng.random(320) < p, p, bins=4)
-        hits.append([low <= q <= high for q, low, high in zip(found["predicted"], found["lower"], found["upper"], strict=True)])
+        hits.append(
+            [low <= q <= high for q, low, high in zip(found["predicted"], found["lower"], found["upper"], strict=True)]
+        )
     # Wilson's interval holds its level on average over the rates, not at each of them.
     assert 0.935 <= np.mean(hits) <= 0.975
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from epicycle.report.drawing import WIDTH, Canvas, Scale, figure, px, span_of
+from epicycle.report.drawing import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
 from epicycle.report.markup import Child, Html, tag
 from epicycle.report.reading import items, number, numbers, shown, text, whole
 
@@ -29,11 +29,12 @@ def in_rows(
     height = _ROW * len(kept) + 44
     span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
     canvas = Canvas(span, (0, 1), height=height, left=6, right=10, top=4)
-    for value in canvas.x.ticks(5):
+    for value in canvas.x.ticks():
         at = canvas.x(value)
         canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
     _foot(canvas, axis)
     zero = canvas.x(0.0)
+    canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
     for i, (label, value, low, high) in enumerate(kept):
         assert value is not None
         y = 4 + _ROW * i
@@ -57,7 +58,6 @@ def in_rows(
             )  # fmt: skip
         if not bar:
             canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
-    canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
     left = len(known) - len(kept)
     return figure(
         canvas, name, title, [caption, f" The first {len(kept)} of {len(known):,} are drawn." if left else ""],
@@ -67,8 +67,8 @@ def in_rows(
 
 def _foot(canvas: Canvas, label: str) -> None:
     foot = canvas.height - 40
-    for value in canvas.x.ticks(4):
-        canvas.words(canvas.x(value), foot + 16, shown(float(f"{value:.6g}"), 2), anchor="middle", class_="tick")
+    for value in canvas.x.ticks():
+        canvas.words(canvas.x(value), foot + 16, tick_label(value), anchor="middle", class_="tick")
     canvas.words((canvas.x.start + canvas.x.stop) / 2, canvas.height - 5, label, anchor="middle")
 
 
@@ -82,7 +82,7 @@ def confusion(found: dict[str, Any]) -> Html | None:
     short = [label if len(label) <= 11 else label[:10] + "…" for label in labels]
     longest = max(map(len, short))
     left = min(26 + 7.2 * longest, 108)
-    cell = min((WIDTH - left - 8) / k, 56.0)
+    cell = min((WIDTH - left - 8) / k, 84.0)
     upright = cell < 7.4 * longest
     foot = 22 + (7.2 * longest if upright else 16)
     canvas = Canvas((0, 1), (0, 1), height=8 + cell * k + foot, left=left)
@@ -119,8 +119,8 @@ def confusion(found: dict[str, Any]) -> Html | None:
     every = sum(v or 0.0 for row in counts for v in row)
     return figure(
         canvas, "confusion", "What is taken for what?",
-        f"{whole(right)} of {whole(every)} rows are on the diagonal, which is right. Darker: a larger share of the true "
-        "class.",
+        f"{whole(right)} of {whole(every)} rows are on the diagonal, which is right. The stronger the colour, the "
+        "larger the share of the true class.",
         description=f"Confusion matrix of {k} classes; {whole(right)} of {whole(every)} rows are right.",
         keys=[("blue area", "right"), ("vermilion area", "wrong")],
     )  # fmt: skip

@@ -19,9 +19,7 @@ def _drawable(*columns: Values) -> bool:
 
 
 def _shifted(values: Values, errors: Values, sign: float) -> Values:
-    return [
-        None if v is None or e is None else v + sign * e for v, e in zip(values, errors, strict=False)
-    ]
+    return [None if v is None or e is None else v + sign * e for v, e in zip(values, errors, strict=False)]
 
 
 def calibration(curve: dict[str, Any]) -> Html | None:
@@ -101,7 +99,7 @@ def residuals(bands: dict[str, Any]) -> Html | None:
     if not x or not lines or len(lines) != len(levels) or not any(v is not None for line in lines for v in line):
         return None
     low, high = span_of(*lines, [0.0])
-    canvas = Canvas(span_of(x, pad=0.02), (low, high), left=58)
+    canvas = Canvas(span_of(x, pad=0.02), (low, high))
     canvas.axes("prediction", "target minus prediction")
     keys = []
     for i in range(len(lines) // 2):
@@ -140,7 +138,7 @@ def learning_curve(curve: dict[str, Any], metric: str) -> Html | None:
     if not any(a is not None and b is not None for a, b in zip(x, test, strict=False)):
         return None
     around = [_shifted(v, e, s) for v, e in ((train, train_se), (test, test_se)) for s in (-1, 1)]
-    canvas = Canvas(span_of(x, pad=0.03), span_of(train, test, *around), left=58)
+    canvas = Canvas(span_of(x, pad=0.03), span_of(train, test, *around))
     canvas.axes("training rows", metric)
     for values, errors, colour, where in (
         (train, train_se, "orange", "training rows"),
@@ -183,7 +181,7 @@ def race(points: list[Any], metric: str, greater: bool) -> Html | None:
     ranked = sorted(v for v in ys if v is not None)
     if len(ranked) > 10:
         ranked = ranked[len(ranked) // 10 :] if greater else ranked[: -(len(ranked) // 10)]
-    canvas = Canvas(span_of([0.0], x, pad=0.03), span_of(ranked, steps_y), left=58)
+    canvas = Canvas(span_of([0.0], x, pad=0.03), span_of(ranked, steps_y))
     canvas.axes("seconds", metric)
     inside = [i for _, i in known if canvas.y.low <= (y[i] or 0.0) <= canvas.y.high]
     canvas.line([*steps_x, canvas.x.high], [*steps_y, best], "blue")

@@ -108,7 +108,13 @@ def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
                 joined(tag("strong", clipped(row.get("name"), 32)), _notes(warned)),
                 clipped(row.get("kind"), 24),
                 spark or DASH,
-                DASH if missing is None else "0" if missing == 0 else f"{missing:.1%}" if missing >= 0.001 else "< 0.1%",
+                DASH
+                if missing is None
+                else "0"
+                if missing == 0
+                else f"{missing:.1%}"
+                if missing >= 0.001
+                else "< 0.1%",
                 whole(row.get("distinct")),
                 clipped(row.get("treatment"), 80),
             ]

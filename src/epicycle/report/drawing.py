@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from epicycle.report.markup import Child, Html, joined, tag
 from epicycle.report.reading import shown
 
-__all__ = ["WIDTH", "Canvas", "Scale", "figure", "span_of", "thinned"]
+__all__ = ["WIDTH", "Canvas", "Scale", "figure", "px", "span_of", "thinned", "tick_label"]
 
 WIDTH = 360.0
 Values = Sequence[float | None]
@@ -31,22 +31,16 @@ class Scale:
     high: float
     start: float
     stop: float
-    log: bool = False
 
     def __call__(self, value: float) -> float:
-        a, b, v = (math.log(max(x, 1e-300)) if self.log else x for x in (self.low, self.high, value))
-        share = 0.5 if a == b else (v - a) / (b - a)
+        span = self.high - self.low
+        share = (value - self.low) / span if 0 < span < math.inf else 0.5
         return self.start + min(max(share, -0.2), 1.2) * (self.stop - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
         """Round numbers between the ends."""
-        if self.log:
-            found = [10.0**k for k in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)]
-            found = [t for t in found if self.low * 0.999 <= t <= self.high * 1.001]
-            if len(found) >= 2:
-                return found[:: max(1, len(found) // about)]
         span = self.high - self.low
-        if not span > 0:
+        if not 1e-290 < span < math.inf:
             return [self.low]
         step = 10.0 ** math.floor(math.log10(span / about))
         step *= next((m for m in (1, 2, 5) if span / (m * step) <= about + 0.5), 10)
@@ -74,7 +68,8 @@ def thinned(n: int, most: int = 400) -> list[int]:
     return [round(i * (n - 1) / (most - 1)) for i in range(most)]
 
 
-def _label(value: float) -> str:
+def tick_label(value: float) -> str:
+    """The number of a tick, as short as it can be."""
     rounded = float(f"{value:.6g}") + 0.0
     if rounded and (abs(rounded) >= 1e6 or abs(rounded) < 1e-4):
         return shown(rounded, 2)
@@ -85,12 +80,14 @@ class Canvas:
     """What is drawn between two scales."""
 
     def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], *, height: float = 250, left: float = 50,
-        bottom: float = 44, top: float = 12, right: float = 12, log_x: bool = False,
+        self, x: tuple[float, float], y: tuple[float, float], *, height: float = 250, left: float | None = None,
+        bottom: float = 44, top: float = 12, right: float = 12,
     ) -> None:  # fmt: skip
         self.height = height
-        self.x = Scale(*x, left, WIDTH - right, log_x)
         self.y = Scale(*y, height - bottom, top)
+        if left is None:  # room for the numbers, and for the label upright beside them
+            left = 30 + 7.4 * max((len(ticktick_label(tick)) for tick in self.y.ticks()), default=1)
+        self.x = Scale(*x, left, WIDTH - right)
         self.parts: list[Html] = []
 
     def put(self, name: str, /, *children: Child, title: str | None = None, **attributes: str | float | None) -> None:
@@ -109,18 +106,16 @@ class Canvas:
         for value in self.y.ticks(y_ticks):
             at = self.y(value)
             self.put("line", x1=left, x2=right, y1=at, y2=at, class_="grid")
-            self.words(left - 7, at + 4, _label(value), anchor="end", class_="tick")
+            self.words(left - 7, at + 4, tick_label(value), anchor="end", class_="tick")
         for value in self.x.ticks(x_ticks):
             at = self.x(value)
             self.put("line", x1=at, x2=at, y1=foot, y2=foot + 4, class_="axis")
-            self.words(at, foot + 18, _label(value), anchor="middle", class_="tick")
+            self.words(at, foot + 18, tick_label(value), anchor="middle", class_="tick")
         self.put("line", x1=left, x2=right, y1=foot, y2=foot, class_="axis")
         self.words((left + right) / 2, self.height - 6, x_label, anchor="middle")
         if y_label:
             middle = (foot + top) / 2
-            self.put(
-                "text", y_label, x=12, y=middle, text_anchor="middle", transform=f"rotate(-90 12 {px(middle)})"
-            )
+            self.put("text", y_label, x=12, y=middle, text_anchor="middle", transform=f"rotate(-90 12 {px(middle)})")
 
     def _points(self, xs: Values, ys: Values) -> list[list[tuple[float, float]]]:
         """Runs of neighbours that both have numbers, in units."""
@@ -142,7 +137,9 @@ class Canvas:
     def band(self, xs: Values, low: Values, high: Values, colour: str) -> None:
         """The area between two lines."""
         whole = [
-            (x, a, b) for x, a, b in zip(xs, low, high, strict=False) if x is not None and a is not None and b is not None
+            (x, a, b)
+            for x, a, b in zip(xs, low, high, strict=False)
+            if x is not None and a is not None and b is not None
         ]
         whole = [whole[i] for i in thinned(len(whole))]
         if len(whole) > 1:

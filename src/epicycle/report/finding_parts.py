@@ -22,11 +22,14 @@ def advised(finding: dict[str, Any]) -> Html | None:
     """Verdict, steps and notes."""
     parts = []
     if finding.get("verdict"):
-        parts.append(tag("p", text(finding["verdict"], 1000), class_="verdict"))
+        said = text(finding["verdict"], 1000)
+        parts.append(tag("p", said[:1].upper() + said[1:], class_="verdict"))
     if steps := [text(step, 400) for step in items(finding.get("next_steps"))[:8]]:
         parts.append(tag("p", "What to try:", class_="quiet tight"))
         parts.append(tag("ul", [tag("li", step) for step in steps]))
-    parts += [tag("p", f"Note: {text(note, 400).rstrip('.')}.", class_="quiet") for note in items(finding.get("notes"))[:6]]
+    parts += [
+        tag("p", f"Note: {text(note, 400).rstrip('.')}.", class_="quiet") for note in items(finding.get("notes"))[:6]
+    ]
     return joined(parts) if parts else None
 
 
@@ -43,7 +46,7 @@ def found_table(finding: dict[str, Any], *, folded: str = "") -> Html | None:
     ]  # fmt: skip
     rows = [[_cell(values[i] if i < len(values) else None) for values in columns.values()] for i in range(kept)]
     heads = [text(name, 40).replace("_", " ") for name in columns]
-    inner = joined(table(heads, rows, numeric=numeric, label=folded or "numbers"), more(n - kept, "rows"))
+    inner = joined(table(heads, rows, numeric=numeric, label=folded or "numbers", class_="fit"), more(n - kept, "rows"))
     return tag("details", tag("summary", folded), inner) if folded else inner
 
 

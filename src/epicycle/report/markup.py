@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from epicycle.report.reading import text
 
-__all__ = ["Child", "Html", "clipped", "joined", "more", "tag", "table"]
+__all__ = ["Child", "Html", "clipped", "joined", "more", "table", "tag"]
 
 _VOID = frozenset({"br", "hr", "link", "meta"})
 
@@ -56,10 +56,12 @@ def clipped(value: object, most: int = 60) -> Html:
 
 
 def more(left: int, what: str) -> Html:
-    """"and 9,940 more columns", or nothing."""
+    """ "and 9,940 more columns", or nothing."""
     if left <= 0:
         return Html("")
-    return tag("p", f"and {left:,} more {what if left > 1 else what.removesuffix('s')}, in the JSON file", class_="more")
+    return tag(
+        "p", f"and {left:,} more {what if left > 1 else what.removesuffix('s')}, in the JSON file", class_="more"
+    )
 
 
 def table(
@@ -79,8 +81,12 @@ def table(
 
     cells = [tag("th", name, scope="col", class_=kind(j)) for j, name in enumerate(head)]
     body = [
-        tag("tr", [tag("td", cell, class_=kind(j)) for j, cell in enumerate(row)], class_="best" if i == marked else None)
+        tag(
+            "tr",
+            [tag("td", cell, class_=kind(j)) for j, cell in enumerate(row)],
+            class_="best" if i == marked else None,
+        )
         for i, row in enumerate(rows)
     ]
-    inner = tag("table", tag("thead", tag("tr", cells)), tag("tbody", body), class_=class_)
-    return tag("div", inner, class_="box", role="region", aria_label=label, tabindex="0")
+    inner = tag("table", tag("thead", tag("tr", cells)), tag("tbody", body))
+    return tag("div", inner, class_=f"box {class_ or ''}".rstrip(), role="region", aria_label=label, tabindex="0")

@@ -61,7 +61,7 @@ def html(record: Mapping[str, Any]) -> str:
     body = [
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag("div", _header(given, title), _contents(present), _main(present), class_="layout"),
-        tag("footer", tag("p", "Made by epicycle from summaries of the data; no row of it is in this file.")),
+        tag("footer", tag("p", "Made by epicycle from summaries of the data. Nothing is loaded from elsewhere.")),
         Html(f"<script>{script}</script>"),
     ]
     page = tag("html", Html("\n"), tag("head", *head), Html("\n"), tag("body", *body), lang="en")
@@ -83,7 +83,13 @@ def _title(record: dict[str, Any]) -> str:
 def _header(record: dict[str, Any], title: str) -> Html:
     created = text(record["created"], 40) if record.get("created") else None
     toggle = tag(
-        "button", "Dark", type="button", id="theme", class_="toggle", hidden=True, aria_label="Switch between light and dark"
+        "button",
+        "Dark",
+        type="button",
+        id="theme",
+        class_="toggle",
+        hidden=True,
+        aria_label="Switch between light and dark",
     )
     said = headline(record)
     steps = next_steps(record)
@@ -117,7 +123,13 @@ def _tiles(record: dict[str, Any]) -> Html | None:
             tiles.append(_tile("Baseline", shown(base, 3), "on the same rows"))
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
-        tiles.append(_tile("Best of", f"{len(rows):,} model{'s' if len(rows) != 1 else ''}", text(mapping(rows[at]).get("name"), 36)))
+        tiles.append(
+            _tile(
+                "Best of",
+                f"{len(rows):,} model{'s' if len(rows) != 1 else ''}",
+                text(mapping(rows[at]).get("name"), 36),
+            )
+        )
     if data.get("rows") is not None:
         wide = f"{whole(data['columns'])} columns" if data.get("columns") is not None else ""
         tiles.append(_tile("Rows", whole(data["rows"]), wide))

@@ -51,7 +51,15 @@ def models(record: dict[str, Any]) -> Html | None:
         key=lambda i: (i != best, (s := number(rows[i].get("score_mean"))) is None, sign * (s or 0.0), i),
     )
     kept = order[:_LEADERBOARD]
-    columns = ["", "model", label, "± s.e.", "against the baseline" if base is not None else "score", "seconds", "folds"]
+    columns = [
+        "",
+        "model",
+        label,
+        "± s.e.",
+        "against the baseline" if base is not None else "score",
+        "seconds",
+        "folds",
+    ]
     told = any(text(rows[i].get("status") or "done", 40) not in ("done", "ok", "finished") for i in kept)
     lines: list[list[Child]] = []
     span = _score_span(rows, kept, base)
@@ -190,7 +198,12 @@ def earned(record: dict[str, Any]) -> Html | None:
     label = metric_label(record)
     importances = [mapping(row) for row in items(mapping(record.get("curves")).get("importances"))]
     entries = [
-        (row.get("name"), m, None if s is None or m is None else m - 2 * s, None if s is None or m is None else m + 2 * s)
+        (
+            row.get("name"),
+            m,
+            None if s is None or m is None else m - 2 * s,
+            None if s is None or m is None else m + 2 * s,
+        )
         for row in importances
         for m, s in [(number(row.get("mean")), number(row.get("se")))]
     ]
@@ -256,7 +269,9 @@ def reproduce(record: dict[str, Any]) -> Html | None:
     script, environment = record.get("reproduce"), mapping(record.get("environment"))
     parts: list[Html | None] = []
     if isinstance(script, str) and script.strip():
-        shown_text = script if len(script) <= _SCRIPT else script[:_SCRIPT] + "\n# ... cut here; all of it is in the JSON file"
+        shown_text = (
+            script if len(script) <= _SCRIPT else script[:_SCRIPT] + "\n# ... cut here; all of it is in the JSON file"
+        )
         code = tag("code", text(shown_text, _SCRIPT + 100))
         parts += [_lead("This script makes the same model, to the last bit."), tag("pre", code, tabindex="0")]
     if environment:

@@ -7,7 +7,7 @@ from typing import Any
 from epicycle.report.markup import Html, joined, tag
 from epicycle.report.reading import items, mapping, number, shown, text, whole
 
-__all__ = ["best_row", "beats", "certified", "greater_is_better", "headline", "in_doubt", "metric_label", "next_steps"]
+__all__ = ["beats", "best_row", "certified", "greater_is_better", "headline", "in_doubt", "metric_label", "next_steps"]
 
 _SLOTS = ("bias_variance", "optimizer_or_objective", "slices", "ablation", "threshold")
 
@@ -92,19 +92,22 @@ def headline(record: dict[str, Any]) -> list[Html]:
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
         winner = tag("strong", text(mapping(rows[at]).get("name"), 80))
-        beaten = f" is the best of {len(rows):,} models tried" if len(rows) > 1 else " was fitted"
-        target = data.get("target")
-        purpose = joined(" to predict ", tag("strong", text(target, 80))) if target else None
+        beaten = f" did best of {len(rows):,} models tried." if len(rows) > 1 else " was fitted."
+        size = ""
         if data.get("rows") is not None:
             size = f" from {whole(data['rows'])} rows"
             size += f" of {whole(data['columns'])} columns" if data.get("columns") is not None else ""
-        else:
-            size = ""
-        found.append(joined(winner, beaten, purpose, size, "."))
+        purpose = (
+            joined("To predict ", tag("strong", text(data["target"], 80)), size, ", ") if data.get("target") else None
+        )
+        found.append(joined(purpose, winner, beaten))
     score = number(test.get("score"))
     if score is not None:
         on = f"On {whole(test['n'])} test rows" if number(test.get("n")) is not None else "On the test rows"
-        said = [f"{on}, set aside before anything was learnt, its {metric_label(record)} is ", tag("strong", shown(score, 3))]
+        said = [
+            f"{on}, set aside before anything was learnt, its {metric_label(record)} is ",
+            tag("strong", shown(score, 3)),
+        ]
         bound = _bound(record)
         found.append(joined(*said, *(("; ", bound, ".") if bound else (".",))))
     if doubt := in_doubt(record):
@@ -113,7 +116,7 @@ def headline(record: dict[str, Any]) -> list[Html]:
 
 
 def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
-    """"good", "bad" or "none", and the certificate in words."""
+    """ "good", "bad" or "none", and the certificate in words."""
     kind, meaning = text(certificate.get("kind") or "certificate", 60), certificate.get("meaning")
     value, tolerance = number(certificate.get("value")), number(certificate.get("tolerance"))
     if kind == "none":
@@ -122,13 +125,15 @@ def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
     holds = certificate.get("holds")
     if not isinstance(holds, bool):
         holds = value is not None and tolerance is not None and value <= tolerance
-    measured = f"The {kind} is {shown(value, 2)}; it had to be at most {shown(tolerance, 2)}."
+    exact = [tag("span", shown(v, 2), class_="whole") for v in (value, tolerance)]  # not cut after the minus
+    measured = joined(f"The {kind} is ", exact[0], "; it had to be at most ", exact[1], ".")
     if holds:
         claim = f" What is proven: {text(meaning, 400).rstrip('.')}." if meaning else ""
-        return "good", joined(tag("strong", "Yes, the fit is proven. "), f"{measured}{claim}")
+        return "good", joined(tag("strong", "Yes, the fit is proven. "), measured, claim)
     return "bad", joined(
         tag("strong", "No, the optimiser stopped before its goal. "),
-        f"{measured} More iterations, another solver or scaled features may give a better model.",
+        measured,
+        " More iterations, another solver or scaled features may give a better model.",
     )
 
 
