@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import data, engine, exceptions, io, online, optim, theory
+from epicycle import data, engine, exceptions, io, online, optim, report, theory
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
@@ -17,6 +17,7 @@ MODULES = {
     "io": io,
     "online": online,
     "optim": optim,
+    "report": report,
     "theory": theory,
 }
 
