@@ -55,6 +55,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The kinds in use.
     levels_ : dict of ndarray
         The levels of each category.
+    types_ : dict of str
+        The types that the columns had.
     categorical_ : list of int
         Which features are numbers of levels, with ``form="trees"``.
     sources_ : list of str
@@ -78,6 +80,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     columns_: dict[str, str]
     levels_: dict[str, np.ndarray]
+    types_: dict[str, str]
     categorical_: list[int]
     sources_: list[str]
     median_: np.ndarray
@@ -143,6 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 flags.append(len(finite) < len(values))
                 statistics.append(_statistics(finite))
         self.columns_ = dict(kinds)
+        self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
         self.levels_ = levels
         self._numbers_, self._flags_ = numbers, flags
         self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
@@ -285,7 +289,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """A column as numbers: one for a number, several for a date."""
         try:
             if kind == "number":
-                return {"": as_numbers(table[name])}
+                return {"": self._checked(as_numbers(table[name]), table[name], name)}
             dates = as_dates(table[name], kind.removeprefix("date").strip())
         except (DataError, pa.ArrowException) as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
@@ -294,6 +298,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for part, function in (("year", pc.year), ("month", pc.month), ("weekday", pc.day_of_week), ("hour", pc.hour)):
             found[part] = as_numbers(function(dates))
         return found
+
+    def _checked(self, values: np.ndarray, column: Any, name: str) -> np.ndarray:
+        """The numbers of a column; text where the fit had numbers is an error, not a missing value."""
+        known = getattr(self, "types_", {}).get(name, "string")
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if text and "string" not in known and "dictionary" not in known:
+            odd = np.isnan(values) & np.asarray(pc.is_valid(column))
+            if odd.any():
+                raise DataError(f"holds text such as {column[int(np.argmax(odd))].as_py()!r:.40}; expected numbers")
+        return values
 
     def _codes(self, table: pa.Table, name: str) -> np.ndarray:
         """The number of the level of each row, -1 where it is missing or unknown."""
