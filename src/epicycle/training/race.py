@@ -116,17 +116,19 @@ class Race:
         refit = 0.0 if chosen is None else (self.expected(chosen, int(self.full * self.k / max(self.k - 1, 1))) or 0.0)
         return self.after(refit)
 
-    def _evaluate(self, entry: Entry, rows: int, folds: Sequence[int]) -> bool:
+    def _evaluate(self, entry: Entry, rows: int, folds: Sequence[int], *, at_all_costs: bool = False) -> bool:
         """Fit on the folds that are missing; False where the time does not allow it."""
         missing = [fold for fold in folds if (rows, fold) not in entry.results]
         if not missing:
             return True
         left = self.budget.left(self.kept(self.leader))
         each = self.expected(entry, rows)
-        # The leader would be refitted if it wins: what a candidate needs for that must be there too.
-        if left <= 0 or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0)):
+        if at_all_costs:
+            left = max(left, 1.0)
+        # It would be refitted if it wins: what it needs for that must be there too.
+        elif left <= 0 or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0)):
             return False
-        if each is None and self.leader is not None and left < 0.04 * self.budget.seconds:
+        elif each is None and self.leader is not None and left < 0.04 * self.budget.seconds:
             return False
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
         for result in self.arena.run(entry.candidate, rows, missing, min(limit, left)):
@@ -144,7 +146,9 @@ class Race:
             for number, entry in enumerate(alive):
                 # The first model shows its score over all folds at once.
                 first = step == 0 and number == 0
-                done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds)
+                # However little time there is, there is a model in the end.
+                force = self.leader is None
+                done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds, at_all_costs=force)
                 self._note(entry, rows, done, last)
             scored = [entry for entry in alive if entry.mean(rows, folds) > -math.inf]
             if not scored:
