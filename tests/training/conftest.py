@@ -35,5 +35,7 @@ def run(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     path = folder / "table.parquet"
     pa.parquet.write_table(table, path)
-    found = ep.train(path, "answer", time=3, models=["logistic", "gradientboosting", "decisiontree"], out=folder / "run")
+    found = ep.train(
+        path, "answer", time=3, models=["logistic", "gradientboosting", "decisiontree"], out=folder / "run"
+    )
     return found, folder / "run"

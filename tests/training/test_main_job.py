@@ -86,7 +86,13 @@ def test_regression_with_weights_and_a_test_file(tmp_path):
     table = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "w": w, "y": y})
     lines = []
     run = ep.train(
-        table.slice(0, 220), time=2, test=table.slice(220), weight="w", models="ridge", metric="rmse", progress=lines.append
+        table.slice(0, 220),
+        time=2,
+        test=table.slice(220),
+        weight="w",
+        models="ridge",
+        metric="rmse",
+        progress=lines.append,
     )
     assert run.task == "regression"
     assert run.how == "as given"

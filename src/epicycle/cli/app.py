@@ -48,7 +48,8 @@ def _root(
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set such as iris."
+        metavar="DATA",
+        help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set such as iris.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
@@ -129,7 +130,9 @@ def _report(
     model: Model,
     data: Data,
     target: Target = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write report.html and .json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where to write report.html and .json.")
+    ] = None,
     json: Json = False,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -147,7 +150,9 @@ def _cv(
     target: Target = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds.")] = 5,
     metric: Annotated[str | None, typer.Option("--metric", help="What to measure.")] = None,
-    groups: Annotated[str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group stay together.")] = None,
+    groups: Annotated[
+        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group stay together.")
+    ] = None,
     order: Order = "auto",
     seed: Seed = 0,
     jobs: Jobs = None,

@@ -29,7 +29,9 @@ def run_comparison(first: Path, second: Path, data: str, *, target: str | None, 
         return
     print(found.verdict)
     print(f"  {metric}: {names[0]} {found.first:.4g}, {names[1]} {found.second:.4g}, on {found.n:,} rows")
-    print(f"  difference {found.difference:+.4g}, between {found.lower:+.4g} and {found.upper:+.4g} at {found.level:.0%}")
+    print(
+        f"  difference {found.difference:+.4g}, between {found.lower:+.4g} and {found.upper:+.4g} at {found.level:.0%}"
+    )
     if found.only_first is not None:
         print(f"  only {names[0]} is right on {found.only_first:,} rows, only {names[1]} on {found.only_second:,}")
     print(f"  {found.test}: p = {found.p_value:.3g}")

@@ -67,4 +67,3 @@ def _model(path: Path) -> Any:
     if not hasattr(found, "fit"):
         raise ParameterError(f"{path}: defines no `model` with a fit")
     return found
-

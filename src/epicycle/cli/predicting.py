@@ -50,7 +50,9 @@ def types_of(model: Any) -> dict[str, str]:
         return dict(model.encoder_.types_)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        raise ParameterError("the model was fitted to an array without names of columns; expected one fitted to a table")
+        raise ParameterError(
+            "the model was fitted to an array without names of columns; expected one fitted to a table"
+        )
     return {str(name): "double" for name in names}
 
 
@@ -63,7 +65,9 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
         columns |= {f"p({label})": p[:, j] for j, label in enumerate(classes)}
     else:
         columns["prediction"] = np.asarray(model.predict(block))
-    return pa.table({name: pa.array(values.tolist() if values.dtype.kind in "UO" else values) for name, values in columns.items()})
+    return pa.table(
+        {name: pa.array(values.tolist() if values.dtype.kind in "UO" else values) for name, values in columns.items()}
+    )
 
 
 def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:

@@ -38,7 +38,11 @@ def run_report(
     record = record_of(model, path, data, target, seed, n_jobs)
     write_folder(folder, files_of(record))
     if as_json:
-        print(json.dumps({**plain({k: record[k] for k in ("test", "tests", "findings")}), "folder": os.fspath(folder)}, indent=2))
+        print(
+            json.dumps(
+                {**plain({k: record[k] for k in ("test", "tests", "findings")}), "folder": os.fspath(folder)}, indent=2
+            )
+        )
         return
     t = record["test"]
     print(
@@ -61,13 +65,17 @@ def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, 
     tests = {name: judge_for(name, task, rows.y if classes is None else classes).with_bound(said, rows.y, None, seed)
              for name in further_metrics(judge)}  # fmt: skip
     features = dict(getattr(getattr(model, "encoder_", None), "columns_", {}))
-    profile, warned = profile_columns(rows.table.select([c for c in rows.table.column_names if c in features] or rows.table.column_names), {})
+    profile, warned = profile_columns(
+        rows.table.select([c for c in rows.table.column_names if c in features] or rows.table.column_names), {}
+    )
     findings: list[dict[str, Any]] = []
     at = slice(0, _MOST_ROWS)
     part = rows.table.slice(0, _MOST_ROWS)
     try:
         names = [name for name, kind in features.items() if is_feature(kind)] or list(part.column_names)
-        found = slices(model, part, rows.y[at], features=part.select(names), cv="prefit", n_jobs=n_jobs, random_state=seed)
+        found = slices(
+            model, part, rows.y[at], features=part.select(names), cv="prefit", n_jobs=n_jobs, random_state=seed
+        )
         examples = {name: np.asarray(values).tolist() for name, values in found.worst_rows.items()}
         findings.append({"slot": "slices", **found.to_dict(), "examples": examples})
     except EpicycleError:  # too few rows to tell slices apart

@@ -8,12 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from epicycle.cli.records import report_files
+from epicycle.plot import short
 from epicycle.training import TrainingRun, train
 from epicycle.training.folder import check_folder
 
@@ -48,35 +44,46 @@ def say(text: str) -> None:
 
 def print_run(run: TrainingRun, folder: Path) -> None:
     """The outcome in a screenful."""
-    console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("model", overflow="fold")
-    for column in (run.judge.label, "std err", "folds", "seconds", ""):
-        table.add_column(column, justify="right")
-    shown = [row for row in run.leaderboard if row["score_mean"] is not None][:8]
-    for row in shown:
-        name = row["name"] if len(row["name"]) <= 60 else f"{row['name'][:57]}..."
-        error = "" if row["score_se"] is None else f"{row['score_se']:.2g}"
-        table.add_row(
-            Text(name, style="bold" if row["status"] == "chosen" else ""), f"{row['score_mean']:.4g}", error,
-            str(row["n_folds"]), f"{row['seconds']:.2f}", row["status"],
-        )  # fmt: skip
-    table.add_row(f"baseline: {run.baseline['name']}", f"{run.baseline['score_mean']:.4g}", "", "", "", "")
-    console.print(table)
+    print()
+    for line in leaderboard_lines(run):
+        print(line)
     t = run.test
-    bold(console, f"{run.judge.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} "
-                  f"at {t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}")  # fmt: skip
-    console.print(f"certificate   {run.certificate}", markup=False)
-    if run.certificate.holds and run.certificate.meaning:
-        console.print(f"              {run.certificate.meaning}", markup=False)
-    for finding in run.findings.values():
-        for step in finding.next_steps[:2]:
-            console.print(f"what to try   {step}", markup=False)
-    console.print(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}", markup=False)
+    print()
+    print(
+        f"{run.judge.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} at {t.level:.0%} "
+        f"({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
+    )
+    if run.without_twins is not None:
+        print(f"without the test rows that are also training rows: {run.without_twins.score:.4g}")
+    print(f"certificate: {run.certificate}")
+    if run.certificate.kind != "none" and run.certificate.holds and run.certificate.meaning:
+        print(f"  {run.certificate.meaning}")
+    steps = list(dict.fromkeys(step for finding in run.findings.values() for step in finding.next_steps[:2]))
+    if steps:
+        print("what to try next:")
+        for step in steps[:6]:
+            print(f"  - {step}")
+    print(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
 
 
-def bold(console: Console, text: str) -> None:
-    console.print(Text(text, style="bold"))
+def leaderboard_lines(run: TrainingRun, most: int = 8) -> list[str]:
+    """The best candidates, one in each line, and the baseline."""
+    rows = [("model", run.judge.name, "std err", "folds", "rows", "seconds", "")]
+    for row in [row for row in run.leaderboard if row["score_mean"] is not None][:most]:
+        error = "" if row["score_se"] is None else f"{row['score_se']:.2g}"
+        rows.append(
+            (
+                short(row["name"], 64), f"{row['score_mean']:.4g}", error, str(row["n_folds"]), f"{row['rows']:,}",
+                f"{row['seconds']:.2f}", row["status"],
+            )
+        )  # fmt: skip
+    rows.append((f"baseline: {run.baseline['name']}", f"{run.baseline['score_mean']:.4g}", "", "", "", "", ""))
+    widths = [max(len(row[j]) for row in rows) for j in range(7)]
+    lines = []
+    for row in rows:
+        middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:6], widths[1:6], strict=True))
+        lines.append(f"{row[0]:<{widths[0]}}  {middle}  {row[6]}".rstrip())
+    return lines
 
 
 def _plain(value: Any) -> Any:
@@ -88,5 +95,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return None
     return value.item() if hasattr(value, "item") else value
-
-

@@ -148,7 +148,14 @@ class Arena:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
         kept = {name: responses[name] for name in ("predict", "predict_proba") if name in responses}
-        return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), self.judge.tie(kept, self.y[test]), responses=kept)
+        return FoldScore(
+            fold,
+            score,
+            time.perf_counter() - began,
+            trees_of(model),
+            self.judge.tie(kept, self.y[test]),
+            responses=kept,
+        )
 
     def fitted(
         self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *, limit: float | None = None,
@@ -159,7 +166,9 @@ class Arena:
         with_categories(model, encoder)
         if limit is not None and hasattr(model, "set_callbacks"):
             model.set_callbacks(TimeLimit(max(limit, 0.05)))
-        weights = {} if self.weight is None or not candidate.family.takes_weight else {"sample_weight": self.weight[rows]}
+        weights = (
+            {} if self.weight is None or not candidate.family.takes_weight else {"sample_weight": self.weight[rows]}
+        )
         return model.fit(features[rows], self.y[rows], **weights)
 
 
@@ -169,5 +178,3 @@ def trees_of(model: Any) -> int | None:
     if count is None and hasattr(model, "n_estimators"):
         count = getattr(model, "n_iter_", None)
     return None if count is None else int(count)
-
-

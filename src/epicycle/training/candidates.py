@@ -176,7 +176,9 @@ def families_for(facts: Any, asked: Any) -> list[Family]:
 
 def _called(family: Family, name: str) -> bool:
     wanted = name.replace("_", "").replace("-", "").lower()
-    return wanted in (family.name.lower(), type_name(family).lower()) or (len(wanted) >= 3 and family.name.lower().startswith(wanted))
+    return wanted in (family.name.lower(), type_name(family).lower()) or (
+        len(wanted) >= 3 and family.name.lower().startswith(wanted)
+    )
 
 
 def type_name(family: Family) -> str:

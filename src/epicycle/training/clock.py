@@ -50,6 +50,8 @@ class Durations:
         if smaller:
             n, t = max(smaller)
             # What was measured, within reason: small fits are all overhead and grow slower at first.
-            growth = float(np.clip(np.log(max(there, 1e-4) / max(t, 1e-4)) / np.log(largest / n), 0.7 * growth, 1.6 * growth))
+            growth = float(
+                np.clip(np.log(max(there, 1e-4) / max(t, 1e-4)) / np.log(largest / n), 0.7 * growth, 1.6 * growth)
+            )
             growth = max(growth, 0.9 * self.grows)
         return there * (rows / largest) ** growth

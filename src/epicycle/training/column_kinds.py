@@ -20,7 +20,9 @@ FEATURES = ("number", "category", "date")
 KINDS = (*FEATURES, "drop", "target", "weight", "group", "order")
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-_IDENTIFIER = re.compile(r"(^|[_\W])(id|uuid|guid|index|key|rowid|row|nr|no|number|code)($|[_\W])|[a-z]I[dD]$", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"(^|[_\W])(id|uuid|guid|index|key|rowid|row|nr|no|number|code)($|[_\W])|[a-z]I[dD]$", re.IGNORECASE
+)
 _FORMATS = (
     "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S",
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d %b %Y",
@@ -73,7 +75,9 @@ _NUMBERS = "used as a number: as it is for trees, scaled for linear models"
 
 def _is_number(kind: Any) -> bool:
     t = pa.types
-    return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_duration(kind) or t.is_time(kind))
+    return bool(
+        t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_duration(kind) or t.is_time(kind)
+    )
 
 
 def _unless_constant(column: Any, found: ColumnKind) -> ColumnKind:
@@ -121,9 +125,13 @@ def _text(column: Any, name: str, n: int) -> ColumnKind:
         return ColumnKind("drop", "left out: an identifier, another text in each row", "is like an identifier")
     if distinct > 50 and words >= 5:
         return ColumnKind("drop", "left out: free text", "holds free text, which no model here reads")
-    mixed = f"mixes numbers with text: {numbers} of {len(known)} values are numbers" if numbers > 0.3 * len(known) else ""
+    mixed = (
+        f"mixes numbers with text: {numbers} of {len(known)} values are numbers" if numbers > 0.3 * len(known) else ""
+    )
     if distinct > 254:
-        return ColumnKind("category", f"the most frequent of its {distinct}+ levels, the others as missing; {_CATEGORY}", mixed)
+        return ColumnKind(
+            "category", f"the most frequent of its {distinct}+ levels, the others as missing; {_CATEGORY}", mixed
+        )
     return ColumnKind("category", _CATEGORY, mixed)
 
 
@@ -156,9 +164,11 @@ def as_numbers(column: Any) -> np.ndarray:
         column = column.cast(pa.int64() if _wide(kind) else pa.int32())
     elif not _is_number(kind) and not pa.types.is_null(kind):
         raise DataError(f"values of type {kind}; expected numbers")
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) if not isinstance(
-        column, pa.ChunkedArray
-    ) else column.cast(pa.float64(), safe=False).to_numpy()
+    values = (
+        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        if not isinstance(column, pa.ChunkedArray)
+        else column.cast(pa.float64(), safe=False).to_numpy()
+    )
     infinite = np.isinf(values)
     return np.where(infinite, np.nan, values) if infinite.any() else values
 

@@ -129,7 +129,9 @@ class Doctor:
             encoder, features = self.arena.features(self.candidate.family.form)
             train, test = self.arena.part(0, rows)
             test = test[: _MOST_ROWS["importances"]]
-            model = self.arena.fitted(self.candidate, encoder, features, train[-rows:] if self.arena.facts.ordered else train)
+            model = self.arena.fitted(
+                self.candidate, encoder, features, train[-rows:] if self.arena.facts.ordered else train
+            )
             self.found.importances = self._shuffled(model, features[test], self.arena.y[test], encoder.sources_)
 
         self.attempt("importances", most, work)
@@ -153,7 +155,9 @@ class Doctor:
                 order = rng.permutation(len(y))
                 moved = X.tolil() if sparse else X.copy()
                 moved[:, columns] = X[order][:, columns]
-                losses.append(whole - judge.score(responses_of(model, moved.tocsr() if sparse else moved, judge.classes), y))
+                losses.append(
+                    whole - judge.score(responses_of(model, moved.tocsr() if sparse else moved, judge.classes), y)
+                )
             se = float(np.std(losses, ddof=1) / np.sqrt(repeats)) if repeats > 1 else float("nan")
             found.append({"name": name, "mean": float(np.mean(losses)), "se": se})
         return sorted(found, key=lambda row: -row["mean"])[:40]
@@ -177,7 +181,9 @@ class Doctor:
         """Where to cut the probability of the rarer of two classes, from rows out of their folds."""
         classes, counts = np.unique(y, return_counts=True)
         if len(classes) != 2 or counts.min() > 0.4 * len(y):
-            self.found.skipped["threshold"] = "not needed: " + ("two classes of like size" if len(classes) == 2 else "not two classes")
+            self.found.skipped["threshold"] = "not needed: " + (
+                "two classes of like size" if len(classes) == 2 else "not two classes"
+            )
             return
         rare = classes[int(np.argmin(counts))]
 
@@ -222,7 +228,9 @@ class Doctor:
             table, y = self.raw.slice(0, rows), self.arena.y[self.raw_rows[:rows]]
             parts = Rows(np.empty((rows, 1)), y)
             classes = self.arena.facts.task == "classification"
-            train, test = folds_of(parts, 3, classifier=classes, ordered=self.arena.facts.ordered, seed=self.arena.seed)[-1]
+            train, test = folds_of(
+                parts, 3, classifier=classes, ordered=self.arena.facts.ordered, seed=self.arena.seed
+            )[-1]
             models = [
                 self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (linear, other)
             ]

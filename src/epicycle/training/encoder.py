@@ -159,6 +159,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             flagged = [name for (name, _), flag in zip(numbers, flags, strict=True) if flag]
             self.sources_ = [*sources, *flagged, *(name for name, known in levels.items() for _ in known)]
         if not self.sources_:
+            if table.num_rows == 1:
+                raise DataError("X: one sample (n_samples=1), in which no column varies; expected at least 2")
             raise DataError("columns: none is left that a model can use; every one is constant, missing or left out")
         return self
 
@@ -177,15 +179,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _table(self, X: Any, *, reset: bool) -> pa.Table:
         """X as a table, and what scikit-learn wants to know of its features."""
-        if isinstance(X, np.ndarray | list) or sp.issparse(X) or (hasattr(X, "__array__") and not hasattr(X, "columns")):
+        if (
+            isinstance(X, np.ndarray | list)
+            or sp.issparse(X)
+            or (hasattr(X, "__array__") and not hasattr(X, "columns"))
+        ):
             # Text of an array stays text; numbers are checked as scikit-learn does.
             kind = getattr(X, "dtype", None)
-            plain = None if isinstance(X, list) or (kind is not None and getattr(kind, "kind", "") in "OUS") else "numeric"
+            plain = (
+                None if isinstance(X, list) or (kind is not None and getattr(kind, "kind", "") in "OUS") else "numeric"
+            )
             X = validate_data(self, X, reset=reset, dtype=plain, ensure_all_finite=False, ensure_min_samples=1)
             return as_table(X)
         table = as_table(X)
         if reset:
-            validate_data(self, pa.table({name: pa.array([], pa.float64()) for name in table.column_names}), reset=True, skip_check_array=True)
+            validate_data(
+                self,
+                pa.table({name: pa.array([], pa.float64()) for name in table.column_names}),
+                reset=True,
+                skip_check_array=True,
+            )
         if table.num_rows == 0:
             raise DataError(f"X: Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required")
         return table
@@ -351,5 +364,3 @@ def _statistics(values: np.ndarray) -> tuple[float, float, float]:
         return 0.0, 0.0, 1.0
     spread = float(values.std())
     return float(np.median(values)), float(values.mean()), spread if spread > 0 else 1.0
-
-

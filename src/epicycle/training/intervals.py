@@ -82,7 +82,9 @@ def _of_ranks(name: str, score: np.ndarray, positive: np.ndarray, v: np.ndarray)
 
     def cumulative(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w = c[order] * v
-        return np.concatenate([[0.0], np.cumsum(w * truth)[last]]), np.concatenate([[0.0], np.cumsum(w * (1 - truth))[last]])
+        return np.concatenate([[0.0], np.cumsum(w * truth)[last]]), np.concatenate(
+            [[0.0], np.cumsum(w * (1 - truth))[last]]
+        )
 
     def roc_auc(c: np.ndarray) -> float:
         tp, fp = cumulative(c)

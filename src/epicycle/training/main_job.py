@@ -285,7 +285,9 @@ class _Job:
         part = f"{len(scores)} folds of {at:,} rows"
         mark = "leads  " if leads else "       "
         name = name if len(name) <= 72 else f"{name[:69]}..."
-        self.teller.line(f"{self.budget.spent():6.1f} s  {mark}{self.judge.label} {score:.4g}{spread}  {name}  ({part})")
+        self.teller.line(
+            f"{self.budget.spent():6.1f} s  {mark}{self.judge.label} {score:.4g}{spread}  {name}  ({part})"
+        )
 
     def _refit(self, arena: Arena, candidate: Candidate) -> tuple[TableModel, float]:
         self.teller.stage(f"fitting {candidate.family.name} to all training rows")
@@ -370,7 +372,12 @@ class _Job:
             }  # fmt: skip
 
         def rank(entry: Entry) -> tuple[Any, ...]:
-            return (entry is not winner, -entry.most_rows(), -len(entry.scores(entry.most_rows())) < -1, -entry.mean(entry.most_rows()))
+            return (
+                entry is not winner,
+                -entry.most_rows(),
+                -len(entry.scores(entry.most_rows())) < -1,
+                -entry.mean(entry.most_rows()),
+            )
 
         tried = [entry for entry in race.entries if entry.results]
         rest = [entry for entry in race.entries if not entry.results]
@@ -390,8 +397,12 @@ class _Job:
         if arena.facts.task == "classification":
             self._threshold(doctor, arena, entry)
         doctor.bias_or_variance(max(entry.mean(entry.most_rows()), -1e300))
-        linear = next((e for e in _ranked(race) if e.candidate.family.form == "linear" and e.candidate.family.grows == 1), None)
-        other = next((e for e in _ranked(race) if linear is not None and e.candidate.family is not linear.candidate.family), None)
+        linear = next(
+            (e for e in _ranked(race) if e.candidate.family.form == "linear" and e.candidate.family.grows == 1), None
+        )
+        other = next(
+            (e for e in _ranked(race) if linear is not None and e.candidate.family is not linear.candidate.family), None
+        )
         doctor.optimiser_or_objective(
             None if linear is None else linear.candidate, None if other is None else other.candidate
         )
@@ -423,4 +434,3 @@ class _Job:
 def _ranked(race: Race) -> list[Entry]:
     tried = [entry for entry in race.entries if entry.results and not entry.failure()]
     return sorted(tried, key=lambda e: (-e.most_rows(), -e.mean(e.most_rows())))
-

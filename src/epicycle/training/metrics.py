@@ -144,7 +144,9 @@ def judge_for(metric: str | None, task: str, y: np.ndarray) -> Judge:
         if short == "roc_auc":
             scoring, label = "roc_auc_ovr_weighted", "area under the ROC curves, one class against the rest"
         if short in ("f1", "average_precision"):
-            raise ParameterError(f"metric={metric!r}: for two classes; expected 'f1_macro' or 'log_loss' for {len(classes)}")
+            raise ParameterError(
+                f"metric={metric!r}: for two classes; expected 'f1_macro' or 'log_loss' for {len(classes)}"
+            )
     try:
         scorer, _ = scorer_of(scoring, None)
     except ParameterError:

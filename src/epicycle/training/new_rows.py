@@ -107,7 +107,13 @@ def row_losses(model: Any, rows: NewRows) -> tuple[str, np.ndarray, Mapping[str,
 
 
 def compare_losses(
-    first: np.ndarray, second: np.ndarray, *, names: tuple[str, str] = ("A", "B"), metric: str, level: float = 0.95, seed: int = 0
+    first: np.ndarray,
+    second: np.ndarray,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    metric: str,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Comparison:
     """Which losses are smaller, row by row.
 
@@ -159,5 +165,3 @@ def _paired_t(apart: np.ndarray) -> float:
         return 1.0 if apart[0] == 0 else 0.0
     t = float(apart.mean()) / (spread / math.sqrt(n))
     return float(2 * stdtr(n - 1, -abs(t)))
-
-

@@ -184,7 +184,9 @@ def _given_test(
     if task == "classification":
         y_test = y_test if y_test.dtype.kind == y.dtype.kind else y_test.astype(y.dtype)
         if len(new := np.setdiff1d(y_test, y)):
-            raise DataError(f"test: {name!r} has classes that the training rows do not have: {', '.join(map(str, new[:5]))}")
+            raise DataError(
+                f"test: {name!r} has classes that the training rows do not have: {', '.join(map(str, new[:5]))}"
+            )
     weight = next((column for column, role in roles.items() if role == "weight"), None)
     order = np.arange(len(y)) if at is None else at
     return Parts(

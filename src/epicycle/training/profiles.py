@@ -97,7 +97,13 @@ _ROLES = {
 
 
 def _slug(text: str) -> str:
-    for word, kind in (("identifier", "identifier"), ("same value", "constant"), ("missing", "missing"), ("free text", "text"), ("mixes", "mixed types")):
+    for word, kind in (
+        ("identifier", "identifier"),
+        ("same value", "constant"),
+        ("missing", "missing"),
+        ("free text", "text"),
+        ("mixes", "mixed types"),
+    ):
         if word in text:
             return kind
     return "column"
@@ -134,7 +140,10 @@ def sketch_of(column: Any, kind: str) -> dict[str, Any]:
         return {**sketch, "unit": "seconds since 1970"} if dates else sketch
     if kind in ("category", "target") or pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         counts = as_text(column).drop_null().value_counts()
-        pairs = sorted(zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True), key=lambda p: (-p[0], p[1]))
+        pairs = sorted(
+            zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True),
+            key=lambda p: (-p[0], p[1]),
+        )
         top = pairs[:_LEVELS]
         if not top or top[0][0] == 1:
             return {}

@@ -85,7 +85,10 @@ class Race:
         self.durations = {id(family): Durations(family.grows) for family in families}
         most = max((len(family.starts) for family in families), default=0)
         self.entries = [
-            Entry(Candidate(family, family.starts[i])) for i in range(most) for family in families if i < len(family.starts)
+            Entry(Candidate(family, family.starts[i]))
+            for i in range(most)
+            for family in families
+            if i < len(family.starts)
         ]
         self.leader: Entry | None = None
         self.rungs = self._rungs()
@@ -126,7 +129,9 @@ class Race:
         if at_all_costs:
             left = max(left, 1.0)
         # It would be refitted if it wins: what it needs for that must be there too.
-        elif left <= 0 or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0)):
+        elif left <= 0 or (
+            each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0)
+        ):
             return False
         elif each is None and self.leader is not None and left < 0.04 * self.budget.seconds:
             return False
@@ -173,7 +178,9 @@ class Race:
             entry.status = f"failed: {entry.failure()}"
             return
         if not done:
-            entry.status = "not within the time" if not entry.results else f"not within the time beyond {entry.most_rows():,} rows"
+            entry.status = (
+                "not within the time" if not entry.results else f"not within the time beyond {entry.most_rows():,} rows"
+            )
             return
         entry.status = "racing"
         self.tell(entry, rows, self._leads(entry))
@@ -184,6 +191,8 @@ class Race:
         at = entry.most_rows()
         if entry.mean(at) == -math.inf:
             return False
+        if best not in (None, entry) and self.budget.left(self.kept(entry)) <= 0:
+            return False  # what could not be refitted in time cannot win
         if best is None or best is entry or at > best.most_rows():
             self.leader = entry
             return True
@@ -225,7 +234,9 @@ class Race:
         left = self.budget.left(self.kept(self.leader))
         for rows in sorted({rows for rows, _ in self.rungs}, reverse=True):
             each = self.expected(self.leader, rows) or 0.0
-            if each * self.k * (6 if rows == self.full else 8) < left or (rows == self.full and each * self.k * 2 < left and len(self.rungs) < 2):
+            if each * self.k * (6 if rows == self.full else 8) < left or (
+                rows == self.full and each * self.k * 2 < left and len(self.rungs) < 2
+            ):
                 return rows
         return None
 

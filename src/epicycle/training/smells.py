@@ -31,7 +31,9 @@ def row_keys(features: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
         if y is not None:
             columns.append(np.unique(y, return_inverse=True)[1].astype(np.float64) if y.dtype.kind in "USOb" else y)
         for values in columns:
-            word = np.where(np.isnan(values.astype(np.float64)), np.inf, values.astype(np.float64) + 0.0).view(np.uint64)
+            word = np.where(np.isnan(values.astype(np.float64)), np.inf, values.astype(np.float64) + 0.0).view(
+                np.uint64
+            )
             keys = (keys ^ word) * np.uint64(0xFF51AFD7ED558CCD)
             keys ^= keys >> np.uint64(32)
     return keys
@@ -45,7 +47,9 @@ class Duplicates:
     across: np.ndarray
 
 
-def duplicates(train: np.ndarray, y_train: np.ndarray, test: np.ndarray, y_test: np.ndarray) -> tuple[Duplicates, list[Warned]]:
+def duplicates(
+    train: np.ndarray, y_train: np.ndarray, test: np.ndarray, y_test: np.ndarray
+) -> tuple[Duplicates, list[Warned]]:
     """Rows equal in all features and the target."""
     n = len(y_train)
     keys = row_keys(np.vstack([train, test]), np.concatenate([y_train, y_test]))
@@ -149,7 +153,12 @@ class Drift:
 
 
 def drift_between(
-    first: np.ndarray, second: np.ndarray, names: Sequence[str], categorical: Sequence[int], seed: int, rows: int = 20_000
+    first: np.ndarray,
+    second: np.ndarray,
+    names: Sequence[str],
+    categorical: Sequence[int],
+    seed: int,
+    rows: int = 20_000,
 ) -> tuple[list[Drift], list[Warned]]:
     """Columns whose values are distributed otherwise in the second part.
 
@@ -182,7 +191,8 @@ def drift_between(
         more = f" and {len(drifted) - 6} more" if len(drifted) > 6 else ""
         warned.append(
             Warned(
-                "drift", "medium",
+                "drift",
+                "medium",
                 f"the test rows differ from the training rows in {listed}{more} (0: same distribution, 1: none in common)",
                 tuple(d.column for d in drifted),
             )  # fmt: skip
@@ -204,7 +214,9 @@ def _numbers_apart(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 def _levels_apart(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     a, b = np.nan_to_num(a, nan=-1.0), np.nan_to_num(b, nan=-1.0)
     values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    counts = np.stack([np.bincount(codes[: len(a)], minlength=len(values)), np.bincount(codes[len(a) :], minlength=len(values))])
+    counts = np.stack(
+        [np.bincount(codes[: len(a)], minlength=len(values)), np.bincount(codes[len(a) :], minlength=len(values))]
+    )
     shares = counts / counts.sum(axis=1, keepdims=True)
     expected = counts.sum(axis=0) * counts.sum(axis=1, keepdims=True) / counts.sum()
     rare = expected.min(axis=0) < 5  # chi-squared is not to be trusted there: they count as one

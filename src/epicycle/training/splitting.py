@@ -108,7 +108,9 @@ def group_labels(table: pa.Table, name: str) -> np.ndarray:
     if name not in table.column_names:
         raise DataError(f"groups={name!r}: the table has no such column")
     text = as_text(table[name])
-    codes = text.dictionary_encode() if not isinstance(text, pa.ChunkedArray) else text.combine_chunks().dictionary_encode()
+    codes = (
+        text.dictionary_encode() if not isinstance(text, pa.ChunkedArray) else text.combine_chunks().dictionary_encode()
+    )
     numbers: np.ndarray = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if len(np.unique(numbers)) < 2:
         raise DataError(f"groups={name!r}: one group only; expected at least 2")

@@ -152,4 +152,6 @@ def _check_columns(names: list[str], types: Mapping[str, str], name: str) -> Non
     gone = [column for column in types if column not in names]
     if gone:
         more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-        raise DataFileError(f"{name}: has no column {', '.join(map(repr, gone[:5]))}{more}, which the model was fitted to")
+        raise DataFileError(
+            f"{name}: has no column {', '.join(map(repr, gone[:5]))}{more}, which the model was fitted to"
+        )

@@ -89,7 +89,9 @@ def read_table(source: Any) -> pa.Table:
         head = head_of(path)
         if kind in ("CSV", "JSON lines"):
             check_text(head, name)
-        require_memory(1.5 * path.stat().st_size, f"reading {name}", "take a part of the rows, or fit from ep.scan(...)")
+        require_memory(
+            1.5 * path.stat().st_size, f"reading {name}", "take a part of the rows, or fit from ep.scan(...)"
+        )
         table = _parsed(path, kind, head, name)
     return checked(table, name)
 
@@ -208,7 +210,9 @@ def as_table(X: Any) -> pa.Table:
             raise DataError(f"Expected 2D array, got {X.ndim}D array instead: reshape your data")
         return pa.table({f"x{j}": _array_column(X[:, j], j) for j in range(X.shape[1])})
     if not is_frame(X):
-        raise DataTypeError(f"data: {type(X).__name__}; expected a path, a frame of pandas, polars or Arrow, or an array")
+        raise DataTypeError(
+            f"data: {type(X).__name__}; expected a path, a frame of pandas, polars or Arrow, or an array"
+        )
     frame = nw.from_native(X, eager_only=True)
     columns = {}
     for name in frame.columns:

@@ -98,7 +98,9 @@ def known_rows(column: Any, *, classes: bool) -> np.ndarray:
 def check_varies(y: np.ndarray, name: str, *, classes: bool) -> None:
     """A target that says nothing, or too much, is refused."""
     if len(y) < 10:
-        raise DataError(f"target {name!r}: {len(y)} row{'s' if len(y) != 1 else ''} with a target; expected at least 10")
+        raise DataError(
+            f"target {name!r}: {len(y)} row{'s' if len(y) != 1 else ''} with a target; expected at least 10"
+        )
     values, counts = np.unique(y, return_counts=True)
     if len(values) == 1:
         raise DataError(f"target {name!r}: is {values[0]!s:.40} in all rows; there is nothing to predict")
@@ -108,10 +110,14 @@ def check_varies(y: np.ndarray, name: str, *, classes: bool) -> None:
             "task='regression' (--task regression)"
         )
     if classes and counts.max() == len(y) - 1:
-        raise DataError(f"target {name!r}: all rows but one are {values[counts.argmax()]!s:.40}; there is nothing to learn")
+        raise DataError(
+            f"target {name!r}: all rows but one are {values[counts.argmax()]!s:.40}; there is nothing to learn"
+        )
 
 
 def is_count(y: np.ndarray) -> bool:
     """Whether numbers look like counts: whole, not negative, small, and spread to the right."""
     whole = bool((y >= 0).all() and (y == np.floor(y)).all())
-    return whole and float(y.mean()) < 1000 and len(np.unique(y)) < 0.5 * len(y) and float(y.mean()) >= float(np.median(y))
+    return (
+        whole and float(y.mean()) < 1000 and len(np.unique(y)) < 0.5 * len(y) and float(y.mean()) >= float(np.median(y))
+    )

@@ -19,7 +19,24 @@ HEAD_BYTES = 1 << 18
 #: More columns than this are not a table to be modelled as it is.
 MAX_COLUMNS = 5_000
 #: What counts as missing in text files.
-NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "none", "?", "<NA>")
+NULLS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "#N/A",
+    "NaN",
+    "nan",
+    "-NaN",
+    "-nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+    "?",
+    "<NA>",
+)
 
 _DELIMITERS = (",", ";", "\t", "|")
 
@@ -83,7 +100,9 @@ def check_names(names: list[str], name: str) -> None:
     """Every column has a name, and no two the same."""
     repeated = sorted(column for column, count in Counter(names).items() if count > 1 and column)
     if repeated:
-        raise DataFileError(f"{name}: several columns are named {', '.join(map(repr, repeated[:5]))}; expected one each")
+        raise DataFileError(
+            f"{name}: several columns are named {', '.join(map(repr, repeated[:5]))}; expected one each"
+        )
     if sum(not column for column in names) > 1:
         raise DataFileError(f"{name}: {sum(not column for column in names)} columns have no name")
 
@@ -107,7 +126,9 @@ def parse_error(error: Exception, name: str) -> DataFileError:
     return DataFileError(f"{name}: cannot be read: {said[:240]}")
 
 
-def convert_options(types: dict[str, pa.DataType] | None = None, columns: list[str] | None = None) -> pa.csv.ConvertOptions:
+def convert_options(
+    types: dict[str, pa.DataType] | None = None, columns: list[str] | None = None
+) -> pa.csv.ConvertOptions:
     """How text becomes values."""
     return pa.csv.ConvertOptions(
         null_values=list(NULLS), strings_can_be_null=True, column_types=types, include_columns=columns,

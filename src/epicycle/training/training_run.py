@@ -193,7 +193,11 @@ class TrainingRun:
             "tests": {name: _score_dict(score) for name, score in self.tests.items()},
             "test_without_duplicates": None if self.without_twins is None else _score_dict(self.without_twins),
             "baseline": {"cross_validated": self.baseline.get("score_mean"), "test": self.baseline_test},
-            "cross_validated": {"score": best["score_mean"], "standard_error": best["score_se"], "folds": best["n_folds"]},
+            "cross_validated": {
+                "score": best["score_mean"],
+                "standard_error": best["score_se"],
+                "folds": best["n_folds"],
+            },
             "certificate": certificate_dict(self.certificate),
             "warnings": [w.to_dict() for w in self.warnings],
             "rows": dict(self.sizes),
@@ -232,7 +236,11 @@ class TrainingRun:
         part = self.test_part
         said = part.responses["predict"]
         proba = part.responses.get("predict_proba")
-        names = [f"p({label})" for label in self.judge.classes] if proba is not None and self.judge.classes is not None else []
+        names = (
+            [f"p({label})" for label in self.judge.classes]
+            if proba is not None and self.judge.classes is not None
+            else []
+        )
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["row", self.target, "prediction", *names])
