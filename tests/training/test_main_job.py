@@ -64,7 +64,7 @@ def test_files_say_the_same(run):
 def test_script_reproduces_the_model_bit_for_bit_in_a_new_process(run, tmp_path):
     found, folder = run
     code = (
-        f"import runpy, numpy as np, epicycle as ep; runpy.run_path({str(folder / 'train.py')!r}, run_name='__main__'); "
+        f"import runpy, epicycle as ep; runpy.run_path({str(folder / 'train.py')!r}, run_name='__main__'); "
         f"a, b = ep.load('reproduced.epi'), ep.load({str(folder / 'model.epi')!r}); "
         f"rows = ep.training.read_table({found.source!r}); print(a.predict_proba(rows).tobytes().hex()); "
         "print(b.predict_proba(rows).tobytes().hex())"

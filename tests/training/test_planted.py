@@ -67,7 +67,7 @@ def test_duplicates_across_the_split():
 
 def test_drift():
     rng, X, y = plain(1000)
-    later = X[500:] + [0, 0.8, 0, 0]
+    later = X[500:] + np.array([0, 0.8, 0, 0])
     levels = np.concatenate([rng.choice(3, 500), rng.choice(3, 500, p=[0.7, 0.2, 0.1])]).astype(float)
     first, second = np.column_stack([X[:500], levels[:500]]), np.column_stack([later, levels[500:]])
     found, warned = drift_between(first, second, [*"abcd", "level"], [4], 0)
@@ -119,7 +119,7 @@ def test_groups_stay_together():
 
 def test_columns_that_say_nothing_are_left_out_with_a_reason():
     rng, X, y = plain(200)
-    text = ["the quick brown fox %d jumps over" % i for i in rng.permutation(200)]
+    text = [f"the quick brown fox {i} jumps over" for i in rng.permutation(200)]
     table = as_table(
         X, y, row_id=np.arange(200), ticket=[f"T{i:05d}" for i in rng.permutation(10**5)[:200]], story=text,
         nothing=pa.nulls(200), same=np.ones(200), odd=["3.5"] * 198 + ["unknown", "1"],

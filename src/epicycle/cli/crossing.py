@@ -7,15 +7,14 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone, is_classifier
 
 from epicycle.exceptions import ParameterError
 from epicycle.io import load
 from epicycle.select import k_fold
-from epicycle.select.inputs import Rows, folds_of
 from epicycle.training.metrics import judge_for
 from epicycle.training.new_rows import read_rows
+from epicycle.training.splitting import folds as folds_of
 from epicycle.training.splitting import group_labels, order_of
 
 __all__ = ["run_cv"]
@@ -35,10 +34,7 @@ def run_cv(
     column, at = (None, None) if groups is not None else order_of(table, order, (rows.target,))
     if at is not None:
         table, y = table.take(at), y[at]
-    splits = folds_of(
-        Rows(np.empty((len(y), 1)), y, None, labels), folds, classifier=task == "classification", ordered=at is not None,
-        seed=seed,
-    )  # fmt: skip
+    splits = folds_of(y, task=task, groups=labels, ordered=at is not None, seed=seed, k=folds)
     found = k_fold({"model": clone(model)}, table, y, cv=splits, scoring=judge.scoring_argument, refit=False,
                    n_jobs=n_jobs, random_state=seed)  # fmt: skip
     scores = [judge.shown(float(score)) for score in found.scores["model"]]

@@ -46,8 +46,8 @@ def run_report(
         return
     t = record["test"]
     print(
-        f"{record['metric']['label']} on {t['n']:,} rows: {t['score']:.4g}, between {t['lower']:.4g} and {t['upper']:.4g} "
-        f"at {t['level']:.0%} ({t['method']})"
+        f"{record['metric']['label']} on {t['n']:,} rows: {t['score']:.4g}, between {t['lower']:.4g} and "
+        f"{t['upper']:.4g} at {t['level']:.0%} ({t['method']})"
     )
     for found in record["findings"]:
         print(f"{found['slot'].replace('_', ' ')}: {found['verdict']}")

@@ -50,8 +50,8 @@ def print_run(run: TrainingRun, folder: Path) -> None:
     t = run.test
     print()
     print(
-        f"{run.judge.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} at {t.level:.0%} "
-        f"({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
+        f"{run.judge.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} at "
+        f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
     if run.without_twins is not None:
         print(f"without the test rows that are also training rows: {run.without_twins.score:.4g}")
@@ -80,9 +80,9 @@ def leaderboard_lines(run: TrainingRun, most: int = 8) -> list[str]:
     rows.append((f"baseline: {run.baseline['name']}", f"{run.baseline['score_mean']:.4g}", "", "", "", "", ""))
     widths = [max(len(row[j]) for row in rows) for j in range(7)]
     lines = []
-    for row in rows:
-        middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:6], widths[1:6], strict=True))
-        lines.append(f"{row[0]:<{widths[0]}}  {middle}  {row[6]}".rstrip())
+    for cells in rows:
+        middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells[1:6], widths[1:6], strict=True))
+        lines.append(f"{cells[0]:<{widths[0]}}  {middle}  {cells[6]}".rstrip())
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What all candidates share: the encoded training rows, built once for each form, the folds, and one fit on one fold."""
+"""What all candidates share: the encoded training rows, built once for each form, the folds, and a fit on one fold."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class FoldScore:
-    """The outcome of one fit: its score, larger is better, its time, its trees, and what it said about the test rows."""
+    """The outcome of one fit: its score, larger is better, its time, its trees, and what it said about test rows."""
 
     fold: int
     score: float
@@ -147,7 +147,7 @@ class Arena:
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
-        kept = {name: responses[name] for name in ("predict", "predict_proba") if name in responses}
+        kept = {name: said for name, said in responses.items() if name in ("predict", "predict_proba")}
         return FoldScore(
             fold,
             score,
@@ -158,8 +158,8 @@ class Arena:
         )
 
     def fitted(
-        self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *, limit: float | None = None,
-        n_jobs: int | None = None,
+        self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *,
+        limit: float | None = None, n_jobs: int | None = None,
     ) -> Any:  # fmt: skip
         """The candidate on some rows of the matrix."""
         model = candidate.build(self.seed, n_jobs=n_jobs, **self.settings(candidate, len(rows)))

@@ -112,14 +112,19 @@ _BOOST_SPACE = {
     "subsample": Axis(0.5, 1.0),
     "max_features": Axis(0.3, 1.0),
 }
-_BOOST_STARTS = (
-    {"learning_rate": 0.1, "max_leaf_nodes": 31, "min_samples_leaf": 20, "l2_regularization": 0.1, "subsample": 1.0, "max_features": 1.0},
-    {"learning_rate": 0.05, "max_leaf_nodes": 15, "min_samples_leaf": 10, "l2_regularization": 1.0, "subsample": 0.8, "max_features": 0.7},
-    {"learning_rate": 0.1, "max_leaf_nodes": 6, "min_samples_leaf": 10, "l2_regularization": 1.0, "subsample": 0.8, "max_features": 0.7},
-    {"learning_rate": 0.05, "max_leaf_nodes": 100, "min_samples_leaf": 20, "l2_regularization": 5.0, "subsample": 0.8, "max_features": 0.5},
-)  # fmt: skip
+_BOOST = ("learning_rate", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "subsample", "max_features")
+_BOOST_STARTS = tuple(
+    dict(zip(_BOOST, values, strict=True))
+    for values in (
+        (0.1, 31, 20, 0.1, 1.0, 1.0),
+        (0.05, 15, 10, 1.0, 0.8, 0.7),
+        (0.1, 6, 10, 1.0, 0.8, 0.7),
+        (0.05, 100, 20, 5.0, 0.8, 0.5),
+    )
+)
 _FOREST_STARTS = ({"n_estimators": 200, "min_samples_leaf": 1}, {"n_estimators": 200, "min_samples_leaf": 5})
-_FOREST_SPACE = {"min_samples_leaf": _FEW, "max_features": Axis(0.1, 1.0), "n_estimators": Axis(100, 500, log=True, whole=True)}  # fmt: skip
+_MANY = Axis(100, 500, log=True, whole=True)
+_FOREST_SPACE = {"min_samples_leaf": _FEW, "max_features": Axis(0.1, 1.0), "n_estimators": _MANY}
 _TREE_STARTS = ({"max_leaf_nodes": 8, "min_samples_leaf": 5}, {"max_leaf_nodes": 32, "min_samples_leaf": 10})
 _TREE_SPACE = {"max_leaf_nodes": _LEAVES, "min_samples_leaf": _FEW}
 _KNN_STARTS = ({"n_neighbors": 5}, {"n_neighbors": 15, "weights": "distance"})
@@ -131,8 +136,10 @@ _TABLE = (
            ({"C": 1.0}, {"C": 0.05}, {"C": 0.1, "l1_ratio": 1.0}),
            {"C": Axis(1e-4, 1e3, log=True), "l1_ratio": Axis(choices=(0.0, 1.0))}),
     Family("RidgeCV", "regression", RidgeCV, "linear", ({},)),
-    Family("GradientBoosting", "classification", GradientBoostingClassifier, "trees", _BOOST_STARTS, _BOOST_SPACE, rounds=True),
-    Family("GradientBoosting", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS, _BOOST_SPACE, rounds=True),
+    Family("GradientBoosting", "classification", GradientBoostingClassifier, "trees", _BOOST_STARTS,
+           _BOOST_SPACE, rounds=True),
+    Family("GradientBoosting", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS,
+           _BOOST_SPACE, rounds=True),
     Family("RandomForest", "classification", RandomForestClassifier, "trees", _FOREST_STARTS,
            {**_FOREST_SPACE, "max_features": Axis(0.05, 0.8, log=True)}, grows=1.1),
     Family("RandomForest", "regression", RandomForestRegressor, "trees", _FOREST_STARTS, _FOREST_SPACE, grows=1.1),
@@ -151,7 +158,7 @@ _TABLE = (
     Family("KernelLogisticRegression", "classification", KernelLogisticRegression, "linear", ({"C": 1.0}, {"C": 10.0}),
            {"C": Axis(1e-2, 1e3, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=1_500, grows=2.5),
     Family("KernelRidge", "regression", KernelRidge, "linear",
-           ({"kernel": "rbf", "alpha": 0.1, "fit_intercept": True}, {"kernel": "rbf", "alpha": 1.0, "fit_intercept": True}),
+           tuple({"kernel": "rbf", "alpha": alpha, "fit_intercept": True} for alpha in (0.1, 1.0)),
            {"alpha": Axis(1e-4, 1e2, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=3_000, grows=2.5),
     Family("KNeighbors", "classification", KNeighborsClassifier, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
            grows=1.8, takes_weight=False),

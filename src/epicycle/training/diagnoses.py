@@ -114,8 +114,9 @@ class Doctor:
             encoder, features = self.arena.features(self.candidate.family.form)
             model = self._estimator(encoder)
             return bias_variance(
-                model, features[at], self.arena.y[at], desired=desired, sizes=sizes, cv=3, ordered=self.arena.facts.ordered,
-                scoring=self.arena.judge.scoring_argument, sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
+                model, features[at], self.arena.y[at], desired=desired, sizes=sizes, cv=3,
+                ordered=self.arena.facts.ordered, scoring=self.arena.judge.scoring_argument,
+                sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
                 random_state=self.arena.seed, tolerance=0.05,
             )  # fmt: skip
 
@@ -147,7 +148,7 @@ class Doctor:
         if repeats == 0:
             return []
         sparse = not isinstance(X, np.ndarray)
-        found = []
+        found: list[dict[str, Any]] = []
         for name in names:
             columns = [j for j, source in enumerate(sources) if source == name]
             losses = []

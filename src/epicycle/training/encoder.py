@@ -26,19 +26,19 @@ _PARTS = ("days", "year", "month", "weekday", "hour")
 _MOST_LEVELS = {"trees": 254, "linear": 40}
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(TransformerMixin, BaseEstimator):
     """Columns of a table as a matrix of numbers.
 
-    For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its level.
-    For linear models, a missing number becomes the median and has a column of its own that says so, numbers are scaled
-    to mean 0 and standard deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
+    For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
+    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are scaled
+    to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
     year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
 
     Parameters
     ----------
     columns : "auto" or dict of str, default="auto"
-        What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a text),
-        or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns
+        What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
+        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns
         that are not named are left out. "auto" decides by types and values.
     form : {"trees", "linear"}, default="trees"
     max_levels : int, optional
@@ -317,7 +317,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         known = getattr(self, "types_", {}).get(name, "string")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if text and "string" not in known and "dictionary" not in known:
-            odd = np.isnan(values) & np.asarray(pc.is_valid(column))
+            odd: np.ndarray = np.isnan(values) & np.asarray(pc.is_valid(column), dtype=bool)
             if odd.any():
                 raise DataError(f"holds text such as {column[int(np.argmax(odd))].as_py()!r:.40}; expected numbers")
         return values

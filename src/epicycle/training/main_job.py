@@ -80,8 +80,8 @@ def train(
         Seconds for all of it.
     metric : str, optional
         What decides: "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "f1_macro", "log_loss",
-        "brier", "r2", "rmse", "mse", "mae", "mape", "poisson", or a scorer of scikit-learn. By default accuracy (the area
-        under the ROC curve, or the log loss, where classes are skewed) or R2.
+        "brier", "r2", "rmse", "mse", "mae", "mape", "poisson", or a scorer of scikit-learn. By default accuracy (the
+        area under the ROC curve, or the log loss, where classes are skewed) or R2.
     test : str, path or frame, optional
         Test rows of their own.
     test_size : float, default=0.2
@@ -124,8 +124,8 @@ def train(
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", EpicycleWarning)
             arguments = {
-                "target": target, "task": task, "test": test, "test_size": test_size, "groups": groups, "weight": weight,
-                "order": order, "seed": int(seed),
+                "target": target, "task": task, "test": test, "test_size": test_size, "groups": groups,
+                "weight": weight, "order": order, "seed": int(seed),
             }  # fmt: skip
             parts = read_parts(data, **arguments)
             run = _Job(parts, data, arguments, budget, teller, metric, drop, models, int(seed), n_jobs).run()
@@ -187,8 +187,8 @@ class _Job:
     def _arena(self) -> tuple[Arena, Facts]:
         parts = self.parts
         self.teller.line(
-            f"{source_name(self.data)}: {parts.n_rows:,} rows x {parts.train.num_columns} columns; target {parts.target} "
-            f"({parts.why_target}), {parts.task}"
+            f"{source_name(self.data)}: {parts.n_rows:,} rows x {parts.train.num_columns} columns; target "
+            f"{parts.target} ({parts.why_target}), {parts.task}"
         )
         self.teller.line(f"{len(parts.y_test):,} rows are set aside as the test part, {parts.how}")
         self.teller.stage("looking at the columns")
@@ -201,7 +201,7 @@ class _Job:
             parts.task, len(parts.y_train), sum(map(is_feature, kinds.values())), parts.weight_train is not None,
             parts.task == "regression" and is_count(parts.y_train), parts.ordered,
         )  # fmt: skip
-        made = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
+        made: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         arena = Arena(
             parts.train, kinds, parts.y_train, parts.weight_train, folds(parts.y_train, seed=self.seed, **made), facts,
             self.judge, self.seed, self.n_jobs,
@@ -337,8 +337,9 @@ class _Job:
         if "random_state" in candidate.build(self.seed).get_params(deep=False):
             settings["random_state"] = self.seed
         return TrainingRun(
-            model_=model, judge=judge, task=parts.task, source=source_name(self.data), target=parts.target, how=parts.how,
-            leaderboard=self._leaderboard(race, entry, candidate), baseline=baseline, test=score, tests=tests,
+            model_=model, judge=judge, task=parts.task, source=source_name(self.data), target=parts.target,
+            how=parts.how, leaderboard=self._leaderboard(race, entry, candidate), baseline=baseline, test=score,
+            tests=tests,
             baseline_test=judge.shown(judge.score(said, test.y, test.weight)), certificate=model.certificate_,
             profile=self.profile, warnings=self.warned, test_part=test,
             script=script_of(

@@ -79,7 +79,7 @@ class Judge:
         return -score if self.loss else score
 
     def tie(self, responses: Mapping[str, np.ndarray], y: np.ndarray) -> float:
-        """What decides between equal scores, larger is better: the log loss of classes, the squared error of numbers."""
+        """What decides between equal scores, larger is better: log loss of classes, squared error of numbers."""
         if self.classes is None:
             return -float(np.mean((y - responses["predict"]) ** 2))
         if "predict_proba" not in responses:

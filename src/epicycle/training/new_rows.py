@@ -118,8 +118,8 @@ def compare_losses(
     """Which losses are smaller, row by row.
 
     Errors by McNemar's exact test; the interval of their difference inverts the binomial tail of the rows on which the
-    models differ, at half the risk for their share and their number each, so that it holds for any number of rows. Other
-    losses by Student's t for pairs, with the accelerated bootstrap for the interval.
+    models differ, each of the two kinds of rows at half the risk, so that it holds for any number of rows. Other losses
+    by Student's t for pairs, with the accelerated bootstrap for the interval.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     n, apart = len(a), a - b

@@ -1,4 +1,4 @@
-"""From a source to the rows to learn from and the rows to test on: the first thing that is done, and the same each time."""
+"""From a source to the rows to learn from and the rows to test on: what is done first, and the same each time."""
 
 from __future__ import annotations
 

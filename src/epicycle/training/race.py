@@ -129,11 +129,11 @@ class Race:
         if at_all_costs:
             left = max(left, 1.0)
         # It would be refitted if it wins: what it needs for that must be there too.
-        elif left <= 0 or (
-            each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0)
+        elif (
+            left <= 0
+            or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0))
+            or (each is None and self.leader is not None and left < 0.04 * self.budget.seconds)
         ):
-            return False
-        elif each is None and self.leader is not None and left < 0.04 * self.budget.seconds:
             return False
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
         for result in self.arena.run(entry.candidate, rows, missing, min(limit, left)):
@@ -288,9 +288,10 @@ class Race:
             spread = float(np.std(apart, ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else 0.0
             if float(apart.mean()) + 0.5 * spread <= 0:
                 return self._drop(entry, "behind")
-        if rows < self.full:
-            if entry.mean(rows, folds) <= leader.mean(rows, folds) or not self._evaluate(entry, self.full, folds):
-                return self._drop(entry, "behind")
+        if rows < self.full and (
+            entry.mean(rows, folds) <= leader.mean(rows, folds) or not self._evaluate(entry, self.full, folds)
+        ):
+            return self._drop(entry, "behind")
         entry.status = "racing"
         self.entries.append(entry)
         leads = self._leads(entry)

@@ -55,6 +55,7 @@ def script_of(
     more = "".join(f"\n    {name}={value!r}," for name, value in options.items())
     given = "".join(f"        {name}={value!r},\n" for name, value in arguments.items())
     return _TEXT.format(
-        what=f"the {class_name} of this folder", data="None  # give the path of the table" if path is None else repr(path),
+        what=f"the {class_name} of this folder",
+        data="None  # give the path of the table" if path is None else repr(path),
         estimator=f"{class_name}({said})", columns=columns, options=more, arguments=given,
     )  # fmt: skip

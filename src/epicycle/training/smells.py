@@ -64,8 +64,8 @@ def duplicates(
         warned.append(Warned("duplicate rows", "medium" if share > 0.01 else "low", said))
     if across.any() and across.mean() > 0.002:
         said = (
-            f"{int(across.sum()):,} of {len(others):,} test rows are equal to a training row, target included: the test "
-            "score flatters by them, and is also given without them"
+            f"{int(across.sum()):,} of {len(others):,} test rows are equal to a training row, target included: the "
+            "test score flatters by them, and is also given without them"
         )
         warned.append(Warned("duplicates across the split", "high" if across.mean() > 0.02 else "medium", said))
     return found, warned
@@ -193,9 +193,9 @@ def drift_between(
             Warned(
                 "drift",
                 "medium",
-                f"the test rows differ from the training rows in {listed}{more} (0: same distribution, 1: none in common)",
+                f"the test rows differ from the training rows in {listed}{more} (0: same, 1: nothing in common)",
                 tuple(d.column for d in drifted),
-            )  # fmt: skip
+            )
         )
     return ranked, warned
 

@@ -37,8 +37,8 @@ _BLOCK_ROWS = 65_536
 def blocks_of(source: Any, types: Mapping[str, str]) -> Iterator[pa.Table]:
     """Tables of some rows each, in order; `types` names the columns wanted and the types that they had.
 
-    Every column wanted has to be there; text is read by the types, so that a column of numbers in which a text stands is
-    an error that names it.
+    Every column wanted has to be there; text is read by the types, so that a text in a column of numbers is an error
+    that names it.
     """
     name = source_name(source)
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():

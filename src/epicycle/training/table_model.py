@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from epicycle.evidence import Certificate, History
 from epicycle.exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.training.encoder import TableEncoder
-from epicycle.training.targets import target_values
 from epicycle.training.tables import as_table
+from epicycle.training.targets import target_values
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +30,7 @@ def _has(name: str) -> Any:
     return check
 
 
-class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class TableModel(MetaEstimatorMixin, BaseEstimator):
     """An estimator behind a :class:`TableEncoder`: it is fitted to a table, and predicts from one.
 
     Parameters
@@ -59,7 +59,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> import epicycle as ep
     >>> table = ep.training.read_table("iris")
-    >>> model = ep.TableModel(ep.LogisticRegression(), {**dict.fromkeys(table.column_names, "number"), "species": "target"})
+    >>> kinds = {**dict.fromkeys(table.column_names, "number"), "species": "target"}
+    >>> model = ep.TableModel(ep.LogisticRegression(), kinds)
     >>> print(round(model.fit(table).score(table), 3))
     0.973
     """
@@ -192,7 +193,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X)
         return np.asarray(self.model_.predict(features))
 
-    @available_if(_has("predict_proba"))
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes.
 
@@ -207,7 +208,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X)
         return np.asarray(self.model_.predict_proba(features))
 
-    @available_if(_has("decision_function"))
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes.
 

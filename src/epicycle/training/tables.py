@@ -61,8 +61,8 @@ def read_table(source: Any) -> pa.Table:
     Parameters
     ----------
     source : str, path or frame
-        A CSV, Parquet, Arrow / Feather or JSON lines file (text may be compressed), ``"-"`` for standard input, the name
-        of a data set that comes with scikit-learn (``"iris"``), or a frame of pandas, polars or Arrow.
+        A CSV, Parquet, Arrow / Feather or JSON lines file (text may be compressed), ``"-"`` for standard input, the
+        name of a data set that comes with scikit-learn (``"iris"``), or a frame of pandas, polars or Arrow.
 
     Returns
     -------

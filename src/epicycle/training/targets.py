@@ -106,8 +106,8 @@ def check_varies(y: np.ndarray, name: str, *, classes: bool) -> None:
         raise DataError(f"target {name!r}: is {values[0]!s:.40} in all rows; there is nothing to predict")
     if classes and len(values) > min(MOST_CLASSES, len(y) / 2):
         raise DataError(
-            f"target {name!r}: {len(values)} different values in {len(y)} rows are too many for classes; for numbers say "
-            "task='regression' (--task regression)"
+            f"target {name!r}: {len(values)} different values in {len(y)} rows are too many for classes; for numbers "
+            "say task='regression' (--task regression)"
         )
     if classes and counts.max() == len(y) - 1:
         raise DataError(

@@ -9,7 +9,7 @@ import platform
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,9 @@ class TrainingRun:
         best = self.leaderboard[0]
         lines = [
             f"{best['name']} predicts {self.target} ({self.task}, {self.source})",
-            f"  {self.judge.label} {self.test.score:.4g} on {self.test.n:,} test rows, between {self.test.lower:.4g} and "
-            f"{self.test.upper:.4g} at {self.test.level:.0%} ({self.test.method}); a constant scores {self.baseline_test:.4g}",
+            f"  {self.judge.label} {self.test.score:.4g} on {self.test.n:,} test rows, between {self.test.lower:.4g} "
+            f"and {self.test.upper:.4g} at {self.test.level:.0%} ({self.test.method}); a constant scores "
+            f"{self.baseline_test:.4g}",
             f"  certificate: {self.certificate}",
         ]
         lines += [f"  {slot.replace('_', ' ')}: {finding.verdict}" for slot, finding in self.findings.items()]
@@ -149,7 +150,9 @@ class TrainingRun:
             "leaderboard": self.leaderboard,
             "best": self.leaderboard[0]["name"],
             "baseline": self.baseline,
-            "metric": {"name": self.judge.name, "greater_is_better": self.judge.greater_is_better, "label": self.judge.label},
+            "metric": {
+                "name": self.judge.name, "greater_is_better": self.judge.greater_is_better, "label": self.judge.label,
+            },
             "test": {**_score_dict(self.test), "baseline_score": self.baseline_test},
             "certificate": certificate_dict(self.certificate),
             "findings": findings,
@@ -293,7 +296,8 @@ def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
     from epicycle import __version__
 
     return {
-        "epicycle": __version__, "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "epicycle": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__, "pyarrow": pyarrow.__version__, "platform": sys.platform, "seed": seed,
         "seconds": round(seconds, 2), "budget": budget,
     }  # fmt: skip
@@ -301,4 +305,4 @@ def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
 
 def now() -> str:
     """The moment, as text."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
