@@ -70,7 +70,10 @@ _EXPORTS = {
     "SGDRegressor": "epicycle.linear",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
+    "TableEncoder": "epicycle.training",
+    "TableModel": "epicycle.training",
     "TimeLimit": "epicycle.callbacks",
+    "TrainingRun": "epicycle.training",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
     "get_config": "epicycle.settings",
@@ -80,6 +83,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
+    "train": "epicycle.training",
 }
 _SUBPACKAGES = (
     "callbacks",
@@ -93,8 +97,10 @@ _SUBPACKAGES = (
     "online",
     "optim",
     "plot",
+    "report",
     "select",
     "theory",
+    "training",
     "tree",
 )
 
@@ -159,7 +165,10 @@ __all__ = [
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",
+    "TableEncoder",
+    "TableModel",
     "TimeLimit",
+    "TrainingRun",
     "__version__",
     "callbacks",
     "config",
@@ -178,11 +187,14 @@ __all__ = [
     "online",
     "optim",
     "plot",
+    "report",
     "save",
     "scan",
     "select",
     "shrink_means",
     "theory",
+    "train",
+    "training",
     "tree",
 ]
 
@@ -199,8 +211,10 @@ if TYPE_CHECKING:
         online,
         optim,
         plot,
+        report,
         select,
         theory,
+        training,
         tree,
     )
     from epicycle.base import methods
@@ -261,6 +275,7 @@ if TYPE_CHECKING:
     )
     from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
     from epicycle.settings import config, get_config
+    from epicycle.training import TableEncoder, TableModel, TrainingRun, train
     from epicycle.tree import (
         AdaBoostClassifier,
         DecisionTreeClassifier,

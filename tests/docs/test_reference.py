@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import data, diagnose, engine, exceptions, io, online, optim, plot, select, theory
+from epicycle import data, diagnose, engine, exceptions, io, online, optim, plot, report, select, theory
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
@@ -19,6 +19,7 @@ MODULES = {
     "online": online,
     "optim": optim,
     "plot": plot,
+    "report": report,
     "select": select,
     "theory": theory,
 }
