@@ -74,8 +74,8 @@ def _foot(canvas: Canvas, label: str) -> None:
 
 def confusion(found: dict[str, Any]) -> Html | None:
     """Rows by true and predicted class, shaded by the share of the true class."""
-    labels = [text(label, 60) for label in items(found.get("labels"))][:21]
-    counts = [numbers(row)[: len(labels)] for row in items(found.get("counts"))][: len(labels)]
+    labels = [text(label, 32) for label in items(found.get("labels"))[:21]]
+    counts = [numbers(row)[: len(labels)] for row in items(found.get("counts"))[: len(labels)]]
     k = len(labels)
     if k == 0 or len(counts) != k or any(len(row) != k for row in counts):
         return None
@@ -94,7 +94,8 @@ def confusion(found: dict[str, Any]) -> Html | None:
             share = (value or 0.0) / total
             canvas.put(
                 "rect", x=left + cell * j + 0.5, y=y + 0.5, width=cell - 1, height=cell - 1,
-                class_=f"cell {'blue' if i == j else 'vermilion'}", fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
+                class_=f"cell {'blue' if i == j else 'vermilion'}",
+                fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
                 title=f"{labels[i]} taken for {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
             )  # fmt: skip
             said = whole(value)
@@ -145,7 +146,7 @@ def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
         size = max((count or 0.0) / tall, 0.0) * 28
         size = max(size, 0.8) if count else 0.0
         if levels:
-            where = text(levels[i], 40) if i < len(levels) else ""
+            where = text(levels[i], 32) if i < len(levels) else ""
         elif len(edges) == len(counts) + 1:
             where = f"{shown(edges[i], 3)} to {shown(edges[i + 1], 3)}"
         else:

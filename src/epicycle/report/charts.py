@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from epicycle.report.drawing import Canvas, figure, span_of
@@ -93,9 +94,7 @@ def residuals(bands: dict[str, Any]) -> Html | None:
     """Fan of residuals over the prediction."""
     edges, levels = numbers(bands.get("predicted_edges")), numbers(bands.get("levels"))
     lines = [numbers(line) for line in items(bands.get("quantiles"))]
-    x = numbers(bands.get("predicted")) or [
-        None if a is None or b is None else (a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)
-    ]
+    x = numbers(bands.get("predicted")) or [None if a is None or b is None else (a + b) / 2 for a, b in pairwise(edges)]
     if not x or not lines or len(lines) != len(levels) or not any(v is not None for line in lines for v in line):
         return None
     low, high = span_of(*lines, [0.0])
@@ -187,7 +186,7 @@ def race(points: list[Any], metric: str, greater: bool) -> Html | None:
     canvas.line([*steps_x, canvas.x.high], [*steps_y, best], "blue")
     canvas.points(
         [x[i] for i in inside], [y[i] for i in inside], "orange",
-        [f"{text(rows[i].get('name'), 80)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
+        [f"{text(rows[i].get('name'), 48)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
     )  # fmt: skip
     hidden = len(known) - len(inside)
     left_out = f" {hidden} far behind {'is' if hidden == 1 else 'are'} not shown." if hidden else ""

@@ -86,7 +86,7 @@ class Canvas:
         self.height = height
         self.y = Scale(*y, height - bottom, top)
         if left is None:  # room for the numbers, and for the label upright beside them
-            left = 30 + 7.4 * max((len(ticktick_label(tick)) for tick in self.y.ticks()), default=1)
+            left = 30 + 7.4 * max((len(tick_label(tick)) for tick in self.y.ticks()), default=1)
         self.x = Scale(*x, left, WIDTH - right)
         self.parts: list[Html] = []
 

@@ -9,7 +9,7 @@ from epicycle.report.reading import items, mapping, number, shown, text
 
 __all__ = ["advised", "finding_of", "found_table"]
 
-_ROWS, _COLUMNS = 25, 12
+_ROWS, _COLUMNS = 25, 10
 
 
 def finding_of(record: dict[str, Any], slot: str) -> dict[str, Any]:

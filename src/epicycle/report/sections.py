@@ -186,7 +186,7 @@ def _other_findings(record: dict[str, Any]) -> list[Html | None]:
     known = {"bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold"}
     parts: list[Html | None] = []
     others = [f for f in map(mapping, items(record.get("findings"))) if text(f.get("slot")) not in known]
-    for finding in others[:6]:
+    for finding in others[:4]:
         name = text(finding.get("slot") or finding.get("kind") or "Finding", 60).replace("_", " ")
         parts += [tag("h3", name[:1].upper() + name[1:]), advised(finding), found_table(finding)]
     return parts
