@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from epicycle.report.reading import items, number, numbers, shown, text, whole
 
 __all__ = ["confusion", "in_rows", "score_cell", "sparkline"]
 
-_ROW, _MOST = 40, 15
+_LINE, _BAR, _MOST = 17, 23, 15
 
 
 def in_rows(
@@ -26,7 +27,11 @@ def in_rows(
     if not known:
         return None
     kept = known[:_MOST]
-    height = _ROW * len(kept) + 44
+    lines = [_lines(label) for label, *_ in kept]
+    tops = [4.0]
+    for wrapped in lines:
+        tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
+    height = tops[-1] + 40
     span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
     canvas = Canvas(span, (0, 1), height=height, left=6, right=10, top=4)
     for value in canvas.x.ticks():
@@ -37,14 +42,15 @@ def in_rows(
     canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
     for i, (label, value, low, high) in enumerate(kept):
         assert value is not None
-        y = 4 + _ROW * i
+        y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
         sure = low is not None and low > 0
         colour = worse if sure else "blue" if bar else "grey"
         said = f"{text(label, 120)}: {shown(value, 3)}"
         if low is not None and high is not None:
             said += f", between {shown(low, 3)} and {shown(high, 3)}"
-        canvas.words(7, y + 14, text(label, 42), class_="name")
-        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=y + 14, text_anchor="end", class_="tick name")
+        for j, line in enumerate(lines[i]):
+            canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
+        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
         at = canvas.x(value)
         if bar:
             canvas.put(
@@ -63,6 +69,12 @@ def in_rows(
         canvas, name, title, [caption, f" The first {len(kept)} of {len(known):,} are drawn." if left else ""],
         description=description,
     )  # fmt: skip
+
+
+def _lines(label: Any) -> list[str]:
+    """A name in up to three lines."""
+    found = textwrap.wrap(text(label, 160), 40) or [""]
+    return found if len(found) <= 3 else [*found[:2], found[2][:37] + "..."]
 
 
 def _foot(canvas: Canvas, label: str) -> None:

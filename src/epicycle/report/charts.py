@@ -130,7 +130,7 @@ def _share(levels: Values, i: int) -> str:
     return "" if a is None or b is None else f"{b - a:.0%}"
 
 
-def learning_curve(curve: dict[str, Any], metric: str) -> Html | None:
+def learning_curve(curve: dict[str, Any], metric: str, greater: bool) -> Html | None:
     """Scores on training and validation rows by number of rows."""
     x, train, test = (numbers(curve.get(key)) for key in ("sizes", "train", "test"))
     train_se, test_se = numbers(curve.get("train_se")), numbers(curve.get("test_se"))
@@ -151,8 +151,9 @@ def learning_curve(curve: dict[str, Any], metric: str) -> Html | None:
         )  # fmt: skip
     return figure(
         canvas, "learning_curve", "Would more rows help?",
-        "Lines that have met low: the model is too simple (bias). A wide gap: it learns its own rows by heart "
-        "(variance). Blue still rising at the right: more rows would help. Bands are one standard error.",
+        f"Lines that have met {'low' if greater else 'high'}: the model is too simple (bias). A wide gap: it learns its "
+        f"own rows by heart (variance). Blue still {'rising' if greater else 'falling'} at the right: more rows would "
+        "help. Bands are one standard error.",
         description=f"Learning curve of {metric} over {len(x)} sizes.",
         keys=[("orange", "on the rows it was fitted to"), ("blue", "on rows it has not seen")],
     )  # fmt: skip
