@@ -79,7 +79,7 @@ def test_same_record_same_bytes(full):
 
 @pytest.mark.parametrize("key", Record.__annotations__)
 def test_every_key_is_optional(full, key):
-    parsed(report.html({k: v for k, v in full.items() if k != key}))
+    report.html({k: v for k, v in full.items() if k != key})
     if key in full:
         parsed(report.html({key: full[key]}))
 
@@ -93,8 +93,9 @@ def test_junk_in_any_place_does_no_harm(full, junk):
         assert "Infinity" not in page
         return globals()["parsed"](page) if junk is HOSTILE else None
 
+    small = {**full, "columns": full["columns"][:1], "curves": {}, "findings": full["findings"][:2]}
     for key in Record.__annotations__:
-        parsed(report.html({**full, key: junk}))
+        parsed(report.html({**small, key: junk}))
     for key in Curves.__annotations__:
         curves = full["curves"].get(key)
         parsed(report.html({"curves": {key: junk}}))
@@ -105,7 +106,7 @@ def test_junk_in_any_place_does_no_harm(full, junk):
         entry = full[place][0]
         parsed(report.html({place: [{**dict.fromkeys(entry, junk), "name": junk}, junk, {**entry, "params": junk}]}))
     for place in ("data", "test", "baseline", "metric"):
-        parsed(report.html({**full, place: dict.fromkeys(full[place], junk)}))
+        parsed(report.html({**small, place: dict.fromkeys(full[place], junk)}))
 
 
 @pytest.mark.parametrize("sign", [HOSTILE, "&"], ids=["hostile", "ampersands"])
@@ -121,7 +122,7 @@ def test_ten_thousand_hostile_columns_stay_small(full, sign):
         ],
         "warnings": [{"kind": name, "severity": "high", "text": name, "columns": [name] * 3_000}] * 300,
         "leaderboard": [
-            {"name": name, "params": {f"{name}{k}": name for k in range(5)}, "score_mean": i, "score_se": 1, "status": name}
+            {"name": name, "params": {f"{name}{k}": name for k in range(5)}, "score_mean": i, "status": name}
             for i in range(500)
         ],
         "findings": [

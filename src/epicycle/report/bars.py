@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from epicycle.report.drawing import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
-from epicycle.report.markup import Child, Html, tag
+from epicycle.report.markup import Html, tag
 from epicycle.report.reading import items, number, numbers, shown, text, whole
 
 __all__ = ["confusion", "in_rows", "score_cell", "sparkline"]
@@ -16,7 +16,7 @@ _LINE, _BAR, _MOST = 17, 23, 15
 
 
 def in_rows(
-    name: str, title: str, caption: Child, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
+    name: str, title: str, caption: str, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
     *, axis: str, bar: bool = True, worse: str = "blue", description: str,
 ) -> Html | None:  # fmt: skip
     """Values with intervals, one below the other, names above them so that long ones have room.
@@ -33,9 +33,9 @@ def in_rows(
         tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
     height = tops[-1] + 40
     span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
-    canvas = Canvas(span, (0, 1), height=height, left=6, right=10, top=4)
-    for value in canvas.x.ticks():
-        at = canvas.x(value)
+    canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
+    for tick in canvas.x.ticks():
+        at = canvas.x(tick)
         canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
     _foot(canvas, axis)
     zero = canvas.x(0.0)
@@ -66,7 +66,7 @@ def in_rows(
             canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
     left = len(known) - len(kept)
     return figure(
-        canvas, name, title, [caption, f" The first {len(kept)} of {len(known):,} are drawn." if left else ""],
+        canvas, name, title, caption + (f" The first {len(kept)} of {len(known):,} are drawn." if left else ""),
         description=description,
     )  # fmt: skip
 
