@@ -152,8 +152,8 @@ def learning_curve(curve: dict[str, Any], metric: str, greater: bool) -> Html | 
     return figure(
         canvas, "learning_curve", "Would more rows help?",
         f"Lines that have met {'low' if greater else 'high'}: the model is too simple (bias). A wide gap: it learns "
-        f"its own rows by heart (variance). Blue still {'rising' if greater else 'falling'} at the right: more rows would "
-        "help. Bands are one standard error.",
+        f"its own rows by heart (variance). Blue still {'rising' if greater else 'falling'} at the right: more rows "
+        "would help. Bands are one standard error.",
         description=f"Learning curve of {metric} over {len(x)} sizes.",
         keys=[("orange", "on the rows it was fitted to"), ("blue", "on rows it has not seen")],
     )  # fmt: skip
