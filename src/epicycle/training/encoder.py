@@ -30,16 +30,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Columns of a table as a matrix of numbers.
 
     For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
-    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are scaled
-    to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
+    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
+    scaled to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
     year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
 
     Parameters
     ----------
     columns : "auto" or dict of str, default="auto"
         What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
-        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns
-        that are not named are left out. "auto" decides by types and values.
+        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
+        Columns that are not named are left out. "auto" decides by types and values.
     form : {"trees", "linear"}, default="trees"
     max_levels : int, optional
         Levels of a category at most, the most frequent; by default 254 for trees and 40 for linear models.
@@ -284,10 +284,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         blocks = [sp.csr_array(dense)]
         for name, levels in self.levels_.items():
             codes = self._codes(table, name)
-            known = codes >= 0
-            starts = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
+            seen = codes >= 0
+            starts = np.concatenate([[0], np.cumsum(seen)]).astype(np.int32)
             ones = np.ones(int(starts[-1]), self.dtype)
-            blocks.append(sp.csr_array((ones, codes[known].astype(np.int32), starts), shape=(n, len(levels))))
+            blocks.append(sp.csr_array((ones, codes[seen].astype(np.int32), starts), shape=(n, len(levels))))
         return sp.hstack(blocks, format="csr", dtype=self.dtype)
 
     def _number_columns(self, table: pa.Table) -> Any:

@@ -194,7 +194,7 @@ class ExactLikelihood:
             rows, cols = np.arange(n)[mine], np.arange(n)[other]
             part = kernel.contract_between(A, rows, cols, T, K[mine, other])
             part = np.append(part, np.vdot(T, K[mine, other]))
-            moves = None
+            moves: Any = None
             if curved:
                 moves = kernel.gradients_times(A, rows, cols, C[other], K[mine, other])
                 if mine != other:
