@@ -90,7 +90,7 @@ def xgboost_model(classes: int, categorical: np.ndarray) -> Any:
     def table(X: np.ndarray, levels: list[np.ndarray]) -> Any:
         frame = pd.DataFrame(X)
         for j, known in zip(categorical, levels, strict=True):
-            frame[j] = pd.Categorical(frame[j], categories=known)
+            frame[j] = pd.Categorical(frame[j].astype("Int64"), categories=known.astype(int))
         return frame
 
     def fit_predict(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
