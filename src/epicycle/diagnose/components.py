@@ -71,7 +71,7 @@ class Ablation(Finding):
         colours = ["vermilion" if name == self.best else "blue" for name in names]
         bars(ax, names, [self.drops[name] for name in names], errors, colour=colours)
         ax.axvline(0, color=ink(ax), lw=0.8)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it (bars: two standard errors)")
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it\n(bars: two standard errors)")
         return ax
 
 

@@ -103,7 +103,7 @@ class BiasVariance(Finding):
         ax = learning_curve(
             curve.x, curve.train, curve.validation, ax,
             desired=self.desired if against == "rows" else None,
-            desired_label=f"can be reached ({self.desired_from})",
+            desired_label=f"can be reached\n({self.desired_from})",
             xlabel="training rows" if against == "rows" else str(self.parameter),
             ylabel=self.metric.replace("_", " "),
         ).ax_  # fmt: skip

@@ -20,7 +20,7 @@ from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.diagnose.objectives import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
-from epicycle.plot import COLOURS, axes_of, styled
+from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.randomness import seed_of
 from epicycle.select.inputs import rows_of
 from epicycle.select.scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
@@ -81,7 +81,7 @@ class OptimizerOrObjective(Finding):
         a = self.names[0]
         ax.set(
             xlabel=f"{self.metric.replace('_', ' ')} (larger is better)",
-            ylabel=f"objective of {a} (smaller is better)",
+            ylabel=f"objective of {short(a, 24)}\n(smaller is better)",
             title={"optimizer": "the optimiser", "objective": "the objective", "neither": "neither"}[self.kind],
         )
         ax.legend(loc="best")

@@ -63,7 +63,7 @@ class ErrorAnalysis(Finding):
         errors = 2 * np.array([self.gain_errors[name] for name in names])
         colours = ["vermilion" if name == self.worst else "blue" for name in names]
         bars(ax, names, [self.gains[name] for name in names], errors, colour=colours)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the truth (bars: two standard errors)")
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the truth\n(bars: two standard errors)")
         return ax
 
 

@@ -6,6 +6,7 @@ having been looked for. Intervals hold for all slices at once (Bonferroni).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -96,9 +97,12 @@ class Slices(Finding):
             )
         ax.axvline(0, color=ink(ax), lw=0.8)
         rows = self.columns["rows"]
-        ax.set_yticks(y, [f"{short(rule, 46)}  ({n})" for rule, n in zip(self.rules, rows, strict=True)])
+        ax.set_yticks(y, [_label(rule, n) for rule, n in zip(self.rules, rows, strict=True)])
         ax.set_ylim(-0.7, len(self.rules) - 0.3)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} above the rest (intervals at {self.level:.0%} for all at once)")
+        ax.set(
+            xlabel=f"{self.metric.replace('_', ' ')} above the rest\n(intervals at {self.level:.0%} for all at once)"
+        )
+        ax.locator_params(axis="x", nbins=6)
         ax.grid(visible=False, axis="y")
         return ax
 
@@ -194,6 +198,12 @@ def slices(
     found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
     worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
     return _conclude(found, float(losses[seen].mean()), name, float(level), worst_rows, losses, tuple(notes))
+
+
+def _label(rule: str, rows: int) -> str:
+    """A rule on two lines at most, with its number of rows."""
+    lines = textwrap.wrap(short(f"{rule} ({rows:,} rows)", 64), 34)
+    return "\n".join(lines)
 
 
 def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:

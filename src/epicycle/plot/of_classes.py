@@ -275,14 +275,17 @@ def precision_recall(
     kept = _seen(recall, precision)
     ax.step(
         np.append(0.0, recall[kept]), np.append(precision[0], precision[kept]), where="pre", color=COLOURS["blue"],
-        label=f"{label}, average precision {area:.3g}",
+        label=label,
     )  # fmt: skip
     ax.axhline(prevalence, color=ink(ax, 0.5), ls="--", lw=1.2, label=f"chance, {prevalence:.3g}")
     if threshold is not None and (above := cuts >= threshold).any():
         at = int(np.flatnonzero(above)[-1])
         ax.plot(recall[at], precision[at], "D", color=COLOURS["vermilion"], ms=7, label=f"cut at {threshold:.3g}")
     ax.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.02), ylim=(0, 1.03))
-    ax.legend(loc="lower left" if area > 0.5 else "upper right")
+    ax.set(title=f"average precision {area:.3g}")
+    ax.legend(
+        loc="upper right" if area < 0.6 else "lower left", bbox_to_anchor=None if area < 0.6 else (0, prevalence + 0.01)
+    )
     data = {"recall": recall[kept], "precision": precision[kept], "threshold": cuts[kept]}
     return Drawing("precision_recall", data, ax, {"average_precision": area, "prevalence": prevalence})
 
@@ -336,10 +339,10 @@ def roc(
         error = float(np.sqrt(sum(((v - area) ** 2 @ k) / (k.sum() * (k.sum() - 1)) for v, k in parts)))
     ax = axes_of(ax, (4.6, 4.2))
     kept = _seen(alarms, hits)
-    shown = f"{label}, area {area:.3f}" + (f" (standard error {error:.2g})" if np.isfinite(error) else "")
-    ax.plot(alarms[kept], hits[kept], color=COLOURS["blue"], label=shown)
+    ax.plot(alarms[kept], hits[kept], color=COLOURS["blue"], label=label)
     ax.plot([0, 1], [0, 1], color=ink(ax, 0.5), ls="--", lw=1.2, label="chance")
     ax.set(xlabel="false alarms, share of negatives", ylabel="hits, share of positives")
+    ax.set(title=f"area {area:.3f}" + (f" (standard error {error:.2g})" if np.isfinite(error) else ""))
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.legend(loc="lower right")
     data = {"false_alarms": alarms[kept], "hits": hits[kept], "threshold": np.append(np.inf, cuts)[kept]}

@@ -156,7 +156,7 @@ def importances(
     ax = axes_of(ax, (6.4, 1.1 + 0.27 * len(labels)))
     bars(ax, labels, lengths, whiskers, colour=colours)
     known = np.isfinite(whiskers).any()
-    ax.set(xlabel=f"{what} (whiskers: two standard errors)" if known else what)
+    ax.set(xlabel=f"{what}\n(whiskers: two standard errors)" if known else what)
     if (lengths < 0).any():
         ax.axvline(0, color=ink(ax), lw=0.8)
     return Drawing(
@@ -220,7 +220,8 @@ def learning_curve(
     for name, colour, label, marker in looks:
         band(ax, at, data[name], data[f"{name}_error"], colour=colour, label=label, marker=marker)
     if desired is not None:
-        ax.axhline(desired, color=COLOURS["green"], ls="--", lw=1.2, label=desired_label)
+        # A line with ends, which the legend keeps clear of.
+        ax.plot([at.min(), at.max()], [desired] * 2, color=COLOURS["green"], ls="--", lw=1.2, label=desired_label)
     if named:
         ax.set_xticks(at, [str(value) for value in values])
     elif at.min() > 0 and at.max() / at.min() >= 50:

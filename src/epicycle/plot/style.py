@@ -56,7 +56,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.titlesize": "medium",
     "font.size": 10,
-    "grid.alpha": 0.25,
+    "grid.alpha": 0.13,
     "legend.frameon": False,
     "legend.fontsize": 9,
     "lines.linewidth": 1.8,

@@ -95,6 +95,7 @@ class Selection(Finding):
         ax.set_yticks(y, [short(name) for name in names])
         ax.set_ylim(-0.7, len(names) - 0.3)
         ax.set(xlabel=f"{self.metric.replace('_', ' ')} (bars: two standard errors)")
+        ax.locator_params(axis="x", nbins=6)
         ax.grid(visible=False, axis="y")
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14 + 0.6 / (2 + len(names))), ncols=2, fontsize=8)
