@@ -160,7 +160,7 @@ class Kernel(ABC):
         return self.contract(A.take(np.concatenate([rows, cols])), both)
 
     def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
-        """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, len(rows), columns of V)."""
+        """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, n_rows, columns of V)."""
         n = len(rows)
         both = A.take(np.concatenate([rows, cols]))
         found = [G[:n, n:] @ V for G in self.gradients(both)]
