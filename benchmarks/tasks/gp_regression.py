@@ -72,9 +72,10 @@ TASK = Task(
     name="gp_regression",
     title="Gaussian process regression, 1,500 x 5, a length scale for each column",
     description="""\
-Friedman's function of five uniform columns with noise. A Gaussian kernel with a variance and five length scales, and the
-noise variance, all learnt by marginal likelihood from ones, within the same bounds. At equal quality the log marginal
-likelihood, computed once more by a formula, is within 1e-6 for each observation of the best that anybody finds.""",
+Friedman's function of five uniform columns with noise. A Gaussian kernel with a variance and five length scales, and
+the noise variance, all learnt by marginal likelihood from ones, within the same bounds. At equal quality the log
+marginal likelihood, computed once more by a formula, is within 1e-6 for each observation of the best that anybody
+finds.""",
     make=make,
     implementations=(
         Implementation("scikit-learn", "peer", scikit_learn),
