@@ -2,6 +2,7 @@
 
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,32 @@ def test_tiles_of_the_gradient_add_up():
         W = np.outer(S @ y, S @ y) - S
         direct = [0.5 * np.vdot(W, g) for g in G] + [0.05 * np.trace(W)]
         assert_allclose(gradient, direct, rtol=1e-7, atol=1e-8)
+        moved = np.column_stack([g @ (S @ y) for g in [*G, 0.1 * np.eye(330)]])
+        likelihood = model._likelihood()
+        information = likelihood.with_curvature(model.theta_, True)[2]
+        assert_allclose(information, 0.5 * moved.T @ S @ moved, rtol=1e-7, atol=1e-8)
+        assert likelihood.standard_error < 1e-7  # what rounding has done
+
+
+def test_the_average_information_is_that():
+    """Over draws from the model its mean is Fisher's information, tr(P dS_i P dS_j) / 2, with a basis of the mean."""
+    rng = np.random.default_rng(4)
+    kernel = 1.5 * Gaussian((1.0, 2.0, 1.5))
+    for mean in ("zero", "constant"):
+        model = GaussianProcessRegressor(kernel, noise=0.2, mean=mean, optimizer=None).fit(X[:25], Y[:25])
+        likelihood = model._likelihood()
+        L = np.linalg.cholesky(kernel(model.X_fit_) + 0.2 * np.eye(25))
+        found = []
+        for _ in range(100):
+            likelihood.seen = replace(likelihood.seen, Y=L @ rng.normal(size=(25, 1)))
+            found.append(likelihood.with_curvature(model.theta_, True)[2])
+        S = np.linalg.inv(L @ L.T)
+        H = np.ones((25, 1))
+        P = S - S @ H @ H.T @ S / (H.T @ S @ H) if mean == "constant" else S
+        parts = [P @ G for G in [*kernel.value_and_gradient(model.X_fit_)[1], 0.2 * np.eye(25)]]
+        fisher = 0.5 * np.array([[np.trace(a @ b) for b in parts] for a in parts])
+        error = np.std(found, axis=0) / np.sqrt(len(found))
+        assert (np.abs(np.mean(found, axis=0) - fisher) < 5 * error + 1e-9).all()
 
 
 PAIRS = [
@@ -446,7 +473,7 @@ def test_any_number_of_threads_and_any_order_of_rows():
 def test_memory_stays_below_four_matrices():
     n = 900
     rows = np.random.default_rng(10).normal(size=(n, 4))
-    model = GaussianProcessRegressor(Scaled(Gaussian((1.0, 1.0, 1.0, 1.0))), noise=0.1, max_iter=2)
+    model = GaussianProcessRegressor(Scaled(Gaussian((1.0, 1.0, 1.0, 1.0))), noise=0.1, max_iter=1)
     y = np.sin(rows[:, 0])
     tracemalloc.start()
     with ep.config(on_nonconvergence="ignore"):

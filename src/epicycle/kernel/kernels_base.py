@@ -77,11 +77,6 @@ class Kernel(ABC):
 
     # ------------------------------------------------------------------------------------------- evaluation
 
-    @property
-    def mercer(self) -> bool:
-        """Whether it is a Mercer kernel by construction; where it is not known, `is_mercer` looks at rows."""
-        return True
-
     def __call__(self, X: Any, Z: Any = None, *, n_jobs: int | None = None) -> Array:
         """The matrix k(x_i, z_j), of rows of X against rows of Z, or against themselves.
 
@@ -165,7 +160,7 @@ class Kernel(ABC):
         return self.contract(A.take(np.concatenate([rows, cols])), both)
 
     def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
-        """sum_j d k(a_r, a_c) / d theta_t V_j, r = rows[i], c = cols[j]: shape (n_theta, len(rows), columns of V)."""
+        """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, n_rows, columns of V)."""
         n = len(rows)
         both = A.take(np.concatenate([rows, cols]))
         found = [G[:n, n:] @ V for G in self.gradients(both)]
@@ -208,7 +203,7 @@ class Kernel(ABC):
         """n draws w from the spectral density, k(x - z) = k(0) E cos(w'(x - z)), of shape (n, n_columns)."""
         raise ParameterError(
             f"{type(self).__name__} has no spectral density that can be drawn from: random Fourier features need a "
-            "Gaussian, Laplacian, Matern or RationalQuadratic kernel, their products and multiples; use Nystroem"
+            "Gaussian, Laplacian, Matern or RationalQuadratic kernel, their products and multiples; use Nystrom"
         )
 
 
@@ -276,7 +271,7 @@ class LeafKernel(Kernel):
 
     def features(self, A: Any, B: Any) -> tuple[Any, Any]:
         raise ParameterTypeError(
-            f"{type(self).__name__} has no finite feature map; use Nystroem, or RandomFourierFeatures"
+            f"{type(self).__name__} has no finite feature map; use Nystrom, or RandomFourierFeatures"
         )
 
     def __repr__(self) -> str:

@@ -97,7 +97,7 @@ class GaussianProcessClassifier(KernelClassifier):
     method_ : str
         What "auto" has become.
     n_newton_ : int
-        Newton steps to the last mode.
+        Newton steps to the modes of all evaluations.
     n_evaluations_ : int
         Evaluations of the likelihood on all rows.
     certificate_ : Certificate
@@ -258,7 +258,7 @@ class GaussianProcessClassifier(KernelClassifier):
             self._N_, self._total_ = likelihood.seen.N, likelihood.seen.total
         self.dual_coef_ = arrays.pop("C")
         self._arrays_ = arrays
-        self._decrement_, self.n_newton_ = float(mode.decrement), int(mode.n_steps)
+        self._decrement_, self.n_newton_ = float(mode.decrement), int(likelihood.newton_steps)
         self.log_marginal_likelihood_value_, self.n_evaluations_ = float(value), int(likelihood.evaluations)
 
     # ------------------------------------------------------------------------------------------- prediction

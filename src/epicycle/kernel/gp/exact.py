@@ -186,7 +186,7 @@ class ExactLikelihood:
         total = np.zeros(len(kernel.theta) + 1)
         moved = np.zeros((len(kernel.theta), n, t)) if curved else None  # dK C
 
-        def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, Any]:
+        def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, list[np.ndarray]]:
             T *= -t
             T += C[mine] @ C[other].T
             if q:
@@ -194,22 +194,19 @@ class ExactLikelihood:
             rows, cols = np.arange(n)[mine], np.arange(n)[other]
             part = kernel.contract_between(A, rows, cols, T, K[mine, other])
             part = np.append(part, np.vdot(T, K[mine, other]))
-            moves: Any = None
+            moves: list[np.ndarray] = []
             if curved:
-                moves = kernel.gradients_times(A, rows, cols, C[other], K[mine, other])
+                moves.append(kernel.gradients_times(A, rows, cols, C[other], K[mine, other]))
                 if mine != other:
-                    moves = moves, kernel.gradients_times(A, cols, rows, C[mine], K[other, mine])
+                    moves.append(kernel.gradients_times(A, cols, rows, C[mine], K[other, mine]))
             return mine, other, part / 2 if mine == other else part, moves
 
-        def add(done: tuple[slice, slice, np.ndarray, Any]) -> None:
+        def add(done: tuple[slice, slice, np.ndarray, list[np.ndarray]]) -> None:
             nonlocal total
             mine, other, part, moves = done
             total = total + part
-            if moved is not None and mine == other:
-                moved[:, mine] += moves
-            elif moved is not None:
-                moved[:, mine] += moves[0]
-                moved[:, other] += moves[1]
+            for where, move in zip((mine, other), moves, strict=False):
+                moved[:, where] += move
 
         inverse_tiles(inverse, tile, add, self.threads)
         diagonal = np.einsum("ij,ij->i", C, C) - t * diagonal_of_inverse(inverse)

@@ -41,7 +41,7 @@ class LowRankLaplace:
         self.rows = np.empty(0, dtype=np.intp)
         self.w = np.zeros((0, seen.n_latent))
         self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
-        self.decrement = np.inf
+        self.decrement, self.newton_steps = np.inf, 0
         self.jitter = 0.0
 
     def on_part(self, chosen: np.ndarray) -> Any:
@@ -101,6 +101,7 @@ class LowRankLaplace:
 
         mode = climb_to_mode(self.seen, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
         self.w, self.decrement = mode.a, mode.decrement
+        self.newton_steps += mode.n_steps
         return mode
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:

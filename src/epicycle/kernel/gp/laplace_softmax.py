@@ -53,7 +53,7 @@ class SoftmaxLaplace:
         self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
         self.a = np.zeros((seen.n, seen.n_latent))
         self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
-        self.decrement = np.inf
+        self.decrement, self.newton_steps = np.inf, 0
 
     def on_part(self, chosen: np.ndarray) -> SoftmaxLaplace:
         return SoftmaxLaplace(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
@@ -103,6 +103,7 @@ class SoftmaxLaplace:
 
         mode = climb_to_mode(self.seen, self.a, times, lambda a, f: float(np.vdot(a, f)), newton, self.most)
         self.a, self.decrement = mode.a, mode.decrement
+        self.newton_steps += mode.n_steps
         return mode
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
