@@ -30,16 +30,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Columns of a table as a matrix of numbers.
 
     For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
-    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are scaled
-    to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
+    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
+    scaled to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
     year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
 
     Parameters
     ----------
     columns : "auto" or dict of str, default="auto"
         What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
-        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns
-        that are not named are left out. "auto" decides by types and values.
+        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
+        Columns that are not named are left out. "auto" decides by types and values.
     form : {"trees", "linear"}, default="trees"
     max_levels : int, optional
         Levels of a category at most, the most frequent; by default 254 for trees and 40 for linear models.
@@ -317,9 +317,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = getattr(self, "types_", {}).get(name, "string")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if text and "string" not in known and "dictionary" not in known:
-            odd: np.ndarray = np.isnan(values) & np.asarray(pc.is_valid(column), dtype=bool)
-            if odd.any():
-                raise DataError(f"holds text such as {column[int(np.argmax(odd))].as_py()!r:.40}; expected numbers")
+            odd = [bool(o) for o in np.isnan(values)]
+            odd = [a and b for a, b in zip(odd, pc.is_valid(column).to_pylist(), strict=True)]
+            if any(odd):
+                raise DataError(f"holds text such as {column[odd.index(True)].as_py()!r:.40}; expected numbers")
         return values
 
     def _codes(self, table: pa.Table, name: str) -> np.ndarray:
