@@ -54,14 +54,14 @@ def test_search_ends_in_time_with_the_best(rows, budget):
     assert told[0][1]
     if at == stage.largest():
         assert winner.candidate.settings["quality"] >= 0.9
-    assert final_candidate(winner).settings["n_estimators"] == 7
+    assert final_candidate(winner, stage.largest()).settings["n_estimators"] == 7
     assert winner.status == "chosen"
 
 
 def test_halving_gives_more_rows_to_the_better_half():
     stage = Stage(100_000, 1e-8)
     starts = tuple({"quality": q, "cost": 1.0} for q in np.linspace(0.1, 0.8, 10))
-    race = Race(stage, [family(starts)], Budget(20.0, clock=lambda: stage.now), lambda *a: None, lambda refit: refit)
+    race = Race(stage, [family(starts)], Budget(40.0, clock=lambda: stage.now), lambda *a: None, lambda refit: refit)
     race.run()
     rungs = [rows for rows, _ in race.rungs]
     assert len(rungs) >= 3

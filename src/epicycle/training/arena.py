@@ -27,7 +27,8 @@ __all__ = ["Arena", "Facts", "FoldScore"]
 EARLY_STOPPING_ROWS = 3_000
 _MOST_TEST_ROWS = 20_000  # of a fold, while candidates are still many
 _PARALLEL_CELLS = 2e6  # below this folds run side by side, above it the threads are inside the fits
-_LARGE = 64e6  # bytes of a matrix from which single precision is taken
+_FEW_TREES = 60
+_LARGE = 16e6  # bytes of a matrix for linear models from which single precision is taken
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,24 @@ class Facts:
 
 @dataclass(frozen=True)
 class FoldScore:
-    """The outcome of one fit: its score, larger is better, its time, its trees, and what it said about test rows."""
+    """The outcome of one fit: its score, larger is better, its time, its trees, and what it said about test rows.
+
+    scale : how much longer the fit would have taken with all of its trees.
+    """
 
     fold: int
     score: float
     seconds: float
     rounds: int | None = None
     tie: float = 0.0
+    scale: float = 1.0
     failure: str = ""
     responses: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass
 class Arena:
-    """Training rows and folds.
+    """Training rows and folds; `widths` says how many features a column becomes for linear models.
 
     Encoders are learnt from all training rows, which they see without the target; the folds share their matrices.
     """
@@ -71,19 +76,20 @@ class Arena:
     judge: Judge
     seed: int
     n_jobs: int | None = None
+    widths: Mapping[str, int] = field(default_factory=dict)
     more_splits: list[Split] = field(default_factory=list)
     _built: dict[str, tuple[TableEncoder, Any]] = field(default_factory=dict)
 
     def encoder_options(self, form: str) -> dict[str, Any]:
-        """The arguments of the encoder beside its columns: single precision where the matrix is large."""
+        """The arguments of the encoder beside its columns: single precision, or sparse, where the matrix is large."""
+        if form == "trees":
+            return {"form": form}
         features = [name for name, kind in self.kinds.items() if is_feature(kind)]
-        single = 8.0 * self.facts.n * len(features) > _LARGE
+        width = sum(self.widths.get(name, 1) for name in features)
         options: dict[str, Any] = {"form": form}
-        if single and form == "linear":
+        if 8.0 * self.facts.n * width > _LARGE:
             options["dtype"] = "float32"
-        if form == "linear" and self.facts.n > 3_000:
-            categories = sum(kind == "category" for kind in self.kinds.values())
-            options["sparse"] = categories > 0 and categories >= 0.3 * len(features)
+            options["sparse"] = width > 3 * len(features)
         return options
 
     def features(self, form: str) -> tuple[TableEncoder, Any]:
@@ -112,7 +118,11 @@ class Arena:
 
     def settings(self, candidate: Candidate, rows: int) -> dict[str, Any]:
         """What is set for a fit beside the settings of the candidate: how the number of rounds is found."""
-        if not candidate.family.rounds or "n_estimators" in candidate.settings:
+        if "n_estimators" in candidate.settings:
+            # While rows are few, few trees tell as well who is better.
+            few = rows < 0.5 * self.largest()
+            return {"n_estimators": min(_FEW_TREES, int(candidate.settings["n_estimators"]))} if few else {}
+        if not candidate.family.rounds:
             return {}
         rate = float(candidate.settings["learning_rate"])
         if rows < EARLY_STOPPING_ROWS:
@@ -147,15 +157,11 @@ class Arena:
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
-        kept = {name: said for name, said in responses.items() if name in ("predict", "predict_proba")}
-        return FoldScore(
-            fold,
-            score,
-            time.perf_counter() - began,
-            trees_of(model),
-            self.judge.tie(kept, self.y[test]),
-            responses=kept,
-        )
+        few, all_of_them = model.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
+        scale = 1.0 if few is None or all_of_them is None else all_of_them / few
+        tie = self.judge.tie(responses, self.y[test])
+        kept = {name: said for name, said in responses.items() if name == "predict_proba"}
+        return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), tie, scale, responses=kept)
 
     def fitted(
         self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *,

@@ -105,8 +105,8 @@ class Doctor:
 
     # ---------------------------------------------------------------------------------------------- slots
 
-    def bias_or_variance(self, desired: float) -> None:
-        """Learning curve of the model on encoded rows."""
+    def bias_or_variance(self, desired: float | None) -> None:
+        """Learning curve of the model on encoded rows; what it reaches itself is the level where no other is known."""
         sizes = (0.1, 0.3, 0.6, 1.0)
 
         def work(rows: int) -> Finding:
@@ -114,13 +114,17 @@ class Doctor:
             encoder, features = self.arena.features(self.candidate.family.form)
             model = self._estimator(encoder)
             return bias_variance(
-                model, features[at], self.arena.y[at], desired=desired, sizes=sizes, cv=3,
+                model, features[at], self.arena.y[at], desired=model if desired is None else desired, sizes=sizes, cv=3,
                 ordered=self.arena.facts.ordered, scoring=self.arena.judge.scoring_argument,
                 sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
                 random_state=self.arena.seed, tolerance=0.05,
             )  # fmt: skip
 
-        self.attempt("bias_variance", self.affordable(3 * sum(sizes) + 2, 0.4, _MOST_ROWS["bias_variance"]), work)
+        self.attempt(
+            "bias_variance",
+            self.affordable(3 * sum(sizes) + (2 if desired is not None else 5), 0.4, _MOST_ROWS["bias_variance"]),
+            work,
+        )
 
     def importances(self) -> None:
         """What the score loses on rows of one fold when a column is shuffled there."""

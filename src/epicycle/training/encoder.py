@@ -317,9 +317,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         known = getattr(self, "types_", {}).get(name, "string")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if text and "string" not in known and "dictionary" not in known:
-            odd: np.ndarray = np.isnan(values) & np.asarray(pc.is_valid(column), dtype=bool)
-            if odd.any():
-                raise DataError(f"holds text such as {column[int(np.argmax(odd))].as_py()!r:.40}; expected numbers")
+            odd = [bool(o) for o in np.isnan(values)]
+            odd = [a and b for a, b in zip(odd, pc.is_valid(column).to_pylist(), strict=True)]
+            if any(odd):
+                raise DataError(f"holds text such as {column[odd.index(True)].as_py()!r:.40}; expected numbers")
         return values
 
     def _codes(self, table: pa.Table, name: str) -> np.ndarray:

@@ -174,7 +174,7 @@ class _Job:
         self.parts.train = raw
         baseline = self._baseline(arena)
         entry, race = self._search(arena, families)
-        candidate = final_candidate(entry)
+        candidate = final_candidate(entry, race.full)
         model, seconds = self._refit(arena, candidate)
         test = self._test_part(model)
         run = self._outcome(arena, race, entry, candidate, model, test, baseline, drift)
@@ -204,7 +204,7 @@ class _Job:
         made: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         arena = Arena(
             parts.train, kinds, parts.y_train, parts.weight_train, folds(parts.y_train, seed=self.seed, **made), facts,
-            self.judge, self.seed, self.n_jobs,
+            self.judge, self.seed, self.n_jobs, {p.name: min(p.distinct, 40) for p in self.profile if p.kind == "category"},
         )  # fmt: skip
         if len(parts.y_train) <= 3_000 and not parts.ordered:
             arena.more_splits = folds(parts.y_train, seed=self.seed + 1, **made)
@@ -397,7 +397,7 @@ class _Job:
         doctor.weak_spots(model, self.parts.test, self.parts.y_test)
         if arena.facts.task == "classification":
             self._threshold(doctor, arena, entry)
-        doctor.bias_or_variance(max(entry.mean(entry.most_rows()), -1e300))
+        doctor.bias_or_variance(entry.mean(race.full) if entry.most_rows() >= race.full else None)
         linear = next(
             (e for e in _ranked(race) if e.candidate.family.form == "linear" and e.candidate.family.grows == 1), None
         )

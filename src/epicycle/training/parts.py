@@ -126,8 +126,11 @@ def read_parts(
     if test is not None:
         return _given_test(test, table, y, w, g, at, roles, name, why, task, warned, ordered=time_column is not None)
     train, held, plan = split_table(table, y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
+    chosen = table.take(pa.array(train)), table.take(pa.array(held))
+    del table
+    pa.default_memory_pool().release_unused()
     return Parts(
-        train=table.take(pa.array(train)), test=table.take(pa.array(held)), y_train=y[train], y_test=y[held],
+        train=chosen[0], test=chosen[1], y_train=y[train], y_test=y[held],
         weight_train=None if w is None else w[train], weight_test=None if w is None else w[held],
         groups_train=None if g is None else g[train], rows_test=rows[held], target=name, why_target=why, task=task,
         roles=roles, how=plan.how, ordered=plan.ordered, warned=warned,

@@ -20,6 +20,7 @@ from epicycle.training.clock import Budget, Durations
 __all__ = ["Entry", "Race"]
 
 _MOST_TRIALS = 400
+_FIRST_RUNG = 0.25  # share of the time after which no further settings are tried on the first rung
 _PATIENCE = 60  # trials without a better one
 
 
@@ -96,7 +97,7 @@ class Race:
     def _rungs(self) -> list[tuple[int, tuple[int, ...]]]:
         """Rows and folds of each rung; the last is all of both."""
         folds = tuple(range(self.k))
-        rows = int(np.clip(200 * self.budget.seconds, 500, 4_000))
+        rows = int(np.clip(100 * self.budget.seconds, 500, 4_000))
         rungs = []
         while rows * 2 < self.full:
             rungs.append((rows, folds[:2]))
@@ -109,7 +110,7 @@ class Race:
 
     def expected(self, entry: Entry, rows: int) -> float | None:
         """Seconds of one fit to so many rows."""
-        own = Durations(entry.candidate.family.grows, [(n, r.seconds) for (n, _), r in entry.results.items()])
+        own = Durations(entry.candidate.family.grows, [(n, r.seconds * r.scale) for (n, _), r in entry.results.items()])
         known = own.expected(rows)
         return known if known is not None else self.durations[id(entry.candidate.family)].expected(rows)
 
@@ -138,7 +139,7 @@ class Race:
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
         for result in self.arena.run(entry.candidate, rows, missing, min(limit, left)):
             entry.results[(rows, result.fold)] = result
-            self.durations[id(entry.candidate.family)].add(rows, result.seconds)
+            self.durations[id(entry.candidate.family)].add(rows, result.seconds * result.scale)
         return True
 
     # ---------------------------------------------------------------------------------------------- rungs
@@ -148,7 +149,11 @@ class Race:
         alive = list(self.entries)
         for step, (rows, folds) in enumerate(self.rungs):
             last = step == len(self.rungs) - 1
+            before = self.budget.spent()
             for number, entry in enumerate(alive):
+                if step == 0 and not last and self.budget.spent() - before > _FIRST_RUNG * self.budget.seconds:
+                    entry.status = "not within the time"
+                    continue
                 # The first model shows its score over all folds at once.
                 first = step == 0 and number == 0
                 # However little time there is, there is a model in the end.
@@ -186,23 +191,29 @@ class Race:
         self.tell(entry, rows, self._leads(entry))
 
     def _leads(self, entry: Entry) -> bool:
-        """Whether the entry leads now: more rows count before a better score on fewer."""
+        """Whether the entry leads now; answers out of folds are kept of the leader alone."""
         best = self.leader
-        at = entry.most_rows()
-        if entry.mean(at) == -math.inf:
-            return False
-        if best not in (None, entry) and self.budget.left(self.kept(entry)) <= 0:
+        if best is entry:
+            return True
+        leads = entry.mean(entry.most_rows()) > -math.inf and (best is None or self._beats(entry, best))
+        loser = best if leads else entry
+        if loser is not None:
+            loser.results = {key: replace(result, responses={}) for key, result in loser.results.items()}
+        if leads:
+            self.leader = entry
+        return leads
+
+    def _beats(self, entry: Entry, best: Entry) -> bool:
+        """By the most rows that both have seen; or with more rows, a better score than the other has with fewer."""
+        if self.budget.left(self.kept(entry)) <= 0:
             return False  # what could not be refitted in time cannot win
-        if best is None or best is entry or at > best.most_rows():
-            self.leader = entry
-            return True
-        if at < best.most_rows():
-            return False
-        common = sorted({fold for n, fold in entry.results if n == at} & {fold for n, fold in best.results if n == at})
-        if common and entry.merit(at, common) > best.merit(at, common):
-            self.leader = entry
-            return True
-        return False
+        both = set(entry.results) & set(best.results)
+        if both:
+            rows = max(n for n, _ in both)
+            folds = sorted(fold for n, fold in both if n == rows)
+            if entry.merit(rows, folds) > best.merit(rows, folds):
+                return True
+        return entry.most_rows() > best.most_rows() and entry.mean(entry.most_rows()) > best.mean(best.most_rows())
 
     # ---------------------------------------------------------------------------------------------- variation
 
@@ -288,10 +299,10 @@ class Race:
             spread = float(np.std(apart, ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else 0.0
             if float(apart.mean()) + 0.5 * spread <= 0:
                 return self._drop(entry, "behind")
-        if rows < self.full and (
-            entry.mean(rows, folds) <= leader.mean(rows, folds) or not self._evaluate(entry, self.full, folds)
-        ):
+        if entry.merit(rows, folds) <= leader.merit(rows, folds):
             return self._drop(entry, "behind")
+        if rows < self.full:
+            self._evaluate(entry, self.full, folds)  # where the time allows it
         entry.status = "racing"
         self.entries.append(entry)
         leads = self._leads(entry)
@@ -300,6 +311,7 @@ class Race:
 
     def _drop(self, entry: Entry, status: str) -> bool:
         entry.status = status
+        entry.results = {key: replace(result, responses={}) for key, result in entry.results.items()}
         self.entries.append(entry)
         return False
 
@@ -332,9 +344,12 @@ def _moved(axis: Axis, value: Any, rng: np.random.Generator, wild: bool) -> Any:
     return axis.draw(rng) if wild or value is None else axis.near(value, rng, 0.2)
 
 
-def final_candidate(entry: Entry) -> Candidate:
-    """The candidate as it is refitted to all rows: with the number of rounds that the folds found."""
+def final_candidate(entry: Entry, full: int) -> Candidate:
+    """The candidate as it is refitted to all rows: with the number of rounds that the folds (of `full` rows) found."""
     candidate, rounds = entry.candidate, entry.rounds()
     if rounds is None:
         return candidate
+    if "n_estimators" in candidate.settings:
+        cut_short = entry.most_rows() >= full and rounds < candidate.settings["n_estimators"]
+        return replace(candidate, settings={**candidate.settings, "n_estimators": rounds}) if cut_short else candidate
     return replace(candidate, settings={**candidate.settings, "n_estimators": max(rounds, 1)})

@@ -24,12 +24,12 @@ _MATTERS = 0.1  # distance of two distributions below which drift is not worth a
 
 
 def row_keys(features: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
-    """A number for each row, equal for equal rows and (but for one chance in 2^64) for these alone."""
+    """A number for each row of numbers, equal for equal rows and (but for one chance in 2^64) for these alone."""
     with np.errstate(over="ignore"):
         keys = np.full(len(features), 0x9E3779B97F4A7C15, dtype=np.uint64)
         columns = [features[:, j] for j in range(features.shape[1])]
         if y is not None:
-            columns.append(np.unique(y, return_inverse=True)[1].astype(np.float64) if y.dtype.kind in "USOb" else y)
+            columns.append(y)
         for values in columns:
             word = np.where(np.isnan(values.astype(np.float64)), np.inf, values.astype(np.float64) + 0.0).view(
                 np.uint64
@@ -52,8 +52,8 @@ def duplicates(
 ) -> tuple[Duplicates, list[Warned]]:
     """Rows equal in all features and the target."""
     n = len(y_train)
-    keys = row_keys(np.vstack([train, test]), np.concatenate([y_train, y_test]))
-    own, others = keys[:n], keys[n:]
+    coded = np.unique(np.concatenate([y_train, y_test]), return_inverse=True)[1].astype(np.float64)
+    own, others = row_keys(train, coded[:n]), row_keys(test, coded[n:])
     unique = np.unique(own)
     across = np.isin(others, unique)
     found = Duplicates(n - len(unique), across)
