@@ -204,7 +204,8 @@ class _Job:
         made: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         arena = Arena(
             parts.train, kinds, parts.y_train, parts.weight_train, folds(parts.y_train, seed=self.seed, **made), facts,
-            self.judge, self.seed, self.n_jobs, {p.name: min(p.distinct, 40) for p in self.profile if p.kind == "category"},
+            self.judge, self.seed, self.n_jobs,
+            {p.name: min(p.distinct, 40) for p in self.profile if p.kind == "category"},
         )  # fmt: skip
         if len(parts.y_train) <= 3_000 and not parts.ordered:
             arena.more_splits = folds(parts.y_train, seed=self.seed + 1, **made)
