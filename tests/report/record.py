@@ -25,8 +25,9 @@ def profile(table: pd.DataFrame) -> list[dict[str, Any]]:
         counts, edges = np.histogram(column, bins=20)
         found.append(
             {
-                "name": name, "kind": "number", "missing": float(column.isna().mean()), "distinct": int(column.nunique()),
-                "treatment": "standardised", "warnings": [], "sketch": {"edges": edges, "counts": counts},
+                "name": name, "kind": "number", "missing": float(column.isna().mean()),
+                "distinct": int(column.nunique()), "treatment": "standardised", "warnings": [],
+                "sketch": {"edges": edges, "counts": counts},
             }
         )  # fmt: skip
     return found
@@ -122,7 +123,8 @@ def classification() -> dict[str, Any]:
         "columns": columns,
         "warnings": [
             {
-                "kind": "near_duplicates", "severity": "medium", "columns": ["worst radius", "worst perimeter", "worst area"],
+                "kind": "near_duplicates", "severity": "medium",
+                "columns": ["worst radius", "worst perimeter", "worst area"],
                 "text": "These columns say nearly the same. Predictions do not suffer; coefficients are hard to read.",
             },
             {"kind": "classes", "severity": "low", "text": "37% of the rows are positive.", "columns": ["malignant"]},

@@ -1,7 +1,7 @@
 """The report of a training run: one self-contained HTML page and its JSON twin.
 
-`html` makes the page, `write` puts both into files, and `curves` makes what is drawn from predictions; `epicycle.report.schema`
-says what a record holds.
+`html` makes the page, `write` puts both into files, and `curves` makes what is drawn from predictions;
+`epicycle.report.schema` says what a record holds.
 """
 
 from epicycle.report import curves

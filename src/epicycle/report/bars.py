@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from epicycle.report.drawing import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
-from epicycle.report.markup import Child, Html, tag
+from epicycle.report.markup import Html, tag
 from epicycle.report.reading import items, number, numbers, shown, text, whole
 
 __all__ = ["confusion", "in_rows", "score_cell", "sparkline"]
 
-_ROW, _MOST = 40, 15
+_LINE, _BAR, _MOST = 17, 23, 15
 
 
 def in_rows(
-    name: str, title: str, caption: Child, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
+    name: str, title: str, caption: str, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
     *, axis: str, bar: bool = True, worse: str = "blue", description: str,
 ) -> Html | None:  # fmt: skip
     """Values with intervals, one below the other, names above them so that long ones have room.
@@ -26,25 +27,30 @@ def in_rows(
     if not known:
         return None
     kept = known[:_MOST]
-    height = _ROW * len(kept) + 44
+    lines = [_lines(label) for label, *_ in kept]
+    tops = [4.0]
+    for wrapped in lines:
+        tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
+    height = tops[-1] + 40
     span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
-    canvas = Canvas(span, (0, 1), height=height, left=6, right=10, top=4)
-    for value in canvas.x.ticks():
-        at = canvas.x(value)
+    canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
+    for tick in canvas.x.ticks():
+        at = canvas.x(tick)
         canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
     _foot(canvas, axis)
     zero = canvas.x(0.0)
     canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
     for i, (label, value, low, high) in enumerate(kept):
         assert value is not None
-        y = 4 + _ROW * i
+        y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
         sure = low is not None and low > 0
         colour = worse if sure else "blue" if bar else "grey"
         said = f"{text(label, 120)}: {shown(value, 3)}"
         if low is not None and high is not None:
             said += f", between {shown(low, 3)} and {shown(high, 3)}"
-        canvas.words(7, y + 14, text(label, 42), class_="name")
-        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=y + 14, text_anchor="end", class_="tick name")
+        for j, line in enumerate(lines[i]):
+            canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
+        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
         at = canvas.x(value)
         if bar:
             canvas.put(
@@ -60,9 +66,15 @@ def in_rows(
             canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
     left = len(known) - len(kept)
     return figure(
-        canvas, name, title, [caption, f" The first {len(kept)} of {len(known):,} are drawn." if left else ""],
+        canvas, name, title, caption + (f" The first {len(kept)} of {len(known):,} are drawn." if left else ""),
         description=description,
     )  # fmt: skip
+
+
+def _lines(label: Any) -> list[str]:
+    """A name in up to three lines."""
+    found = textwrap.wrap(text(label, 160), 40) or [""]
+    return found if len(found) <= 3 else [*found[:2], found[2][:37] + "..."]
 
 
 def _foot(canvas: Canvas, label: str) -> None:
@@ -74,8 +86,8 @@ def _foot(canvas: Canvas, label: str) -> None:
 
 def confusion(found: dict[str, Any]) -> Html | None:
     """Rows by true and predicted class, shaded by the share of the true class."""
-    labels = [text(label, 60) for label in items(found.get("labels"))][:21]
-    counts = [numbers(row)[: len(labels)] for row in items(found.get("counts"))][: len(labels)]
+    labels = [text(label, 32) for label in items(found.get("labels"))[:21]]
+    counts = [numbers(row)[: len(labels)] for row in items(found.get("counts"))[: len(labels)]]
     k = len(labels)
     if k == 0 or len(counts) != k or any(len(row) != k for row in counts):
         return None
@@ -94,7 +106,8 @@ def confusion(found: dict[str, Any]) -> Html | None:
             share = (value or 0.0) / total
             canvas.put(
                 "rect", x=left + cell * j + 0.5, y=y + 0.5, width=cell - 1, height=cell - 1,
-                class_=f"cell {'blue' if i == j else 'vermilion'}", fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
+                class_=f"cell {'blue' if i == j else 'vermilion'}",
+                fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
                 title=f"{labels[i]} taken for {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
             )  # fmt: skip
             said = whole(value)
@@ -145,7 +158,7 @@ def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
         size = max((count or 0.0) / tall, 0.0) * 28
         size = max(size, 0.8) if count else 0.0
         if levels:
-            where = text(levels[i], 40) if i < len(levels) else ""
+            where = text(levels[i], 32) if i < len(levels) else ""
         elif len(edges) == len(counts) + 1:
             where = f"{shown(edges[i], 3)} to {shown(edges[i + 1], 3)}"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from epicycle.report.drawing import Canvas, figure, span_of
@@ -93,9 +94,7 @@ def residuals(bands: dict[str, Any]) -> Html | None:
     """Fan of residuals over the prediction."""
     edges, levels = numbers(bands.get("predicted_edges")), numbers(bands.get("levels"))
     lines = [numbers(line) for line in items(bands.get("quantiles"))]
-    x = numbers(bands.get("predicted")) or [
-        None if a is None or b is None else (a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)
-    ]
+    x = numbers(bands.get("predicted")) or [None if a is None or b is None else (a + b) / 2 for a, b in pairwise(edges)]
     if not x or not lines or len(lines) != len(levels) or not any(v is not None for line in lines for v in line):
         return None
     low, high = span_of(*lines, [0.0])
@@ -131,7 +130,7 @@ def _share(levels: Values, i: int) -> str:
     return "" if a is None or b is None else f"{b - a:.0%}"
 
 
-def learning_curve(curve: dict[str, Any], metric: str) -> Html | None:
+def learning_curve(curve: dict[str, Any], metric: str, greater: bool) -> Html | None:
     """Scores on training and validation rows by number of rows."""
     x, train, test = (numbers(curve.get(key)) for key in ("sizes", "train", "test"))
     train_se, test_se = numbers(curve.get("train_se")), numbers(curve.get("test_se"))
@@ -152,8 +151,9 @@ def learning_curve(curve: dict[str, Any], metric: str) -> Html | None:
         )  # fmt: skip
     return figure(
         canvas, "learning_curve", "Would more rows help?",
-        "Lines that have met low: the model is too simple (bias). A wide gap: it learns its own rows by heart "
-        "(variance). Blue still rising at the right: more rows would help. Bands are one standard error.",
+        f"Lines that have met {'low' if greater else 'high'}: the model is too simple (bias). A wide gap: it learns "
+        f"its own rows by heart (variance). Blue still {'rising' if greater else 'falling'} at the right: more rows "
+        "would help. Bands are one standard error.",
         description=f"Learning curve of {metric} over {len(x)} sizes.",
         keys=[("orange", "on the rows it was fitted to"), ("blue", "on rows it has not seen")],
     )  # fmt: skip
@@ -187,7 +187,7 @@ def race(points: list[Any], metric: str, greater: bool) -> Html | None:
     canvas.line([*steps_x, canvas.x.high], [*steps_y, best], "blue")
     canvas.points(
         [x[i] for i in inside], [y[i] for i in inside], "orange",
-        [f"{text(rows[i].get('name'), 80)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
+        [f"{text(rows[i].get('name'), 48)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
     )  # fmt: skip
     hidden = len(known) - len(inside)
     left_out = f" {hidden} far behind {'is' if hidden == 1 else 'are'} not shown." if hidden else ""

@@ -357,7 +357,7 @@ def _scored(scores: Any, y: Any, weight: Any, *, truth: bool = True) -> tuple[np
 
 
 def _cumulative(y: Any, scores: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct scores, falling; and weights of true and false positives at or above each, after a first point (0, 0)."""
+    """Distinct scores, falling; weights of true and false positives at or above each, after a first point (0, 0)."""
     s, t, w = _scored(scores, y, weight)
     order = np.argsort(-s, kind="stable")
     s, t, w = s[order], t[order], w[order]

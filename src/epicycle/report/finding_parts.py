@@ -6,10 +6,11 @@ from typing import Any
 
 from epicycle.report.markup import Html, clipped, joined, more, table, tag
 from epicycle.report.reading import items, mapping, number, shown, text
+from epicycle.report.words import sentence
 
 __all__ = ["advised", "finding_of", "found_table"]
 
-_ROWS, _COLUMNS = 25, 12
+_ROWS, _COLUMNS = 25, 10
 
 
 def finding_of(record: dict[str, Any], slot: str) -> dict[str, Any]:
@@ -22,11 +23,10 @@ def advised(finding: dict[str, Any]) -> Html | None:
     """Verdict, steps and notes."""
     parts = []
     if finding.get("verdict"):
-        said = text(finding["verdict"], 1000)
-        parts.append(tag("p", said[:1].upper() + said[1:], class_="verdict"))
+        parts.append(tag("p", sentence(text(finding["verdict"], 1000)), class_="verdict"))
     if steps := [text(step, 400) for step in items(finding.get("next_steps"))[:8]]:
         parts.append(tag("p", "What to try:", class_="quiet tight"))
-        parts.append(tag("ul", [tag("li", step) for step in steps]))
+        parts.append(tag("ul", [tag("li", sentence(step)) for step in steps]))
     parts += [
         tag("p", f"Note: {text(note, 400).rstrip('.')}.", class_="quiet") for note in items(finding.get("notes"))[:6]
     ]

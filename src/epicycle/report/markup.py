@@ -19,7 +19,7 @@ class Html(str):
     __slots__ = ()
 
 
-Child: TypeAlias = "Html | str | None | Iterable[Html | str | None]"
+Child: TypeAlias = "Html | str | Iterable[Html | str | None] | None"
 
 
 def joined(*children: Child) -> Html:
@@ -31,7 +31,7 @@ def joined(*children: Child) -> Html:
         if isinstance(child, Html):
             parts.append(child)
         elif isinstance(child, str):
-            parts.append(escape(child))
+            parts.append(escape(child, quote=False))
         else:
             parts.append(joined(*child))
     return Html("".join(parts))
@@ -51,7 +51,7 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
 
 def clipped(value: object, most: int = 60) -> Html:
     """A text cut to so many characters, with more of it on hovering."""
-    short, full = text(value, most), text(value, 300)
+    short, full = text(value, most), text(value, 200)
     return joined(short) if short == full else tag("span", short, title=full)
 
 

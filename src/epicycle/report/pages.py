@@ -11,11 +11,16 @@ from typing import Any
 
 from epicycle.exceptions import ParameterTypeError
 from epicycle.report.markup import Html, joined, tag
-from epicycle.report.reading import items, mapping, number, plain, shown, text, whole
+from epicycle.report.reading import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report.sections import SECTIONS
 from epicycle.report.words import beats, best_row, headline, metric_label, next_steps
 
 __all__ = ["html"]
+
+# Tables are cut to a number of rows that gives a page of some 100 kB, and of 1 MB with long names. Only texts made of
+# nothing but signs that have to be escaped can lead beyond the limit; they are then cut shorter.
+_LARGEST = 2_900_000
+_SHORTER = (80, 24)
 
 
 def html(record: Mapping[str, Any]) -> str:
@@ -42,6 +47,15 @@ def html(record: Mapping[str, Any]) -> str:
     if not isinstance(record, Mapping):
         raise ParameterTypeError(f"record must be a mapping, got {type(record).__name__}: {record!r:.60}")
     given = mapping(plain(record))
+    page = _page(given)
+    for most in _SHORTER:
+        if len(page.encode()) <= _LARGEST:
+            break
+        page = _page(shortened(given, most))
+    return page
+
+
+def _page(given: dict[str, Any]) -> str:
     title = _title(given)
     bodies = [(anchor, short, heading, make(given)) for anchor, short, heading, make in SECTIONS]
     present = [entry for entry in bodies if entry[3]]
@@ -81,7 +95,7 @@ def _title(record: dict[str, Any]) -> str:
 
 
 def _header(record: dict[str, Any], title: str) -> Html:
-    created = text(record["created"], 40) if record.get("created") else None
+    created = f" · {text(record['created'], 40)}" if record.get("created") else None
     toggle = tag(
         "button",
         "Dark",
@@ -95,7 +109,7 @@ def _header(record: dict[str, Any], title: str) -> Html:
     steps = next_steps(record)
     return tag(
         "header",
-        tag("div", tag("p", "epicycle report", f" · {created}" if created else None, class_="eyebrow"), toggle, class_="top"),
+        tag("div", tag("p", "epicycle report", created, class_="eyebrow"), toggle, class_="top"),
         tag("h1", title),
         [tag("p", words, class_="headline" if i == 0 else "lead") for i, words in enumerate(said)],
         _tiles(record),
@@ -138,7 +152,8 @@ def _tiles(record: dict[str, Any]) -> Html | None:
 
 def _tile(name: str, value: str, under: str, kind: str = "") -> Html:
     return tag(
-        "div", tag("p", name, class_="tile-name"), tag("p", value, class_="tile-value"), tag("p", under, class_="tile-under"),
+        "div", tag("p", name, class_="tile-name"), tag("p", value, class_="tile-value"),
+        tag("p", under, class_="tile-under"),
         class_=f"tile {kind}".strip(),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DASH", "items", "mapping", "number", "numbers", "plain", "shown", "text", "whole"]
+__all__ = ["DASH", "items", "mapping", "number", "numbers", "plain", "shortened", "shown", "text", "whole"]
 
 DASH = "–"
 _DEEPEST = 40
@@ -48,6 +48,15 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Iterable):
         return [plain(member, depth + 1) for member in value]
     return str(value)
+
+
+def shortened(value: Any, most: int) -> Any:
+    """Plain data in which no text is longer than `most`."""
+    if isinstance(value, str):
+        return text(value, most)
+    if isinstance(value, dict):
+        return {(text(key, most) if len(key) > most else key): shortened(v, most) for key, v in value.items()}
+    return [shortened(member, most) for member in value] if isinstance(value, list) else value
 
 
 # ---------------------------------------------------------------- of plain data

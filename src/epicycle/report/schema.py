@@ -193,8 +193,9 @@ class Importance(TypedDict, total=False):
 
 
 class LearningCurve(TypedDict, total=False):
-    """Scores by number of training rows."""
+    """Scores by number of training rows; those of `metric` where it is not that of the record."""
 
+    metric: Metric
     sizes: Numbers
     train: Numbers
     train_se: Numbers

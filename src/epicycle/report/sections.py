@@ -156,11 +156,14 @@ def proof(record: dict[str, Any]) -> Html | None:
 def limits(record: dict[str, Any]) -> Html | None:
     """Bias or variance, optimiser or objective."""
     bias, objective = finding_of(record, "bias_variance"), finding_of(record, "optimizer_or_objective")
-    curve = mapping(mapping(record.get("curves")).get("learning_curve")) or _curve_of(bias)
+    curve = mapping(mapping(record.get("curves")).get("learning_curve"))
+    named: dict[str, Any] = {"metric": curve["metric"]} if mapping(curve.get("metric")) else record
+    if not curve:
+        curve, named = _curve_of(bias), {}  # the table does not say what was measured, and larger is better there
     return _all(
         tag("h3", "Bias or variance") if bias or curve else None,
         advised(bias),
-        _grid(charts.learning_curve(curve, metric_label(record))),
+        _grid(charts.learning_curve(curve, metric_label(named), greater_is_better(named))),
         tag("h3", "Optimiser or objective") if objective else None,
         advised(objective),
         found_table(objective),
@@ -186,7 +189,7 @@ def _other_findings(record: dict[str, Any]) -> list[Html | None]:
     known = {"bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold"}
     parts: list[Html | None] = []
     others = [f for f in map(mapping, items(record.get("findings"))) if text(f.get("slot")) not in known]
-    for finding in others[:6]:
+    for finding in others[:4]:
         name = text(finding.get("slot") or finding.get("kind") or "Finding", 60).replace("_", " ")
         parts += [tag("h3", name[:1].upper() + name[1:]), advised(finding), found_table(finding)]
     return parts
@@ -225,7 +228,7 @@ def earned(record: dict[str, Any]) -> Html | None:
     second = bars.in_rows(
         "ablation", "What is lost without it?",
         "Each part was taken away and everything fitted anew. Whiskers are two standard errors.",
-        parts, axis=f"{label} lost without it", description=f"Ablation of {len(parts)} components.",
+        parts, axis="score lost without it", description=f"Ablation of {len(parts)} components.",
     )  # fmt: skip
     return _all(advised(ablation), _grid(first, second), found_table(ablation, folded="All numbers of the ablation"))
 

@@ -22,7 +22,8 @@ def write(
     """Write the report as an HTML page and as JSON.
 
     Both are made before either is written, and each appears in one step: whatever goes wrong, no file is left half
-    written. The JSON file has the whole record, also what the page has no room for; numbers that are not finite are null.
+    written. The JSON file has the whole record, also what the page has no room for; numbers that are not finite are
+    null.
 
     Parameters
     ----------

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from epicycle.report.markup import Html, joined, tag
 from epicycle.report.reading import items, mapping, number, shown, text, whole
 
-__all__ = ["beats", "best_row", "certified", "greater_is_better", "headline", "in_doubt", "metric_label", "next_steps"]
+__all__ = [
+    "beats",
+    "best_row",
+    "certified",
+    "greater_is_better",
+    "headline",
+    "in_doubt",
+    "metric_label",
+    "next_steps",
+    "sentence",
+]
 
+_NUMBER = re.compile(r"(\d[\d.]*e-\d+)")
 _SLOTS = ("bias_variance", "optimizer_or_objective", "slices", "ablation", "threshold")
 
 
@@ -125,10 +137,9 @@ def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
     holds = certificate.get("holds")
     if not isinstance(holds, bool):
         holds = value is not None and tolerance is not None and value <= tolerance
-    exact = [tag("span", shown(v, 2), class_="whole") for v in (value, tolerance)]  # not cut after the minus
-    measured = joined(f"The {kind} is ", exact[0], "; it had to be at most ", exact[1], ".")
+    measured = _unbroken(f"The {kind} is {shown(value, 2)}; it had to be at most {shown(tolerance, 2)}.")
     if holds:
-        claim = f" What is proven: {text(meaning, 400).rstrip('.')}." if meaning else ""
+        claim = _unbroken(f" What is proven: {text(meaning, 400).rstrip('.')}.") if meaning else ""
         return "good", joined(tag("strong", "Yes, the fit is proven. "), measured, claim)
     return "bad", joined(
         tag("strong", "No, the optimiser stopped before its goal. "),
@@ -154,5 +165,14 @@ def next_steps(record: dict[str, Any], most: int = 6) -> list[str]:
     advice = [[text(step, 260) for step in items(finding.get("next_steps"))] for finding in findings]
     for i in range(2):  # the first of each, then the second of each
         steps += [given[i] for given in advice if len(given) > i]
-    steps = [step[:1].upper() + step[1:].rstrip(".") + ("" if step.endswith("?") else ".") for step in steps]
-    return list(dict.fromkeys(steps))[:most]
+    return list(dict.fromkeys(map(sentence, steps)))[:most]
+
+
+def sentence(said: str) -> str:
+    """With a capital letter at the start and a full stop at the end."""
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "?", "!")) else ".")
+
+
+def _unbroken(said: str) -> Html:
+    """Text in which no line ends inside a number, after the minus of its exponent."""
+    return joined(tag("span", part, class_="whole") if i % 2 else part for i, part in enumerate(_NUMBER.split(said)))
