@@ -1,9 +1,8 @@
 // Bindings of the kernels of trees.
-#include <chrono>
 #include <memory>
 #include <vector>
 
-#include "binding.hpp"
+#include "tree_binding.hpp"
 #include "tree_bins.hpp"
 #include "tree_grow.hpp"
 #include "tree_losses.hpp"
@@ -12,39 +11,6 @@
 
 namespace epicycle {
 namespace {
-
-template <class T>
-using Writable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Rows2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-int team(int threads) {
-    require(threads >= 1, "threads: expected at least 1");
-    return std::min(threads, 1024);
-}
-
-template <class T>
-auto array_out(const std::vector<T> &values) {
-    T *copy = new T[values.size() ? values.size() : 1];
-    std::copy(values.begin(), values.end(), copy);
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {values.size()}, owner);
-}
-
-// Looks for Ctrl-C at most ten times a second.
-struct Interrupts {
-    using Clock = std::chrono::steady_clock;
-    mutable Clock::time_point last = Clock::now();
-    void operator()() const {
-        const auto now = Clock::now();
-        if (now - last < std::chrono::milliseconds(100)) return;
-        last = now;
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-};
 
 template <class T>
 void bind_rows(nb::module_ &m) {

@@ -12,8 +12,9 @@ import numpy as np
 from benchmarks.task import Data, Implementation, Measured, Quality, Solution
 
 MEASURE = "held-out log-loss above LightGBM's"
-#: Log-losses no further above LightGBM's than this share count as equal.
-TOLERANCE = 0.005
+#: Log-losses no further above LightGBM's than this share count as equal: from one draw of such data to the next they
+#: differ by half of it, either way (the task boosting_quality has the differences over many).
+TOLERANCE = 0.01
 
 
 def surface(X: np.ndarray) -> np.ndarray:

@@ -104,6 +104,7 @@ _DATACLASS = Form(_dataclass_state, _build)
 _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.evidence", "Certificate", _DATACLASS),
     "epicycle.History": ("epicycle.evidence", "History", Form(dict, _build)),
+    "epicycle.kernel.gp.MeanFunction": ("epicycle.kernel.gp.means", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart.structure", "Tree", _DATACLASS),
     "scipy.interpolate.BSpline": (
         "scipy.interpolate",

@@ -1,8 +1,10 @@
 """Kernels, and machines made of them."""
 
-from epicycle.kernel.approximate_features import Nystrom, RandomFourierFeatures
+from epicycle.kernel.approximate_features import Nystroem, RandomFourierFeatures
+from epicycle.kernel.clustering import MaxMarginClustering
 from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
 from epicycle.kernel.given import FunctionKernel, Precomputed
+from epicycle.kernel.gp import GaussianProcessClassifier, GaussianProcessRegressor
 from epicycle.kernel.histograms import ChiSquare, HistogramIntersection
 from epicycle.kernel.hyperparameters import Hyperparameter
 from epicycle.kernel.inner_products import Linear, Polynomial, Sigmoid
@@ -24,6 +26,8 @@ __all__ = [
     "Constant",
     "FunctionKernel",
     "Gaussian",
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
     "HistogramIntersection",
     "Hyperparameter",
     "KNeighborsClassifier",
@@ -36,12 +40,13 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "MaxMarginClustering",
     "MercerCheck",
     "Mismatch",
     "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
-    "Nystrom",
+    "Nystroem",
     "Periodic",
     "Polynomial",
     "Power",

@@ -107,6 +107,10 @@ class _OfTwo(Kernel):
     def accepts_sparse(self) -> bool:
         return self.left.accepts_sparse and self.right.accepts_sparse
 
+    @property
+    def mercer(self) -> bool:
+        return self.left.mercer and self.right.mercer
+
     def prepare(self, X: Any, like: Pair | None = None) -> Pair:
         first, second = (None, None) if like is None else (like.left, like.right)
         return Pair(self.left.prepare(X, first), self.right.prepare(X, second))
@@ -151,6 +155,14 @@ class Sum(_OfTwo):
 
     def contract(self, A: Pair, W: Array) -> Array:
         return np.concatenate([self.left.contract(A.left, W), self.right.contract(A.right, W)])
+
+    def contract_between(self, A: Pair, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        first = self.left.contract_between(A.left, rows, cols, W)
+        return np.concatenate([first, self.right.contract_between(A.right, rows, cols, W)])
+
+    def gradients_times(self, A: Pair, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        first = self.left.gradients_times(A.left, rows, cols, V)
+        return np.concatenate([first, self.right.gradients_times(A.right, rows, cols, V)])
 
     def features(self, A: Pair, B: Pair) -> tuple[Any, Any]:
         first, second = self.left.features(A.left, B.left), self.right.features(A.right, B.right)
@@ -206,6 +218,14 @@ class Product(_OfTwo):
             parts.append(self.right.contract(A.right, W * self.left.block(A.left, A.left)))
         return np.concatenate(parts) if parts else np.empty(0)
 
+    def contract_between(self, A: Pair, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        parts = [np.empty(0)]
+        first, second = (self.left, A.left), (self.right, A.right)
+        for (kernel, mine), (other, its) in ((first, second), (second, first)):
+            if len(kernel.theta):
+                parts.append(kernel.contract_between(mine, rows, cols, W * other.block(its.take(rows), its.take(cols))))
+        return np.concatenate(parts)
+
     def features(self, A: Pair, B: Pair) -> tuple[Any, Any]:
         first, second = self.left.features(A.left, B.left), self.right.features(A.right, B.right)
         return _all_products(first[0], second[0]), _all_products(first[1], second[1])
@@ -231,6 +251,10 @@ class _OfOne(Kernel):
     @property
     def accepts_sparse(self) -> bool:
         return self.kernel.accepts_sparse
+
+    @property
+    def mercer(self) -> bool:
+        return self.kernel.mercer
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return self.kernel.prepare(X, like)
@@ -297,6 +321,22 @@ class Scaled(_OfOne):
             return inner
         return np.concatenate([[float(np.vdot(W, self.block(A, A)))], inner])
 
+    def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        own = bool(self.hyperparameters[0].size)
+        if K is None and own:
+            K = self.block(A.take(rows), A.take(cols))
+        within = None if K is None else K / self.variance
+        inner = self.variance * self.kernel.contract_between(A, rows, cols, W, within)
+        return np.concatenate([[float(np.vdot(W, K))], inner]) if own else inner
+
+    def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        own = bool(self.hyperparameters[0].size)
+        if K is None and own:
+            K = self.block(A.take(rows), A.take(cols))
+        within = None if K is None else K / self.variance
+        inner = self.variance * self.kernel.gradients_times(A, rows, cols, V, within)
+        return np.concatenate([(K @ V)[None], inner]) if own else inner
+
     def features(self, A: Any, B: Any) -> tuple[Any, Any]:
         root = np.sqrt(self.variance)
         first, second = self.kernel.features(A, B)
@@ -361,6 +401,13 @@ class Power(_OfOne):
         slope *= self.exponent
         slope *= W
         return self.kernel.contract(A, slope)
+
+    def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        if not len(self.kernel.theta):
+            return np.empty(0)
+        inner = self.kernel.block(A.take(rows), A.take(cols))
+        slope = self.exponent * inner ** (self.exponent - 1)
+        return self.kernel.contract_between(A, rows, cols, W * slope, inner)
 
     def features(self, A: Any, B: Any) -> tuple[Any, Any]:
         first, second = self.kernel.features(A, B)

@@ -149,6 +149,23 @@ class Kernel(ABC):
         """sum_ij W_ij dK_ij / d theta_t for symmetric W: all that the gradient of a likelihood needs."""
         return np.array([float(np.vdot(W, G)) for G in self.gradients(A)])
 
+    def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        """sum_ij W_ij d k(a_r, a_c) / d theta_t for r = rows[i], c = cols[j]: `contract` a tile at a time.
+
+        W may have any shape and need not be symmetric. K is the tile of the kernel itself, where the caller has it.
+        """
+        n = len(rows)
+        both = np.zeros((n + len(cols), n + len(cols)))
+        both[:n, n:], both[n:, :n] = W / 2, W.T / 2
+        return self.contract(A.take(np.concatenate([rows, cols])), both)
+
+    def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, n_rows, columns of V)."""
+        n = len(rows)
+        both = A.take(np.concatenate([rows, cols]))
+        found = [G[:n, n:] @ V for G in self.gradients(both)]
+        return np.stack(found) if found else np.empty((0, n, V.shape[1]))
+
     # ------------------------------------------------------------------------------------------- algebra
 
     def __add__(self, other: Any) -> Kernel:

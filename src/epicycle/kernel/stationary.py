@@ -111,6 +111,39 @@ class Radial(LeafKernel):
         cross = X.multiply(M @ X).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, M @ X)
         return 2 * (np.asarray(squares.T @ sums).ravel() - np.asarray(cross).ravel())
 
+    def contract_between(self, A: Vectors, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        if [h.name for h in self.hyperparameters if h.size] != ["length_scale"]:
+            return super().contract_between(A, rows, cols, W, K)
+        return self._between(A.take(rows), A.take(cols), W, K)
+
+    def gradients_times(self, A: Vectors, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
+        own = [h.name for h in self.hyperparameters if h.size]
+        if own != ["length_scale"] or not isinstance(self.length_scale, tuple) or sp.issparse(A.values):
+            return super().gradients_times(A, rows, cols, V, K)
+        B, C = A.take(rows), A.take(cols)
+        X, Z, (m, t) = B.values, C.values, V.shape
+        # (x - z)^2 = x^2 - 2 x z + z^2: one product for V, all z V and all z^2 V
+        powers = np.concatenate([np.ones((m, 1)), Z, Z * Z], axis=1)
+        found = (self._slopes(B, C, K) @ (powers[:, :, None] * V[:, None, :]).reshape(m, -1)).reshape(len(X), -1, t)
+        p = X.shape[1]
+        x = X[:, :, None]
+        return (x * x * found[:, :1] - 2 * x * found[:, 1 : p + 1] + found[:, p + 1 :]).transpose(1, 0, 2)
+
+    def _slopes(self, A: Vectors, B: Vectors, K: Array | None) -> Array:
+        """g(s) of all pairs, of which K are the kernels where they are known."""
+        return self._slope(radial(A, B, SQUARED))
+
+    def _between(self, A: Vectors, B: Vectors, W: Array, K: Array | None) -> Array:
+        if not isinstance(self.length_scale, tuple):
+            s = radial(A, B, SQUARED)
+            return np.array([float(np.vdot(W, self._slope(s) * s))])
+        M = W * self._slopes(A, B, K)
+        X, Z = A.values, B.values
+        squares = [v.multiply(v) if sp.issparse(v) else v * v for v in (X, Z)]
+        cross = X.multiply(M @ Z).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, M @ Z)
+        ends = np.asarray(squares[0].T @ M.sum(axis=1)).ravel() + np.asarray(squares[1].T @ M.sum(axis=0)).ravel()
+        return ends - 2 * np.asarray(cross).ravel()
+
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Radial):
@@ -145,6 +178,9 @@ class Gaussian(Radial):
 
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
+
+    def _slopes(self, A: Vectors, B: Vectors, K: Array | None) -> Array:
+        return self.block(A, B) if K is None else K
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((n, n_columns)) / np.asarray(self.length_scale)
@@ -238,7 +274,22 @@ class RationalQuadratic(Radial):
             yield from super()._gradient(A, name)
             return
         u = radial(A, A, SQUARED) / (2 * self.alpha)
-        yield self.alpha * np.exp(-self.alpha * np.log1p(u)) * (u / (1 + u) - np.log1p(u))
+        yield self._by_alpha(u)
+
+    def _by_alpha(self, u: Array) -> Array:
+        """dk / d log alpha for u = s / 2 alpha."""
+        return self.alpha * np.exp(-self.alpha * np.log1p(u)) * (u / (1 + u) - np.log1p(u))
+
+    def contract_between(self, A: Vectors, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
+        B, C = A.take(rows), A.take(cols)
+        parts = []
+        for h in self.hyperparameters:
+            if h.size and h.name == "length_scale":
+                parts.append(self._between(B, C, W, K))
+            elif h.size:
+                by_alpha = self._by_alpha(radial(B, C, SQUARED) / (2 * self.alpha))
+                parts.append(np.array([float(np.vdot(W, by_alpha))]))
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
         precision = rng.gamma(self.alpha, 1 / self.alpha, (n, 1))

@@ -284,10 +284,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         blocks = [sp.csr_array(dense)]
         for name, levels in self.levels_.items():
             codes = self._codes(table, name)
-            known = codes >= 0
-            starts = np.concatenate([[0], np.cumsum(known)]).astype(np.int32)
+            seen = codes >= 0
+            starts = np.concatenate([[0], np.cumsum(seen)]).astype(np.int32)
             ones = np.ones(int(starts[-1]), self.dtype)
-            blocks.append(sp.csr_array((ones, codes[known].astype(np.int32), starts), shape=(n, len(levels))))
+            blocks.append(sp.csr_array((ones, codes[seen].astype(np.int32), starts), shape=(n, len(levels))))
         return sp.hstack(blocks, format="csr", dtype=self.dtype)
 
     def _number_columns(self, table: pa.Table) -> Any:

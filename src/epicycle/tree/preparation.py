@@ -93,8 +93,8 @@ class Preparation:
         which = None if train.all() else train
         in_memory = isinstance(data, ArrayData)  # of files one byte a cell is kept
         n_bins = self.growth.n_bins
-        bins = take_rows(rows, target, weight, which, n_bins, threads, weighted=weighted, columns=in_memory)
         held_rows = None if held is None else rows[held]
+        bins = take_rows(rows, target, weight, which, n_bins, threads, weighted=weighted, columns=in_memory)
         del rows  # before anything else is made
         start = self.loss.start(bins.y, bins.weight) if self.start is None else self.start
         scores = self.raw(data, self.known) if self.first else None

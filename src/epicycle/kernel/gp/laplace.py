@@ -1,0 +1,90 @@
+"""What Laplace approximations share: the climb to the mode of the posterior.
+
+The mode maximises  psi(f) = log p(N | f) - f'K^-1 f / 2,  which is concave. In coefficients a with f = K a, Newton's
+step leads to the maximum of the quadratic model; it is shortened where psi does not rise enough. At the mode a = N - c
+p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from epicycle.kernel.gp.counts import Counts
+
+__all__ = ["Mode", "climb_to_mode"]
+
+_ENOUGH = 1e-10  # of the scale of the likelihood: what Newton's next step may still promise
+
+
+@dataclass
+class Mode:
+    """The mode: coefficients a (n, k) or of features, latent values f, probabilities p, psi, Newton's decrement."""
+
+    a: np.ndarray
+    f: np.ndarray
+    p: np.ndarray
+    value: float
+    decrement: float
+    n_steps: int
+
+
+def climb_to_mode(
+    seen: Counts,
+    a: np.ndarray,
+    latent: Callable[[np.ndarray], np.ndarray],
+    size: Callable[[np.ndarray, np.ndarray], float],
+    newton: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    most: int,
+) -> Mode:
+    """Newton's method with a line search.
+
+    Parameters
+    ----------
+    a : where to begin
+    latent : a -> f
+    size : (a, f) -> f'K^-1 f
+    newton : (a, f, p) -> the next a
+    most : steps at most
+    """
+
+    def at(a: np.ndarray) -> tuple[np.ndarray, float]:
+        f = latent(a)
+        return f, seen.log_likelihood(f) - 0.5 * size(a, f)
+
+    f, value = at(a)
+    start = np.zeros_like(a)
+    if np.any(a):  # an earlier mode may be worse than nothing under another kernel
+        f0, value0 = at(start)
+        if not value >= value0:
+            a, f, value = start, f0, value0
+    decrement = np.inf
+    steps = 0
+    while True:
+        p = seen.probabilities(f)
+        target = newton(a, f, p)
+        step = target - a
+        move = latent(step)
+        # the derivative of psi along the step: (N - c p - a)'K step, of which the model promises one half
+        slope = float(np.vdot(seen.gradient(p), move)) - (size(target, f + move) - size(a, f) - size(step, move)) / 2
+        decrement = max(slope, 0.0) / 2 / seen.scale
+        if decrement <= _ENOUGH or steps >= most:
+            # the last step is smaller than what rounding lets psi tell: it is taken where it does no harm
+            f_new, value_new = at(target)
+            if value_new >= value - _ENOUGH * seen.scale:
+                a, f, value = target, f_new, value_new
+                p = seen.probabilities(f)
+            return Mode(a, f, p, value, decrement, steps + 1)
+        length = 1.0
+        for _ in range(30):
+            trial = a + length * step
+            f_new, value_new = at(trial)
+            if value_new >= value + 1e-4 * length * slope:
+                break
+            length /= 2
+        else:
+            return Mode(a, f, p, value, decrement, steps)
+        a, f, value = trial, f_new, value_new
+        steps += 1
