@@ -18,8 +18,8 @@ BENCH_ARGS ?=
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMPS)/package ## fit three models on real data, with their certificates
-	@$(BIN)/epicycle demo --output demo.epi
+demo: $(STAMPS)/package ## from a table to a model, with its report in epicycle-breast_cancer/
+	@$(BIN)/epicycle train
 
 test: $(STAMPS)/package $(STAMPS)/test ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
@@ -51,7 +51,7 @@ wheel: $(STAMPS)/venv ## build sdist and wheel into dist/
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir dist .
 
 clean: ## remove what was built, keep .venv
-	@rm -rf build dist demo.epi docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
+	@rm -rf build dist epicycle-breast_cancer docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 

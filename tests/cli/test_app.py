@@ -38,7 +38,9 @@ def test_quick_answers_import_no_learning_library(arguments):
 def test_without_arguments_it_shows_the_commands(capsys):
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert all(command in out for command in ("methods", "show", "demo", "--version"))
+    assert all(
+        command in out for command in ("train", "predict", "report", "cv", "compare", "methods", "show", "--version")
+    )
 
 
 @pytest.mark.parametrize(

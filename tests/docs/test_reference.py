@@ -22,6 +22,7 @@ MODULES = {
     "report": report,
     "select": select,
     "theory": theory,
+    "training": training,
 }
 
 

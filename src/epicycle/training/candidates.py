@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from epicycle.exceptions import ParameterError
-from epicycle.kernel import KernelLogisticRegression, KernelRidge, KNeighborsClassifier, KNeighborsRegressor
+from epicycle.kernel import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelLogisticRegression,
+    KernelRidge,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+)
 from epicycle.linear import ElasticNetCV, GeneralizedLinearModel, LogisticRegression, RidgeCV
 from epicycle.tree import (
     DecisionTreeClassifier,
@@ -160,6 +167,9 @@ _TABLE = (
     Family("KernelRidge", "regression", KernelRidge, "linear",
            tuple({"kernel": "rbf", "alpha": alpha, "fit_intercept": True} for alpha in (0.1, 1.0)),
            {"alpha": Axis(1e-4, 1e2, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=3_000, grows=2.5),
+    Family("GaussianProcess", "classification", GaussianProcessClassifier, "linear", ({},), most_rows=400, grows=3.0),
+    Family("GaussianProcess", "regression", GaussianProcessRegressor, "linear", ({"normalize_y": True},),
+           most_rows=1_000, grows=3.0),
     Family("KNeighbors", "classification", KNeighborsClassifier, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
            grows=1.8, takes_weight=False),
     Family("KNeighbors", "regression", KNeighborsRegressor, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,

@@ -166,12 +166,12 @@ class _Job:
         raw_rows = self._sample_rows()
         raw = self.parts.train.take(pa.array(raw_rows))
         trees, features = arena.features("trees")
-        held = trees.transform(self.parts.test)
-        drift = self._smells(arena, trees, features, held)
+        drift = self._smells(trees, features, trees.transform(self.parts.test))
         for form in dict.fromkeys(family.form for family in families):
             arena.features(form)
         arena.table = None  # encoded now; the table itself is not needed any more
         self.parts.train = raw
+        pa.default_memory_pool().release_unused()
         baseline = self._baseline(arena)
         entry, race = self._search(arena, families)
         candidate = final_candidate(entry, race.full)
@@ -211,7 +211,7 @@ class _Job:
             arena.more_splits = folds(parts.y_train, seed=self.seed + 1, **made)
         return arena, facts
 
-    def _smells(self, arena: Arena, trees: Any, features: np.ndarray, held: np.ndarray) -> list[dict[str, Any]]:
+    def _smells(self, trees: Any, features: np.ndarray, held: np.ndarray) -> list[dict[str, Any]]:
         parts = self.parts
         self.teller.stage("looking for leakage, duplicates and drift")
         _, leaks = leaking_columns(features, trees.sources_, trees.categorical_, parts.y_train, parts.task, self.seed)
