@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import data, diagnose, engine, exceptions, io, online, optim, plot, report, select, theory
+from epicycle import data, diagnose, engine, exceptions, io, online, optim, plot, report, select, theory, training
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
