@@ -93,8 +93,10 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
             inside = import_module(f"epicycle.{module}")
             for name in inside.__all__:
                 function = getattr(inside, name)
-                card = getattr(function, "_card", None)
-                if isinstance(function, type) or card is None or family not in (None, card.family):
+                if isinstance(function, type) or not hasattr(function, "_card"):
+                    continue
+                card = function._card
+                if family not in (None, card.family):
                     continue
                 summary = (function.__doc__ or "").strip().partition("\n")[0]
                 full, rows = f"{module}.{name}", card.catalogue
