@@ -52,8 +52,10 @@ def test_package():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name):
-    elsewhere = {"load", "save", "scan"} | {m.name for m in ep.methods()}  # listed with the package
-    assert public(MODULES[name]) - elsewhere == listed(f"{name}.rst")
+    # What the package itself has is listed there; a penalty has the name of an estimator.
+    module = MODULES[name]
+    elsewhere = {n for n in module.__all__ if getattr(ep, n, None) is getattr(module, n)}
+    assert public(module) - elsewhere == listed(f"{name}.rst")
 
 
 def test_kernels():

@@ -108,8 +108,7 @@ def _bins(p: np.ndarray, w: np.ndarray, n_bins: int) -> np.ndarray:
     inverse = np.unique(p, return_inverse=True)[1]
     mass = np.bincount(inverse, w)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-    bins: np.ndarray = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)[inverse]
-    return bins
+    return np.asarray(np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)[inverse])
 
 
 @styled

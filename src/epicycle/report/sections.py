@@ -16,7 +16,7 @@ from epicycle.report.words import best_row, certified, greater_is_better, headli
 __all__ = ["SECTIONS"]
 
 Section = Callable[[dict[str, Any]], Html | None]
-_LEADERBOARD, _SCRIPT, _SETTINGS = 40, 40_000, 40
+_LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
 
 
 def _grid(*figures: Html | None) -> Html | None:
