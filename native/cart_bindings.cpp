@@ -1,48 +1,14 @@
 // Bindings of the kernels of decision trees and forests.
-#include <chrono>
 #include <memory>
 #include <vector>
 
-#include "binding.hpp"
 #include "cart_grow.hpp"
 #include "cart_sort.hpp"
 #include "forest_predict.hpp"
+#include "tree_binding.hpp"
 
 namespace epicycle {
 namespace {
-
-template <class T>
-using Writable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Rows2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-int team(int threads) {
-    require(threads >= 1, "threads: expected at least 1");
-    return std::min(threads, 1024);
-}
-
-template <class T>
-auto array_out(const std::vector<T> &values) {
-    T *copy = new T[values.size() ? values.size() : 1];
-    std::copy(values.begin(), values.end(), copy);
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {values.size()}, owner);
-}
-
-// Looks for Ctrl-C at most ten times a second.
-struct Interrupts {
-    using Clock = std::chrono::steady_clock;
-    mutable Clock::time_point last = Clock::now();
-    void operator()() const {
-        const auto now = Clock::now();
-        if (now - last < std::chrono::milliseconds(100)) return;
-        last = now;
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-};
 
 constexpr std::size_t MOST_ROWS = CART_ROW;
 

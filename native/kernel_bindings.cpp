@@ -54,6 +54,14 @@ bool fits_in_63_bits(std::int64_t base, std::size_t k) {
     return true;
 }
 
+constexpr std::size_t MOST_ENTRIES = std::size_t{1} << 40;  // of a table of words; more is never asked for
+
+std::size_t power_of(std::int64_t base, std::size_t k) {
+    std::size_t size = 1;
+    for (std::size_t i = 0; i < k; ++i) size *= static_cast<std::size_t>(base);
+    return size;
+}
+
 template <class T>
 void bind_blocks(nb::module_ &m) {
     m.def(
@@ -277,6 +285,51 @@ void bind_strings(nb::module_ &m) {
                                    hand_over<OutIndices>(std::move(found.indptr)));
         },
         "letters"_a.noconvert(), "offsets"_a.noconvert(), "k"_a, "base"_a);
+    m.def(
+        "word_table",
+        [](Vector<Letter> letters, Indices offsets, std::size_t k, std::int64_t base) {
+            require(are_runs(offsets, letters.shape(0)) && k >= 1 && fits_in_63_bits(base, k) &&
+                        letters_below(letters, base),
+                    "word_table: expected letters from -1 to base - 1, their runs, k >= 1, base^k below 2^62");
+            const std::size_t n = offsets.shape(0) - 1, words = power_of(base, k);
+            require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
+            Buffer out(n * words);
+            {
+                nb::gil_scoped_release nogil;
+                word_table(letters.data(), offsets.data(), n, k, base, out.data.get());
+            }
+            return matrix_out(out, n, words);
+        },
+        "letters"_a.noconvert(), "offsets"_a.noconvert(), "k"_a, "base"_a);
+    m.def(
+        "gapped_words",
+        [](Vector<Letter> letters, Indices offsets, std::size_t order, std::int64_t base, double decay, bool slope) {
+            require(are_runs(offsets, letters.shape(0)) && order >= 1 && fits_in_63_bits(base, order) &&
+                        letters_below(letters, base),
+                    "gapped_words: expected letters from -1 to base - 1, their runs, order >= 1, base^order below "
+                    "2^62");
+            const std::size_t n = offsets.shape(0) - 1, words = power_of(base, order);
+            require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
+            Buffer out(n * words);
+            for (std::size_t i = 0; i < n; ++i) {
+                if (i % 64 == 63 && PyErr_CheckSignals() != 0) throw nb::python_error();
+                nb::gil_scoped_release nogil;
+                const auto letters_at = letters.data() + offsets.data()[i];
+                const auto length = static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]);
+                double *row = out.data.get() + i * words;
+                const auto size = static_cast<std::size_t>(base);
+                if (!slope) {
+                    std::vector<double> work;
+                    gapped_words<double>(letters_at, length, order, size, decay, row, work);
+                    continue;
+                }
+                std::vector<Dual> both(words), work;
+                gapped_words<Dual>(letters_at, length, order, size, {decay, 1.0}, both.data(), work);
+                for (std::size_t u = 0; u < words; ++u) row[u] = both[u].slope;
+            }
+            return matrix_out(out, n, words);
+        },
+        "letters"_a.noconvert(), "offsets"_a.noconvert(), "order"_a, "base"_a, "decay"_a, "slope"_a);
     m.def(
         "neighbour_words",
         [](Vector<Letter> words, std::size_t k, std::int64_t base, std::size_t mismatches) {

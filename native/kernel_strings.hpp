@@ -46,7 +46,8 @@ inline WordCounts word_counts(const Letter *letters, const std::int64_t *offsets
                 good = 0;
                 continue;
             }
-            code = (good >= k ? code % lead : code) * base + letter;
+            // the letter that leaves the word is k places back, and known: no division
+            code = (good >= k ? code - lead * letters[a - static_cast<std::int64_t>(k)] : code) * base + letter;
             if (++good >= k) words.push_back(code);
         }
         if (!table.empty() && words.size() * 16 >= table.size()) {
@@ -68,6 +69,31 @@ inline WordCounts word_counts(const Letter *letters, const std::int64_t *offsets
         out.indptr.push_back(static_cast<std::int64_t>(out.codes.size()));
     }
     return out;
+}
+
+// The same counts as rows of a dense table (n x base^k), which comes filled with zeros.
+inline void word_table(const Letter *letters, const std::int64_t *offsets, std::size_t n, std::size_t k,
+                       std::int64_t base, double *table) {
+    std::int64_t size = 1, lead = 1;
+    for (std::size_t i = 0; i < k; ++i) {
+        lead = size;
+        size *= base;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        double *row = table + i * static_cast<std::size_t>(size);
+        std::int64_t code = 0;
+        std::size_t good = 0;
+        for (std::int64_t a = offsets[i]; a < offsets[i + 1]; ++a) {
+            const Letter letter = letters[a];
+            if (letter < 0) {
+                code = 0;
+                good = 0;
+                continue;
+            }
+            code = (good >= k ? code - lead * letters[a - static_cast<std::int64_t>(k)] : code) * base + letter;
+            if (++good >= k) row[code] += 1.0;
+        }
+    }
 }
 
 // out (n x m) += A B' for rows of A as CSR and columns of B' as lists of (row of B, value) for each column.
@@ -104,6 +130,37 @@ struct Dual {
 EPICYCLE_INLINE Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
 EPICYCLE_INLINE Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.value * b.slope + a.slope * b.value}; }
 
+EPICYCLE_INLINE double one_of(double) { return 1.0; }
+EPICYCLE_INLINE Dual one_of(Dual) { return {1.0, 0.0}; }
+
+// For every word u of `order` letters the sum over all places i of u in s, with gaps, of decay^(length of i): the
+// features of the subsequence kernel below. Words are numbered with their last letter in front.
+// seen_r[u] is that sum for words of r letters, with lengths that reach to the letter before this one.
+template <class Number>
+void gapped_words(const Letter *s, std::size_t n, std::size_t order, std::size_t base, Number decay, Number *out,
+                  std::vector<Number> &work) {
+    std::vector<std::size_t> size(order + 1, 1), start(order + 1, 0);
+    for (std::size_t r = 1; r <= order; ++r) {
+        size[r] = size[r - 1] * base;
+        start[r] = start[r - 1] + size[r - 1];
+    }
+    work.assign(start[order], Number{});  // levels 0 .. order-1, of which level 0 is the empty word
+    work[0] = one_of(decay);
+    std::fill(out, out + size[order], Number{});
+    for (std::size_t a = 0; a < n; ++a) {
+        const Letter letter = s[a];
+        for (std::size_t r = order; r >= 1; --r) {
+            Number *seen = r == order ? out : work.data() + start[r];
+            if (r < order)
+                for (std::size_t u = 0; u < size[r]; ++u) seen[u] = decay * seen[u];
+            if (letter < 0) continue;
+            const Number *prefix = work.data() + start[r - 1];
+            Number *extended = seen + static_cast<std::size_t>(letter) * size[r - 1];
+            for (std::size_t u = 0; u < size[r - 1]; ++u) extended[u] = extended[u] + decay * prefix[u];
+        }
+    }
+}
+
 // The subsequence kernel of Lodhi et al. (2002): sum over words u of `order` letters, and over all places i of u in s
 // and j of u in t, of decay^(length of i + length of j). Level by level:
 //     L_0(a, b) = 1,    L_r(a, b) = sum over equal letters s[x] = t[y], x < a, y < b, of decay^(a-x + b-y) L_{r-1}(x,
@@ -117,13 +174,7 @@ Number subsequence_kernel(const Letter *s, std::size_t n, const Letter *t, std::
     const std::size_t w = m + 1;
     work.assign(2 * (n + 1) * w, zero);
     Number *level = work.data(), *next = level + (n + 1) * w;
-    for (std::size_t i = 0; i < (n + 1) * w; ++i) {
-        level[i] = zero;
-        if constexpr (std::is_same_v<Number, double>)
-            level[i] = 1.0;
-        else
-            level[i].value = 1.0;
-    }
+    std::fill(level, next, one_of(decay));
     for (std::size_t r = 1; r < order; ++r) {
         for (std::size_t b = 0; b < w; ++b) next[b] = zero;
         for (std::size_t a = 1; a <= n; ++a) {

@@ -11,6 +11,7 @@ void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
+void bind_linear_svm(nb::module_ &m);
 void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_online(nb::module_ &m);
@@ -36,6 +37,7 @@ NB_MODULE(_native, m) {
     bind_lars(m);
     bind_lasso(m);
     bind_linear(m);
+    bind_linear_svm(m);
     bind_local(m);
     bind_logistic(m);
     bind_online(m);

@@ -1,9 +1,8 @@
 // Bindings of the kernels of trees.
-#include <chrono>
 #include <memory>
 #include <vector>
 
-#include "binding.hpp"
+#include "tree_binding.hpp"
 #include "tree_bins.hpp"
 #include "tree_grow.hpp"
 #include "tree_losses.hpp"
@@ -12,39 +11,6 @@
 
 namespace epicycle {
 namespace {
-
-template <class T>
-using Writable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Rows2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-int team(int threads) {
-    require(threads >= 1, "threads: expected at least 1");
-    return std::min(threads, 1024);
-}
-
-template <class T>
-auto array_out(const std::vector<T> &values) {
-    T *copy = new T[values.size() ? values.size() : 1];
-    std::copy(values.begin(), values.end(), copy);
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {values.size()}, owner);
-}
-
-// Looks for Ctrl-C at most ten times a second.
-struct Interrupts {
-    using Clock = std::chrono::steady_clock;
-    mutable Clock::time_point last = Clock::now();
-    void operator()() const {
-        const auto now = Clock::now();
-        if (now - last < std::chrono::milliseconds(100)) return;
-        last = now;
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-};
 
 template <class T>
 void bind_rows(nb::module_ &m) {
@@ -115,20 +81,41 @@ void bind_shap(nb::module_ &m) {
         "X"_a.noconvert(), "nodes"_a, "values"_a, "roots"_a, "levels"_a, "count"_a, "out"_a.noconvert(), "threads"_a);
 }
 
-auto grow_tree(Rows2<std::uint8_t> rows, std::optional<Rows2<std::uint8_t>> columns, Rows2<float> gh, double sum_abs_g,
-               double sum_h, Vector<std::int32_t> features, Vector<std::int32_t> n_bins,
+// Columns that features share, checked; `expected` where something does not fit.
+Bundles bundles_of(const Rows2<std::int32_t> &places, const Vector<std::int32_t> &n_codes,
+                   const Vector<std::int32_t> &n_bins, const char *expected) {
+    const std::size_t p = n_bins.shape(0), q = n_codes.shape(0);
+    require(places.shape(0) == 3 && places.shape(1) == p, expected);
+    const Bundles bundles{places.data(), places.data() + p, places.data() + 2 * p, n_codes.data()};
+    for (std::size_t c = 0; c < q; ++c) require(n_codes.data()[c] >= 1 && n_codes.data()[c] <= 255, expected);
+    for (std::size_t j = 0; j < p; ++j) {
+        const std::int32_t nb = n_bins.data()[j];
+        require(nb >= 1 && nb <= 255, expected);
+        require(bundles.column[j] >= 0 && static_cast<std::size_t>(bundles.column[j]) < q, expected);
+        const std::int32_t codes = bundles.n_codes[bundles.column[j]];
+        require(bundles.first[j] >= 0 && bundles.usual[j] >= 0 && bundles.usual[j] < nb, expected);
+        require(bundles.first[j] > 0 ? bundles.first[j] + nb - 1 <= codes : nb == codes, expected);
+    }
+    return bundles;
+}
+
+auto grow_tree(Rows2<std::uint8_t> rows, std::optional<Rows2<std::uint8_t>> columns,
+               std::optional<Rows2<std::int32_t>> places, std::optional<Vector<std::int32_t>> n_codes, Rows2<float> gh,
+               double sum_abs_g, double sum_h, Vector<std::int32_t> features, Vector<std::int32_t> n_bins,
                Vector<std::uint8_t> categorical, std::optional<Vector<std::int8_t>> monotone,
                std::optional<Rows2<std::uint8_t>> groups, bool all_rows, Writable1<std::uint32_t> order,
                Writable1<std::uint32_t> scratch, Writable1<std::int64_t> packed, std::size_t max_leaves,
                std::size_t max_depth, std::size_t min_samples, double min_child_weight, double l2, double min_gain,
                double smoothing, int threads) {
     constexpr const char *expected =
-        "grow_tree: expected rows (n, p), columns (p, n) or None, gh (n, 2), features in [0, p), n_bins in [1, 255], "
-        "categorical "
-        "and monotone (p,), groups (g, p), order (m,) with m <= n and entries in [0, n), scratch (m,), packed (n,)";
-    const std::size_t n = rows.shape(0), p = rows.shape(1), m = order.shape(0);
+        "grow_tree: expected rows (n, q), columns (q, n) or None, places (3, p) and n_codes (q,) or None with q = p, "
+        "gh (n, 2), features in [0, p), n_bins in [1, 255], categorical and monotone (p,), groups (g, p), order (m,) "
+        "with m <= n and entries in [0, n), scratch (m,), packed (n,)";
+    const std::size_t n = rows.shape(0), q = rows.shape(1), m = order.shape(0);
+    require(places.has_value() == n_codes.has_value(), expected);
+    const std::size_t p = places ? places->shape(1) : q;
     require(n >= 1 && n < (std::size_t{1} << 30) && m >= 1 && m <= n && (!all_rows || m == n), expected);
-    require(!columns || (columns->shape(0) == p && columns->shape(1) == n), expected);
+    require(!columns || (columns->shape(0) == q && columns->shape(1) == n), expected);
     require(gh.shape(0) == n && gh.shape(1) == 2, expected);
     require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n,
             expected);
@@ -142,16 +129,23 @@ auto grow_tree(Rows2<std::uint8_t> rows, std::optional<Rows2<std::uint8_t>> colu
     if (!all_rows)
         for (std::size_t i = 0; i < m; ++i) require(order.data()[i] < n, expected);
     require(std::isfinite(sum_abs_g) && std::isfinite(sum_h) && sum_abs_g >= 0 && sum_h >= 0, expected);
+    std::optional<Bundles> bundles;
+    if (places) {
+        require(n_codes->shape(0) == q, expected);
+        bundles = bundles_of(*places, *n_codes, n_bins, expected);
+    }
     threads = team(threads);
 
-    const BinnedTable table{rows.data(),  columns ? columns->data() : nullptr, n, p, features.data(), features.shape(0),
-                            n_bins.data()};
+    const BinnedTable table{
+        rows.data(),   columns ? columns->data() : nullptr, n, q, features.data(), features.shape(0),
+        n_bins.data(), bundles ? &*bundles : nullptr};
     const GrowRules rules{max_leaves,
                           max_depth,
                           {l2, min_child_weight, min_gain, smoothing, min_samples, categorical.data(),
                            monotone ? monotone->data() : nullptr},
                           groups ? groups->data() : nullptr,
-                          groups ? groups->shape(0) : 0};
+                          groups ? groups->shape(0) : 0,
+                          p};
     std::vector<GrownNode> nodes;
     {
         nb::gil_scoped_release nogil;
@@ -254,11 +248,44 @@ void bind_tree(nb::module_ &m) {
         },
         "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert(),
         "threads"_a);
-    m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.none(), "gh"_a.noconvert(), "sum_abs_g"_a,
-          "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "monotone"_a.none(),
-          "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(), "scratch"_a.noconvert(), "packed"_a.noconvert(),
-          "max_leaves"_a, "max_depth"_a, "min_samples"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a, "smoothing"_a,
-          "threads"_a);
+    m.def(
+        "plan_bundles",
+        [](Rows2<std::uint8_t> rows, Vector<std::int32_t> n_bins, Vector<std::uint8_t> eligible, int threads) {
+            constexpr const char *expected = "plan_bundles: expected rows (n, p) with n >= 1, n_bins (p,) in [1, 255] "
+                                             "that no bin of an eligible feature exceeds, eligible (p,)";
+            const std::size_t n = rows.shape(0), p = rows.shape(1);
+            require(n >= 1 && n_bins.shape(0) == p && eligible.shape(0) == p, expected);
+            for (std::size_t j = 0; j < p; ++j) require(n_bins.data()[j] >= 1 && n_bins.data()[j] <= 255, expected);
+            threads = team(threads);
+            BundlePlan plan;
+            {
+                nb::gil_scoped_release nogil;
+                plan = plan_bundles(rows.data(), n, p, n_bins.data(), eligible.data(), threads);
+            }
+            return nb::make_tuple(array_out(plan.column), array_out(plan.first), array_out(plan.usual),
+                                  array_out(plan.n_codes));
+        },
+        "rows"_a.noconvert(), "n_bins"_a.noconvert(), "eligible"_a.noconvert(), "threads"_a);
+    m.def(
+        "bundle_rows",
+        [](Rows2<std::uint8_t> rows, Rows2<std::int32_t> places, Vector<std::int32_t> n_codes,
+           Vector<std::int32_t> n_bins, Writable2<std::uint8_t> out, int threads) {
+            constexpr const char *expected =
+                "bundle_rows: expected rows (n, p), places (3, p) of codes in n_codes (q,), n_bins (p,), out (n, q)";
+            require(n_bins.shape(0) == rows.shape(1), expected);
+            const Bundles bundles = bundles_of(places, n_codes, n_bins, expected);
+            require(out.shape(0) == rows.shape(0) && out.shape(1) == n_codes.shape(0), expected);
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            bundle_rows(rows.data(), rows.shape(0), rows.shape(1), bundles, out.shape(1), out.data(), threads);
+        },
+        "rows"_a.noconvert(), "places"_a.noconvert(), "n_codes"_a.noconvert(), "n_bins"_a.noconvert(),
+        "out"_a.noconvert(), "threads"_a);
+    m.def("grow_tree", &grow_tree, "rows"_a.noconvert(), "columns"_a.none(), "places"_a.none(), "n_codes"_a.none(),
+          "gh"_a.noconvert(), "sum_abs_g"_a, "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(),
+          "categorical"_a.noconvert(), "monotone"_a.none(), "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(),
+          "scratch"_a.noconvert(), "packed"_a.noconvert(), "max_leaves"_a, "max_depth"_a, "min_samples"_a,
+          "min_child_weight"_a, "l2"_a, "min_gain"_a, "smoothing"_a, "threads"_a);
     m.def(
         "add_to_leaves",
         [](Vector<std::uint32_t> order, Vector<std::int64_t> begin, Vector<std::int64_t> end, Vector<double> values,

@@ -21,8 +21,8 @@ namespace epicycle {
 struct GrowRules {
     std::size_t max_leaves, max_depth;  // 0: no limit
     SplitRules split;
-    const std::uint8_t *groups;  // interaction constraints: n_groups x p, which features may meet; null without
-    std::size_t n_groups;
+    const std::uint8_t *groups;  // interaction constraints: n_groups x n_columns, who may meet; null without
+    std::size_t n_groups, n_columns;
 };
 
 struct GrownNode {
@@ -51,7 +51,7 @@ public:
         if (most > 1 && divisible(nodes[0])) {
             auto hist = buffer();
             histogram(table, packed, identity ? nullptr : order, 0, n_rows, hist.get(), spare, threads);
-            for (std::size_t b = 0; b < table.bins_of(0); ++b) nodes[0].sum += hist[b];
+            for (std::size_t b = 0; b < table.codes_of(0); ++b) nodes[0].sum += hist[b];
             nodes[0].sum += hist[MISSING_BIN];
             consider(0, std::move(hist));
         }
@@ -97,7 +97,7 @@ private:
     std::vector<std::vector<std::uint8_t>> allowed;  // by node, where there are interaction constraints
 
     Histogram buffer() {
-        if (free_buffers.empty()) return Histogram(new Packed[table.n_features * BINS]);
+        if (free_buffers.empty()) return Histogram(new Packed[table.n_stored() * BINS]);
         Histogram hist = std::move(free_buffers.back());
         free_buffers.pop_back();
         return hist;
@@ -115,13 +115,13 @@ private:
         const std::uint8_t *may = rules.groups ? features_of(i) : nullptr;
         const std::size_t n = node.end - node.begin;
         search.each(hist.get(), node.sum, n, node.bounds, may, found, threads);
-        std::uint32_t count[BINS];
+        std::uint32_t count[BINS], own[BINS];
         const auto rows_of = [&](std::size_t k) {
             list_root(node);
             std::fill(count, count + BINS, 0u);
             const Column column = table.column(table.features[k]);
             for (std::size_t r = node.begin; r < node.end; ++r) ++count[column[order[r]]];
-            return count;
+            return table.by_bin<std::uint32_t>(k, count, static_cast<std::uint32_t>(n), own);
         };
         const Split split = search.best(found, hist.get(), node.sum, n, node.bounds, rows_of);
         if (!split.found()) {
@@ -141,7 +141,7 @@ private:
         for (std::size_t g = 0; g < rules.n_groups; ++g)
             if (allowed[i][g])
                 for (std::size_t k = 0; k < table.n_features; ++k)
-                    may_use[k] |= rules.groups[g * table.p + static_cast<std::size_t>(table.features[k])];
+                    may_use[k] |= rules.groups[g * rules.n_columns + static_cast<std::size_t>(table.features[k])];
         return may_use.data();
     }
     std::vector<std::uint8_t> may_use;
@@ -171,7 +171,7 @@ private:
             allowed.resize(nodes.size());
             auto groups = allowed[chosen.node];
             for (std::size_t g = 0; g < rules.n_groups; ++g)
-                groups[g] &= rules.groups[g * table.p + static_cast<std::size_t>(node.split.feature)];
+                groups[g] &= rules.groups[g * rules.n_columns + static_cast<std::size_t>(node.split.feature)];
             allowed[l] = allowed[r] = groups;
         }
         const bool go_left = more && divisible(left), go_right = more && divisible(right);
@@ -202,7 +202,8 @@ private:
     std::size_t partition(const GrownNode &node) {
         const Column column = table.column(node.split.feature);
         std::uint8_t left[BINS];
-        for (std::size_t b = 0; b < BINS; ++b) left[b] = goes_left(node.split.left, b);
+        const auto bin_left = [&](std::size_t b) { return goes_left(node.split.left, b); };
+        table.by_code(node.split.feature, bin_left, left);
         const std::size_t begin = node.begin, m = node.end - begin;
         const int parts = worth(static_cast<double>(m) * 2, threads);
         std::vector<std::size_t> n_left(parts + 1, 0);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "simd.hpp"
-#include "tree_bins.hpp"
+#include "tree_bundles.hpp"
 
 namespace epicycle {
 
@@ -70,51 +70,93 @@ struct Column {
 
 // The binned table and the features that a tree may use.
 struct BinnedTable {
-    const std::uint8_t *rows;     // n x p
+    const std::uint8_t *rows;     // n x p: a byte for every stored column
     const std::uint8_t *columns;  // p x n, the same again; or null, and columns are read from the rows, more slowly
     std::size_t n, p;
     const std::int32_t *features;  // ascending
     std::size_t n_features;
-    const std::int32_t *n_bins;  // of numbers, by feature of the table
-    bool all() const { return n_features == p; }
+    const std::int32_t *n_bins;        // of numbers, by feature
+    const Bundles *bundles;            // null: every feature has a column for itself
+    std::vector<std::int32_t> stored;  // columns that hold the features, ascending
+    std::vector<std::uint32_t> slot;   // where the column of feature k of the list is among them
+
+    BinnedTable(const std::uint8_t *rows, const std::uint8_t *columns, std::size_t n, std::size_t p,
+                const std::int32_t *features, std::size_t n_features, const std::int32_t *n_bins,
+                const Bundles *bundles = nullptr)
+        : rows(rows), columns(columns), n(n), p(p), features(features), n_features(n_features), n_bins(n_bins),
+          bundles(bundles) {
+        for (std::size_t k = 0; k < n_features; ++k) stored.push_back(column_of(features[k]));
+        std::sort(stored.begin(), stored.end());
+        stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
+        for (std::size_t k = 0; k < n_features; ++k) {
+            const auto at = std::lower_bound(stored.begin(), stored.end(), column_of(features[k]));
+            slot.push_back(static_cast<std::uint32_t>(at - stored.begin()));
+        }
+    }
+    bool all() const { return stored.size() == p; }
+    std::size_t n_stored() const { return stored.size(); }
+    std::int32_t column_of(std::int32_t feature) const { return bundles ? bundles->column[feature] : feature; }
     Column column(std::int32_t feature) const {
-        const auto j = static_cast<std::size_t>(feature);
+        const auto j = static_cast<std::size_t>(column_of(feature));
         return columns ? Column{columns + j * n, 1} : Column{rows + j, p};
     }
-    std::size_t bins_of(std::size_t k) const { return static_cast<std::size_t>(n_bins[features[k]]); }
+    // Codes of numbers in stored column s of the list.
+    std::size_t codes_of(std::size_t s) const {
+        return static_cast<std::size_t>(bundles ? bundles->n_codes[stored[s]] : n_bins[stored[s]]);
+    }
+    bool shares(std::int32_t feature) const { return bundles && bundles->shares(feature); }
+    // Sums by bin of feature k of the list, from those of its column; `own` has room for 256.
+    template <class Sum>
+    const Sum *by_bin(std::size_t k, const Sum *of_column, Sum total, Sum *own) const {
+        const std::int32_t j = features[k];
+        if (!shares(j)) return of_column;
+        by_own_bins(*bundles, j, n_bins[j], of_column, total, own);
+        return own;
+    }
+    // Of every byte of the feature's column whether it goes left, from the sides of its bins.
+    template <class GoesLeft>
+    void by_code(std::int32_t feature, const GoesLeft &bin_left, std::uint8_t *left) const {
+        if (!shares(feature)) {
+            for (std::size_t b = 0; b < BINS; ++b) left[b] = bin_left(b);
+            return;
+        }
+        std::fill(left, left + BINS, static_cast<std::uint8_t>(bin_left(bundles->usual[feature])));
+        for (std::int32_t b = 0; b < n_bins[feature]; ++b)
+            if (b != bundles->usual[feature]) left[bundles->code(feature, b)] = bin_left(b);
+    }
 };
 
-// Of the 256 bins of a feature only those of its numbers and the one for missing values are ever touched.
+// Of the 256 codes of a column only those of numbers and the one for missing values are ever touched.
 inline void clear(const BinnedTable &table, Packed *hist) {
-    for (std::size_t k = 0; k < table.n_features; ++k) {
-        std::memset(hist + k * BINS, 0, table.bins_of(k) * sizeof *hist);
-        hist[k * BINS + MISSING_BIN] = 0;
+    for (std::size_t s = 0; s < table.n_stored(); ++s) {
+        std::memset(hist + s * BINS, 0, table.codes_of(s) * sizeof *hist);
+        hist[s * BINS + MISSING_BIN] = 0;
     }
 }
 
 // hist += sign * other
 template <int sign>
 void combine(const BinnedTable &table, Packed *hist, const Packed *other) {
-    for (std::size_t k = 0; k < table.n_features; ++k) {
-        Packed *h = hist + k * BINS;
-        const Packed *o = other + k * BINS;
-        const std::size_t nb = table.bins_of(k);
+    for (std::size_t s = 0; s < table.n_stored(); ++s) {
+        Packed *h = hist + s * BINS;
+        const Packed *o = other + s * BINS;
+        const std::size_t nb = table.codes_of(s);
         for (std::size_t b = 0; b < nb; ++b) h[b] += sign * o[b];
         h[MISSING_BIN] += sign * o[MISSING_BIN];
     }
 }
 
-constexpr std::size_t FEATURES_AT_ONCE = 32;  // whose histograms stay near the core
-constexpr std::size_t PREFETCH = 12;          // rows ahead
+constexpr std::size_t COLUMNS_AT_ONCE = 32;  // whose histograms stay near the core
+constexpr std::size_t PREFETCH = 12;         // rows ahead
 
-// hist (features x 256) += rows[begin:end] of the features k0:k1 of the list; rows null means begin..end themselves.
+// hist (columns x 256) += rows[begin:end] of the stored columns k0:k1; rows null means begin..end themselves.
 template <bool Indexed, bool Contiguous>
 EPICYCLE_INLINE void accumulate(const BinnedTable &table, std::size_t k0, std::size_t k1, const Packed *packed,
                                 const std::uint32_t *rows, std::size_t begin, std::size_t end, Packed *hist) {
     const std::size_t p = table.p, k = k1 - k0;
     Packed *const h = hist + k0 * BINS;
-    const std::uint8_t *const base = table.rows + (Contiguous ? static_cast<std::size_t>(table.features[k0]) : 0);
-    const std::int32_t *const list = table.features + k0;
+    const std::uint8_t *const base = table.rows + (Contiguous ? k0 : 0);
+    const std::int32_t *const list = table.stored.data() + k0;
     const std::size_t last = end - 1;
     for (std::size_t i = begin; i < end; ++i) {
         std::size_t r = i;
@@ -165,18 +207,18 @@ inline int worth(double additions, int threads) {
     return std::max(1, std::min(threads, static_cast<int>(additions / 150e3)));
 }
 
-// The histogram of the rows[begin:end]: threads share the features where there are many, otherwise the rows.
+// The histogram of the rows[begin:end]: threads share the columns where there are many, otherwise the rows.
 inline void histogram(const BinnedTable &table, const Packed *packed, const std::uint32_t *rows, std::size_t begin,
                       std::size_t end, Packed *hist, std::vector<std::vector<Packed>> &spare, int threads) {
-    const std::size_t k = table.n_features, size = k * BINS;
+    const std::size_t k = table.n_stored(), size = k * BINS;
     clear(table, hist);
     threads = worth(static_cast<double>(end - begin) * static_cast<double>(k), threads);
-    const std::size_t groups = (k + FEATURES_AT_ONCE - 1) / FEATURES_AT_ONCE;
-    const auto group_end = [&](std::size_t g) { return std::min(k, (g + 1) * FEATURES_AT_ONCE); };
+    const std::size_t groups = (k + COLUMNS_AT_ONCE - 1) / COLUMNS_AT_ONCE;
+    const auto group_end = [&](std::size_t g) { return std::min(k, (g + 1) * COLUMNS_AT_ONCE); };
     if (threads == 1 || groups >= 2 * static_cast<std::size_t>(threads)) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
         for (std::int64_t g = 0; g < static_cast<std::int64_t>(groups); ++g)
-            accumulate_rows(table, g * FEATURES_AT_ONCE, group_end(g), packed, rows, begin, end, hist);
+            accumulate_rows(table, g * COLUMNS_AT_ONCE, group_end(g), packed, rows, begin, end, hist);
         return;
     }
     spare.resize(std::max<std::size_t>(spare.size(), threads - 1));
@@ -191,7 +233,7 @@ inline void histogram(const BinnedTable &table, const Packed *packed, const std:
         }
         const std::size_t from = begin + m * t / threads, to = begin + m * (t + 1) / threads;
         for (std::size_t g = 0; g < groups; ++g)
-            accumulate_rows(table, g * FEATURES_AT_ONCE, group_end(g), packed, rows, from, to, own);
+            accumulate_rows(table, g * COLUMNS_AT_ONCE, group_end(g), packed, rows, from, to, own);
     }
     for (int t = 1; t < threads; ++t) combine<1>(table, hist, spare[t - 1].data());
 }

@@ -33,8 +33,8 @@ inline std::size_t divide_rows(const std::uint8_t *rows, std::size_t p, std::siz
 
 // Rows by feature of the table's list and bin.
 inline void count_rows(const BinnedTable &table, const std::uint32_t *order, std::size_t m, std::uint32_t *count) {
-    for (std::size_t k0 = 0; k0 < table.n_features; k0 += FEATURES_AT_ONCE) {
-        const std::size_t k1 = std::min(k0 + FEATURES_AT_ONCE, table.n_features);
+    for (std::size_t k0 = 0; k0 < table.n_features; k0 += COLUMNS_AT_ONCE) {
+        const std::size_t k1 = std::min(k0 + COLUMNS_AT_ONCE, table.n_features);
         for (std::size_t i = 0; i < m; ++i) {
             const std::uint8_t *b = table.rows + static_cast<std::size_t>(order[i]) * table.p;
             for (std::size_t k = k0; k < k1; ++k) ++count[k * BINS + b[table.features[k]]];

@@ -2,26 +2,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "binding.hpp"
+#include "tree_binding.hpp"
 #include "tree_parts.hpp"
 
 namespace epicycle {
 namespace {
-
-template <class T>
-using Writable1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Writable2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Rows2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-auto array_out(const std::vector<T> &values, std::size_t rows, std::size_t cols) {
-    T *copy = new T[values.size() ? values.size() : 1];
-    std::copy(values.begin(), values.end(), copy);
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(copy, {rows, cols}, owner);
-}
 
 bool all_below(const Vector<std::uint32_t> &order, std::size_t n) {
     std::uint32_t largest = 0;

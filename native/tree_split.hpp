@@ -31,6 +31,8 @@ struct Bounds {  // on the value of a node, from monotone constraints
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };
 
+constexpr std::size_t MOST_LEVELS = 16;  // of a category that a split lists
+
 using Sides = std::array<std::uint64_t, 4>;  // which of the 256 bins go left
 
 inline bool goes_left(const Sides &sides, std::size_t bin) { return sides[bin >> 6] >> (bin & 63) & 1; }
@@ -185,7 +187,8 @@ private:
     void of_feature(std::size_t k, const Packed *hist, const std::uint32_t *count, Packed total, std::size_t n_rows,
                     const Bounds &bounds, Split &best) const {
         const std::int32_t feature = table.features[k];
-        const Packed *h = hist + k * BINS;
+        alignas(64) Packed own[BINS];
+        const Packed *h = table.by_bin(k, hist + table.slot[k] * BINS, total, own);
         if (rules.categorical[feature])
             of_levels(feature, h, count, total, n_rows, bounds, best);
         else
@@ -235,43 +238,62 @@ private:
     }
 
     // Levels in the order of their mean gradient: among all ways to divide them in two the best is a cut in this order
-    // (Fisher, 1958), exactly so without smoothing. What is missing is a level too.
+    // (Fisher, 1958), exactly so without smoothing. What is missing is a level too. The levels of one side, which are
+    // the fewer and at most MOST_LEVELS, go left. Levels with fewer rows than a leaf must have say nothing reliable
+    // about where they belong, and stay on the right; how many rows a level has is judged by its curvature.
     void of_levels(std::int32_t feature, const Packed *h, const std::uint32_t *c, Packed total, std::size_t n_rows,
                    const Bounds &bounds, Split &best) const {
         const double l2 = rules.l2 + rules.smoothing;
+        const double per_row = static_cast<double>(total & 0xffffffff) / static_cast<double>(n_rows) * (1.0 - 1e-9);
+        const double least = rules.min_samples > 1 ? static_cast<double>(rules.min_samples) * per_row : 0.0;
         std::array<std::uint8_t, BINS> level;
         std::array<double, BINS> mean;
-        std::size_t m = 0;
+        std::array<bool, BINS> absent{};
+        std::size_t m = 0, present = 0;
         const auto nb = static_cast<std::size_t>(table.n_bins[feature]);
         for (std::size_t b = 0; b < BINS; b = b + 1 == nb ? MISSING_BIN : b + 1) {
-            if (h[b] == 0 && !(c && c[b] > 0)) continue;
+            absent[b] = h[b] == 0 && !(c && c[b] > 0);
+            present += !absent[b];
+            if (absent[b] || static_cast<double>(h[b] & 0xffffffff) < least) continue;
             const double H = units.curvature(h[b]) + l2;
             mean[b] = H > 0 ? units.gradient(h[b]) / H : 0.0;
             level[m++] = static_cast<std::uint8_t>(b);
         }
-        if (m < 2) return;
+        if (present < 2 || m == 0) return;
         std::stable_sort(level.begin(), level.begin() + m, [&](auto a, auto b) { return mean[a] < mean[b]; });
         alignas(64) Packed left[BINS];
         alignas(64) double score[BINS];
-        std::uint32_t rows_left[BINS], rows = 0;
-        Packed sum = 0;
-        for (std::size_t i = 0; i + 1 < m; ++i) {
-            left[i] = sum += h[level[i]];
-            if (c) rows_left[i] = rows += c[level[i]];
+        std::uint32_t rows_left[BINS];
+        const double parent = parent_score(total, l2, bounds);
+        const std::size_t most = std::min({m, (present + 1) / 2, MOST_LEVELS});
+        for (int end = 0; end < 2; ++end) {  // from the lowest level up, then from the highest down
+            Packed sum = 0;
+            std::uint32_t rows = 0;
+            for (std::size_t i = 0; i < most; ++i) {
+                left[i] = sum += h[level[i]];
+                if (c) rows_left[i] = rows += c[level[i]];
+            }
+            std::size_t at = 0;
+            scores(left, most, total, l2, bounds, 0, score);
+            if (take(score, c ? rows_left : nullptr, most, n_rows, parent, best, at))
+                list(best, feature, level.data(), at + 1, left[at]);
+            std::reverse(level.begin(), level.begin() + m);
         }
-        std::size_t at = 0;
-        scores(left, m - 1, total, l2, bounds, 0, score);
-        if (!take(score, c ? rows_left : nullptr, m - 1, n_rows, parent_score(total, l2, bounds), best, at)) return;
-        // The lighter side is listed, so that levels which are not here go where most rows go.
-        const bool light_first = (left[at] & 0xffffffff) <= ((total - left[at]) & 0xffffffff);
+        if (best.feature != feature) return;
+        // Levels that are not here go where most rows go.
+        if ((best.left_sum & 0xffffffff) > ((total - best.left_sum) & 0xffffffff))
+            for (std::size_t b = 0; b < BINS; b = b + 1 == nb ? MISSING_BIN : b + 1)
+                if (absent[b]) send_left(best.left, b);
+        best.missing_left = goes_left(best.left, MISSING_BIN);
+    }
+
+    static void list(Split &best, std::int32_t feature, const std::uint8_t *level, std::size_t m, Packed left) {
         best.feature = feature;
         best.bin = 0;
         best.categorical = true;
         best.left = Sides{};
-        best.left_sum = light_first ? left[at] : total - left[at];
-        for (std::size_t i = light_first ? 0 : at + 1; i < (light_first ? at + 1 : m); ++i)
-            send_left(best.left, level[i]);
-        best.missing_left = goes_left(best.left, MISSING_BIN);
+        best.left_sum = left;
+        for (std::size_t i = 0; i < m; ++i) send_left(best.left, level[i]);
     }
 };
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from benchmarks.task import Data, Implementation, Measured, Quality, Solution
 
-MEASURE = "held-out log-loss, relative to the best"
-#: Log-losses this near to the best of a run count as equal.
-TOLERANCE = 0.005
+MEASURE = "held-out log-loss above LightGBM's"
+#: Log-losses no further above LightGBM's than this share count as equal: from one draw of such data to the next they
+#: differ by half of it, either way (the task boosting_quality has the differences over many).
+TOLERANCE = 0.01
 
 
 def surface(X: np.ndarray) -> np.ndarray:
@@ -30,14 +31,14 @@ def surface(X: np.ndarray) -> np.ndarray:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """Log-loss on rows that nobody saw, as the excess over the best."""
+    """Log-loss on rows that nobody saw, as the excess over LightGBM's with its own arithmetic."""
     y = data["y_test"].astype(np.intp)
     losses = {}
     for name, solution in solutions.items():
         p = np.clip(solution["probability"][np.arange(len(y)), y], 1e-15, 1.0)
         losses[name] = float(-np.log(p).mean())
-    best = min(losses.values())
-    return {name: {MEASURE: loss / best - 1, "held-out log-loss": loss} for name, loss in losses.items()}
+    level = losses.get("LightGBM", min(losses.values()))
+    return {name: {MEASURE: loss / level - 1, "held-out log-loss": loss} for name, loss in losses.items()}
 
 
 def threads() -> int:

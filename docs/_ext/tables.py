@@ -53,9 +53,10 @@ class MethodTable(Generated):
     """Every estimator, as ``epicycle methods`` lists them."""
 
     def lines(self) -> list[str]:
-        rows = [
-            [f":class:`~epicycle.{m.name}`", m.summary, ", ".join(m.engines), m.certificate] for m in epicycle.methods()
-        ]
+        rows = []
+        for m in epicycle.methods(functions=True):
+            role = "func" if "." in m.name else "class"
+            rows.append([f":{role}:`{m.name} <epicycle.{m.name}>`", m.summary, ", ".join(m.engines), m.certificate])
         return list_table(["method", "what it is", "engines", "certificate"], rows, "22 40 20 18")
 
 

@@ -46,13 +46,16 @@ _EXPORTS = {
     "Lasso": "epicycle.linear",
     "LassoCV": "epicycle.linear",
     "LinearRegression": "epicycle.linear",
+    "LinearSVC": "epicycle.linear",
+    "LinearSVR": "epicycle.linear",
     "LinearSpline": "epicycle.linear",
     "LocallyWeightedRegression": "epicycle.linear",
     "LogisticRegression": "epicycle.linear",
     "LogisticRegressionCV": "epicycle.linear",
     "MatchingPursuit": "epicycle.linear",
+    "MaxMarginClustering": "epicycle.kernel",
     "NearestNeighbors": "epicycle.kernel",
-    "Nystrom": "epicycle.kernel",
+    "Nystroem": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
@@ -67,7 +70,10 @@ _EXPORTS = {
     "SGDRegressor": "epicycle.linear",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
+    "TableEncoder": "epicycle.training",
+    "TableModel": "epicycle.training",
     "TimeLimit": "epicycle.callbacks",
+    "TrainingRun": "epicycle.training",
     "config": "epicycle.settings",
     "enet_path": "epicycle.linear",
     "get_config": "epicycle.settings",
@@ -77,6 +83,7 @@ _EXPORTS = {
     "save": "epicycle.io",
     "scan": "epicycle.data",
     "shrink_means": "epicycle.linear",
+    "train": "epicycle.training",
 }
 _SUBPACKAGES = (
     "callbacks",
@@ -90,8 +97,10 @@ _SUBPACKAGES = (
     "online",
     "optim",
     "plot",
+    "report",
     "select",
     "theory",
+    "training",
     "tree",
 )
 
@@ -132,13 +141,16 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
+    "LinearSVC",
+    "LinearSVR",
     "LinearSpline",
     "LocallyWeightedRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
     "MatchingPursuit",
+    "MaxMarginClustering",
     "NearestNeighbors",
-    "Nystrom",
+    "Nystroem",
     "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
@@ -153,7 +165,10 @@ __all__ = [
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",
+    "TableEncoder",
+    "TableModel",
     "TimeLimit",
+    "TrainingRun",
     "__version__",
     "callbacks",
     "config",
@@ -172,11 +187,14 @@ __all__ = [
     "online",
     "optim",
     "plot",
+    "report",
     "save",
     "scan",
     "select",
     "shrink_means",
     "theory",
+    "train",
+    "training",
     "tree",
 ]
 
@@ -193,8 +211,10 @@ if TYPE_CHECKING:
         online,
         optim,
         plot,
+        report,
         select,
         theory,
+        training,
         tree,
     )
     from epicycle.base import methods
@@ -211,8 +231,9 @@ if TYPE_CHECKING:
         KernelRidge,
         KNeighborsClassifier,
         KNeighborsRegressor,
+        MaxMarginClustering,
         NearestNeighbors,
-        Nystrom,
+        Nystroem,
         RandomFourierFeatures,
     )
     from epicycle.linear import (
@@ -231,6 +252,8 @@ if TYPE_CHECKING:
         LassoCV,
         LinearRegression,
         LinearSpline,
+        LinearSVC,
+        LinearSVR,
         LocallyWeightedRegression,
         LogisticRegression,
         LogisticRegressionCV,
@@ -252,6 +275,7 @@ if TYPE_CHECKING:
     )
     from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
     from epicycle.settings import config, get_config
+    from epicycle.training import TableEncoder, TableModel, TrainingRun, train
     from epicycle.tree import (
         AdaBoostClassifier,
         DecisionTreeClassifier,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any, TypeVar
 
 from epicycle.parameters import Choice
 
-__all__ = ["MethodCard", "MethodInfo", "methods"]
+__all__ = ["MethodCard", "MethodInfo", "in_catalogue", "methods"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Modules whose functions are methods too.
+_WITH_FUNCTIONS = ("diagnose", "select")
 
 
 @dataclass(frozen=True)
@@ -41,13 +47,25 @@ class MethodInfo:
     certificate: str
 
 
-def methods(family: str | None = None) -> list[MethodInfo]:
+def in_catalogue(family: str, *rows: str, certificate: str) -> Callable[[F], F]:
+    """Decorate a function that is a method of the catalogue, on data in memory."""
+
+    def decorate(function: F) -> F:
+        function.__dict__["_card"] = MethodCard(family, rows, ("memory",), certificate)
+        return function
+
+    return decorate
+
+
+def methods(family: str | None = None, *, functions: bool = False) -> list[MethodInfo]:
     """Every method that exists, read from the code: name, one line, solvers, engines and kind of certificate.
 
     Parameters
     ----------
     family : str, optional
         Only the methods of this family.
+    functions : bool, default=False
+        Also those that are functions, such as ``select.k_fold``.
 
     Examples
     --------
@@ -70,4 +88,15 @@ def methods(family: str | None = None) -> list[MethodInfo]:
             found.append(
                 MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)
             )
+    if functions:
+        for module in _WITH_FUNCTIONS:
+            inside = import_module(f"epicycle.{module}")
+            for name in inside.__all__:
+                function = getattr(inside, name)
+                own: Any = getattr(function, "_card", None)
+                if isinstance(function, type) or own is None or family not in (None, own.family):
+                    continue
+                summary = (function.__doc__ or "").strip().partition("\n")[0]
+                full, rows = f"{module}.{name}", own.catalogue
+                found.append(MethodInfo(full, summary, own.family, rows, (), own.engines, own.certificate))
     return found

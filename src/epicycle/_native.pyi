@@ -46,9 +46,13 @@ def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
 def loss_rows(
     kind: int, parameter: float, y: Array, weight: Array | None, score: Array, gh: Array, threads: int
 ) -> Array: ...
+def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...
+def bundle_rows(rows: Array, places: Array, n_codes: Array, n_bins: Array, out: Array, threads: int) -> None: ...
 def grow_tree(
     rows: Array,
     columns: Array | None,
+    places: Array | None,
+    n_codes: Array | None,
     gh: Array,
     sum_abs_g: float,
     sum_h: float,
@@ -633,3 +637,67 @@ def best_split(
 ) -> tuple[int, int, int, Array, float, int, float]: ...
 def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
 def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
+def word_table(letters: Array, offsets: Array, k: int, base: int) -> Array: ...
+def gapped_words(letters: Array, offsets: Array, order: int, base: int, decay: float, slope: bool) -> Array: ...
+def margin_sums(
+    X: Array,
+    y: Array,
+    bound: Array | None,
+    coef: Array,
+    intercept: float,
+    regression: bool,
+    squared: bool,
+    epsilon: float,
+    width: float,
+) -> tuple[float, float, float, float, float, Array, Array]: ...
+def csr_margin_sums(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    y: Array,
+    bound: Array | None,
+    coef: Array,
+    intercept: float,
+    regression: bool,
+    squared: bool,
+    epsilon: float,
+    width: float,
+) -> tuple[float, float, float, float, float, Array, Array]: ...
+def dual_passes(
+    X: Array,
+    regression: bool,
+    squared: bool,
+    epsilon: float,
+    scale: float,
+    table: Array,
+    w: Array,
+    order: Array,
+    number: Array,
+    seed: int,
+    first: int,
+    target: float,
+    report: Array,
+) -> int: ...
+def csr_dual_passes(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    n_columns: int,
+    regression: bool,
+    squared: bool,
+    epsilon: float,
+    scale: float,
+    table: Array,
+    w: Array,
+    order: Array,
+    number: Array,
+    seed: int,
+    first: int,
+    target: float,
+    report: Array,
+) -> int: ...
+def dual_weights(X: Array, table: Array, scale: float) -> Array: ...
+def csr_dual_weights(
+    data: Array, indices: Array, indptr: Array, n_columns: int, table: Array, scale: float
+) -> Array: ...

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle._optional import optional_import
+from epicycle.plot.style import axes_of, styled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,12 +125,10 @@ class History(Mapping[str, np.ndarray]):
         pd = optional_import("pandas", "History.to_frame")
         return pd.DataFrame(self._columns).rename_axis("iteration")
 
+    @styled
     def plot(self, column: str = "objective", *, ax: Axes | None = None, **line: Any) -> Axes:
         """Draw one column against the iteration, as the distance to its best value on a log scale where it fits."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+        ax = axes_of(ax)
         values = self[column]
         excess = values - np.nanmin(values) if values.size else values
         if column == "objective" and np.count_nonzero(excess > 0) >= 3:
@@ -140,5 +139,5 @@ class History(Mapping[str, np.ndarray]):
             ax.plot(np.arange(len(values)), values, marker="o", ms=3, **line)
             ax.set_ylabel(column)
         ax.set_xlabel("iteration")
-        ax.grid(alpha=0.3)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         return ax

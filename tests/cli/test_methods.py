@@ -14,7 +14,7 @@ from epicycle.cli import main
 def test_json_is_the_list_of_methods(capsys):
     assert main(["methods", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert listed == json.loads(json.dumps([asdict(m) for m in ep.methods()]))
+    assert listed == json.loads(json.dumps([asdict(m) for m in ep.methods(functions=True)]))
     assert {"LinearRegression", "Ridge", "LogisticRegression"} <= {m["name"] for m in listed}
     assert all(m["summary"] and m["engines"] and m["certificate"] for m in listed)
 
@@ -23,19 +23,21 @@ def test_piped_it_is_one_tab_separated_line_each(capsys):
     assert main(["methods"]) == 0
     header, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert header == ["name", "family", "summary", "solvers", "engines", "certificate"]
-    assert [dict(zip(header, line, strict=True))["name"] for line in lines] == [m.name for m in ep.methods()]
+    assert [dict(zip(header, line, strict=True))["name"] for line in lines] == [
+        m.name for m in ep.methods(functions=True)
+    ]
 
 
 def test_family_selects(capsys):
     assert main(["methods", "--family", "linear", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in listed] == [m.name for m in ep.methods() if m.family == "linear"]
+    assert [m["name"] for m in listed] == [m.name for m in ep.methods(functions=True) if m.family == "linear"]
 
 
 def test_unknown_family_names_those_that_exist(capsys):
     assert main(["methods", "--family", "liner"]) == 2
     captured = capsys.readouterr()
-    families = ", ".join(sorted({method.family for method in ep.methods()}))
+    families = ", ".join(sorted({method.family for method in ep.methods(functions=True)}))
     assert captured.err == f"epicycle: --family liner: expected one of {families}\n"
     assert captured.out == ""
 
@@ -58,4 +60,4 @@ def test_on_a_terminal_it_is_a_table():
     assert process.returncode == 0
     assert "\t" not in text
     assert "what it is" in text
-    assert all(m.name in text and m.summary[:20] in text for m in ep.methods())
+    assert all(m.name in text and m.summary[:20] in text for m in ep.methods(functions=True))

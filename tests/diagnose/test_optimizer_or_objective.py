@@ -82,6 +82,15 @@ def test_no_difference_is_nobodys_fault(classes):
     assert found.kind == "neither"
 
 
+def test_a_worse_model_explains_nothing(classes):
+    X, y = classes
+    good = ep.LogisticRegression().fit(X, y)
+    found = diagnose.optimizer_or_objective(good, early(X, y), X, y)
+    assert found.kind == "neither"
+    assert "nothing to explain" in found.verdict
+    assert "noise" not in found.verdict
+
+
 def test_a_given_objective_and_parameters_by_hand():
     class Controller:
         def __init__(self, gain):
@@ -159,7 +168,7 @@ def test_bad_input(classes):
     good = ep.LogisticRegression().fit(X, y)
     with pytest.raises(ParameterTypeError, match="model_b=3"):
         diagnose.optimizer_or_objective(good, 3, X, y)
-    with pytest.raises(NotFittedError, match="model_a, model_b"):
+    with pytest.raises(NotFittedError, match="model_b: "):
         diagnose.optimizer_or_objective(good, ep.LogisticRegression(), X, y)
     with pytest.raises(ParameterError, match="X_train, y_train: expected both"):
         diagnose.optimizer_or_objective(good, good, X, y, X_train=X)

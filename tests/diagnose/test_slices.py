@@ -17,6 +17,23 @@ def noisy(n, seed=0):
     return X, X[:, 0] + rng.normal(size=n) * np.where(X[:, 1] > 0.7, 2.0, 0.1)
 
 
+def test_slices_of_groups_allow_for_rows_that_go_together():
+    """The noise belongs to groups of 20 rows: taken as rows of their own they make slices out of chance."""
+    rng, alarms, runs = np.random.default_rng(0), {"rows": 0, "groups": 0}, 25
+    model = ep.LinearRegression().fit([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, 0.0, 0.0])
+    groups = np.repeat(np.arange(40), 20)
+    for i in range(runs):
+        X = rng.uniform(size=(40, 2))[groups] + 0.01 * rng.uniform(size=(800, 2))
+        y = np.abs(rng.normal(size=40))[groups]
+        for name, given in (("rows", None), ("groups", groups)):
+            found = diagnose.slices(model, X, y, cv="prefit", groups=given, max_slices=4, random_state=i, n_jobs=1)
+            alarms[name] += found.worst is not None
+    assert alarms["rows"] > 15
+    assert alarms["groups"] <= 4
+    with pytest.raises(DataError, match="groups: 3 of them"):
+        diagnose.slices(model, X, y, cv="prefit", groups=groups % 3)
+
+
 def test_a_planted_weak_spot():
     X, y = noisy(1000)
     found = diagnose.slices(ep.LinearRegression(), X, y, max_slices=2)

@@ -43,6 +43,23 @@ def test_the_faulty_stage_is_found(faulty):
     assert found.plot().get_xlabel().startswith("accuracy gained")
 
 
+def test_stages_that_lose_the_same_are_not_put_in_order():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    spoil = [np.flatnonzero(rng.permutation(300) < 30) for _ in range(2)]
+
+    def stage(rows):
+        def work(values):
+            out = np.array(values)
+            out[rows] = 1 - y[rows]
+            return out
+
+        return work
+
+    found = diagnose.error_analysis([("a", stage(spoil[0])), ("b", stage(spoil[1]))], y, y, truth={"a": y, "b": y})
+    assert "cannot be ruled out" in found.verdict
+
+
 def test_the_table_of_the_lecture():
     """Accuracies of 85, 85.1, 91, 95, 96, 97 and 100 per cent, by stages that each lose what the lecture says."""
     n, names = 1000, ["background", "face", "eyes", "nose", "mouth", "logistic"]
@@ -150,6 +167,17 @@ def test_numbers_are_those_of_cross_validation(grouped):
     assert_allclose(row["drop"], (whole - without).mean())
     assert_allclose(row["drop_error"], (whole - without).std(ddof=1) * np.sqrt(1 / 5 + 1 / 4))
     assert_allclose(row["cumulative"], both.mean())
+
+
+def test_components_that_carry_the_same_are_not_put_in_order():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=300)
+    verdict = diagnose.ablation(ep.Ridge(), X, y).verdict
+    assert "carries as much cannot be ruled out" in verdict
+    assert "x2" not in verdict
+    one = diagnose.ablation(ep.Ridge(), X, y, cv=[(np.arange(200), np.arange(200, 300))])
+    assert "nothing is known about chance" in one.notes[-1]
 
 
 def test_components_of_a_pipeline_and_names_of_columns(grouped):

@@ -53,6 +53,19 @@ def test_costs_by_hand():
     assert dear_alarms.plot().get_legend() is not None
 
 
+def test_the_error_of_a_cost_grows_with_the_rows():
+    """Costs add up over folds, shares do not; either way the error is that of repeated draws."""
+    rng = np.random.default_rng(0)
+    for metric, costs in (("f1", None), ("f1", (1, 3)), (lambda tp, fp, fn, tn: -(fp + 3.0 * fn), None)):
+        values, errors = [], []
+        for i in range(40):
+            y = rng.integers(0, 2, 300)
+            found = threshold_of_scores(y + rng.normal(size=300), y, metric=metric, costs=costs, random_state=i)
+            values.append(found.cv_value)
+            errors.append(found.cv_error)
+        assert 0.6 < np.mean(errors) / np.std(values) < 1.6
+
+
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10_000), metric=st.sampled_from(["f1", "f2", "f0.5", "mcc", "balanced_accuracy"]))
 def test_the_best_of_all_thresholds(seed, metric):

@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import data, engine, exceptions, io, online, optim, theory
+from epicycle import data, diagnose, engine, exceptions, io, online, optim, plot, report, select, theory
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
     "data": data,
+    "diagnose": diagnose,
     "engine": engine,
     "exceptions": exceptions,
     "io": io,
     "online": online,
     "optim": optim,
+    "plot": plot,
+    "report": report,
+    "select": select,
     "theory": theory,
 }
 
@@ -47,8 +51,12 @@ def test_package():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name):
-    elsewhere = {"load", "save", "scan"}  # listed with the package
+    elsewhere = {"load", "save", "scan"} | {m.name for m in ep.methods()}  # listed with the package
     assert public(MODULES[name]) - elsewhere == listed(f"{name}.rst")
+
+
+def test_kernels():
+    assert set(ep.kernel.__all__) - set(ep.__all__) == listed("kernel.rst")
 
 
 @pytest.mark.parametrize("method", ep.methods(), ids=lambda m: m.name)

@@ -1,4 +1,4 @@
-"""Tests of trees import their reference implementation."""
+"""Tests of kernels import what they share."""
 
 import sys
 from pathlib import Path

@@ -32,6 +32,8 @@ def test_agrees_with_scikit_learn(kernel, more):
         theirs = SklearnKernelRidge(0.7, kernel=kernel, **more).fit(X, Y, sample_weight=w)
         assert_allclose(mine.predict(NEW), theirs.predict(NEW), rtol=1e-8, atol=1e-9)
         assert mine.certificate_.holds
+        # the tangent of an inner product is no Mercer kernel: its equations are solved, but nothing is minimal
+        assert mine.certificate_.kind == ("equation residual" if kernel == "sigmoid" else "duality gap")
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -202,6 +204,13 @@ def test_rows_of_every_kind():
     )
 
 
+def test_rows_without_a_weight_leave_no_trace_in_a_given_matrix():
+    weight = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
+    vectors = KernelRidge(0.3, kernel=Gaussian(1.0)).fit(X, Y, weight)
+    matrix = KernelRidge(0.3, kernel="precomputed").fit(Gaussian(1.0)(X), Y, weight)
+    assert_allclose(matrix.predict(Gaussian(1.0)(NEW, X)), vectors.predict(NEW), rtol=1e-9)
+
+
 def test_offsets_do_not_matter():
     plain = KernelRidge(kernel=Gaussian(1.0)).fit(X, Y).predict(NEW)
     moved = KernelRidge(kernel=Gaussian(1.0)).fit(X + 1e8, Y).predict(NEW + 1e8)
@@ -220,13 +229,28 @@ def test_strings(tmp_path):
 
 
 def test_too_many_rows_are_refused_with_the_alternative():
-    with ep.config(memory_limit=1 << 27), pytest.raises(MemoryBudgetError, match=r"KernelRidge.*Nystrom"):
+    with ep.config(memory_limit=1 << 27), pytest.raises(MemoryBudgetError, match=r"KernelRidge.*Nystroem"):
         KernelRidge(kernel="rbf").fit(np.zeros((5000, 2)), np.zeros(5000))
 
 
 def test_no_mercer_kernel_at_all():
     with pytest.raises(ConvergenceError, match="is_mercer"):
         KernelRidge(0.1, kernel=lambda A, B: -np.exp(-np.square(A[:, None] - B).sum(axis=2))).fit(X, Y)
+
+
+def test_kernels_that_are_none_get_no_claim_of_a_minimum():
+    K = Gaussian(1.0)(X) - 0.3 * np.eye(80)
+    model = KernelRidge(1.0, kernel="precomputed").fit(K, Y)
+    assert_allclose(model.dual_coef_, np.linalg.solve(K + np.eye(80), Y), rtol=1e-8)
+    assert model.certificate_.kind == "equation residual"
+    assert "eigenvalue -3.0e-01" in model.certificate_.meaning
+    with pytest.raises(DataError, match="no Mercer kernel"):
+        KernelRidge("loo", kernel="precomputed").fit(K, Y)
+    K[2, 7] += 1.0
+    with pytest.raises(DataError, match=r"not symmetric: X\[2, 7\]"):
+        KernelRidge(1.0, kernel="precomputed").fit(K, Y)
+    with pytest.raises(DataError, match="NaN"):
+        KernelRidge().fit(np.full((3, 2), np.nan), [0.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Kernels: values against formulas and scikit-learn, gradients against differences, feature maps, algebra, files."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise
 
@@ -21,6 +23,7 @@ from epicycle.kernel import (
     FunctionKernel,
     Gaussian,
     HistogramIntersection,
+    Kernel,
     Laplacian,
     Linear,
     Matern,
@@ -37,6 +40,7 @@ from epicycle.kernel import (
     Sum,
     is_mercer,
 )
+from epicycle.kernel.evaluation import kernel_product
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(30, 3)), RNG.normal(size=(17, 3))
@@ -99,7 +103,7 @@ every = pytest.mark.parametrize("kernel", [*VECTORS, *COMPOSED], ids=repr)
         ),
         (2.0 * Gaussian() * Linear() + 3.0, lambda: 2 * pairwise.rbf_kernel(X, Z, 0.5) * (X @ Z.T) + 3),
     ],
-    ids=repr,
+    ids=lambda value: repr(value) if isinstance(value, Kernel) else "",
 )
 def test_values(kernel, expected):
     assert_allclose(kernel(X, Z), expected(), rtol=1e-12, atol=1e-13)
@@ -144,6 +148,64 @@ def test_network_kernels_by_a_wide_network():
     active = (pre[0] > 0) & (pre[1] > 0)
     inner = float((a**2)[active].sum()) * (w2 / 3 * float(X[0] @ X[1]) + b2)
     assert float(NeuralTangent(1, w2, b2)(X[:1], X[1:2])[0, 0]) == pytest.approx(covariance + inner, rel=0.01)
+
+
+def integral(n, q, r, k):
+    """E[relu(u)^n relu(v)^n] for normal (u, v) with variances q, r and covariance k, by quadrature over the angle.
+
+    u = sqrt(q) rho cos(phi), v = sqrt(r) rho cos(phi - t): the radius integrates to 2^n n! / 2 pi.
+    """
+    t = math.acos(min(1.0, max(-1.0, k / math.sqrt(q * r))))
+    both = quad(lambda phi: (math.cos(phi) * math.cos(phi - t)) ** n, t - math.pi / 2, math.pi / 2, epsabs=1e-13)[0]
+    return (q * r) ** (n / 2) * 2**n * math.factorial(n) * both / (2 * math.pi)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_deep_arc_cosine_kernels_by_quadrature(order):
+    for x, z in ((X[0], X[1]), (X[2], -X[2]), (X[3], X[3] + 1e-3)):
+        q, r, k = x @ x, z @ z, x @ z
+        for depth in range(1, 5):
+            q, r, k = 2 * integral(order, q, q, q), 2 * integral(order, r, r, r), 2 * integral(order, q, r, k)
+            assert float(ArcCosine(order, depth)([x], [z])[0, 0]) == pytest.approx(k, rel=1e-7)
+
+
+def test_deep_network_kernels_by_quadrature():
+    """The recursion of Jacot et al. (2018) in its plain form, each expectation an integral."""
+    w, b = 1.7, 0.3
+    for x, z in ((X[0], X[1]), (X[2], -X[2]), (X[4], 2 * X[4])):
+        q, r, k = (w * u @ v / 3 + b for u, v in ((x, x), (z, z), (x, z)))
+        tangent = k
+        for depth in range(1, 6):
+            slope = integral(0, q, r, k)
+            q, r, k = (w * integral(1, *a) + b for a in ((q, q, q), (r, r, r), (q, r, k)))
+            tangent = k + w * slope * tangent
+            assert float(NNGP(depth, w, b)([x], [z])[0, 0]) == pytest.approx(k, rel=1e-7)
+            assert float(NeuralTangent(depth, w, b)([x], [z])[0, 0]) == pytest.approx(tangent, rel=1e-6)
+
+
+def test_a_deep_network_of_finite_width():
+    """Three hidden layers: gradients by hand, of a network that is not infinitely wide."""
+    rng = np.random.default_rng(7)
+    width, w, found = 600, 2.0, []
+    for _ in range(40):
+        weights = [rng.normal(size=(m, n)) for m, n in ((width, 3), (width, width), (width, width), (1, width))]
+        inputs, slopes = [], []
+        for x in X[:2]:
+            h, layers, ramps = x, [x], []
+            for i, W in enumerate(weights):
+                pre = math.sqrt(w / len(h)) * W @ h
+                h = np.maximum(pre, 0) if i < 3 else pre
+                layers.append(h)
+                ramps.append(pre > 0)
+            back, gradient = np.ones(1), []
+            for i in reversed(range(4)):
+                gradient.append((layers[i], back * math.sqrt(w / len(layers[i]))))
+                back = math.sqrt(w / len(layers[i])) * weights[i].T @ back * (ramps[i - 1] if i else 1.0)
+            inputs.append([g[0] for g in gradient])
+            slopes.append([g[1] for g in gradient])
+        found.append(sum((h @ g) * (u @ v) for h, g, u, v in zip(*inputs, *slopes, strict=True)))
+    K = NeuralTangent(3, w, 0.0)(X[:2])
+    assert abs(np.mean(found) - K[0, 1]) < 0.08 * math.sqrt(K[0, 0] * K[1, 1])
 
 
 @every
@@ -233,7 +295,16 @@ def test_gradients_of_histograms(kernel):
     check_gradient(kernel, HISTOGRAMS)
 
 
-@pytest.mark.parametrize("kernel", [Subsequence(2, 0.6), 2.0 * Subsequence(3).normalized() + Spectrum(2)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Subsequence(2, 0.6),  # by words
+        Subsequence(3, 0.9) ** 2,  # by pairs of strings, because words of three letters are more work here
+        2.0 * Subsequence(3).normalized() + Spectrum(2),
+        Subsequence(2) * (0.5 * Mismatch(2, 1) + 1.0),
+    ],
+    ids=repr,
+)
 def test_gradients_of_strings(kernel):
     check_gradient(kernel, STRINGS)
 
@@ -294,6 +365,12 @@ def test_theta_bounds_and_names():
         (Spectrum(2) + 2.0 * Spectrum(3), STRINGS, ["gata", "ccc"]),
         (Spectrum(2).normalized(), STRINGS, ["gata", "ccc"]),
         (Spectrum(30), ["ab" * 20, "ba" * 20], ["ab" * 30]),
+        (Spectrum(3), ["gattaca" * 40, "tac" * 70], ["gat" * 9, "x"]),  # a dense table
+        (Subsequence(2, 0.7), STRINGS, ["gata", "xyz", "t"]),
+        (Subsequence(3, 1.0), ["gattaca", "tagaca"], ["xgxaxtx", ""]),
+        ((Subsequence(2) + 0.5 * Spectrum(2)).normalized(), STRINGS, ["gata", "ccc"]),
+        (Mismatch(2, 1) * Spectrum(1), STRINGS, ["gata", "ccc"]),
+        (HistogramIntersection() * Linear() + 1.0, RNG.integers(0, 4, (7, 3)), RNG.integers(0, 4, (5, 3))),
     ],
     ids=repr,
 )
@@ -314,9 +391,11 @@ def test_polynomial_has_all_monomials():
 
 
 def test_feature_maps_that_are_not_finite_or_too_large():
-    for kernel in (Gaussian(), Linear() + Gaussian(), Subsequence()):
+    for kernel in (Gaussian(), Linear() + Gaussian(), ChiSquare(), NeuralTangent()):
         with pytest.raises(ParameterTypeError, match="no finite feature map"):
-            kernel.feature_map(X if kernel.takes == "vectors" else STRINGS)
+            kernel.feature_map(HISTOGRAMS)
+    with ep.config(memory_limit=1 << 20), pytest.raises(MemoryBudgetError, match="words with gaps"):
+        Subsequence(5).feature_map(["abcdefghijklmnopqrstuvwxyz"])
     with pytest.raises(DataError, match="whole numbers"):
         HistogramIntersection().feature_map(HISTOGRAMS)
     with ep.config(memory_limit=1 << 20), pytest.raises(MemoryBudgetError, match="monomials"):
@@ -361,6 +440,53 @@ def test_sums_products_and_powers_stay_mercer(seed, n, p):
     first, second = (pool[i] for i in rng.integers(0, len(pool), 2))
     for kernel in (first + second, first * second, 2.5 * first, first**3, (first + 1.0).normalized()):
         assert is_mercer(kernel, rows), kernel
+
+
+def test_kernels_know_whether_they_are_mercer():
+    for kernel in [*VECTORS, *COMPOSED, ChiSquare(), HistogramIntersection(), Spectrum(), Mismatch(), Subsequence()]:
+        assert kernel.mercer
+    for kernel in (Sigmoid(), FunctionKernel(np.dot), Precomputed()):
+        assert not kernel.mercer
+        assert not (2.0 * (kernel + 1.0)).mercer
+    assert not (Linear() * Sigmoid()).normalized().mercer
+
+
+def test_histogram_and_string_kernels_are_mercer():
+    rng = np.random.default_rng(8)
+    for kernel in (ChiSquare(0.3), HistogramIntersection(), ChiSquare(2.0) + HistogramIntersection()):
+        assert is_mercer(kernel, rng.gamma(1.0, size=(40, 6)))
+    strings = ["".join(rng.choice(list("ACGT"), rng.integers(0, 15))) for _ in range(40)]
+    for kernel in (Spectrum(2), Mismatch(3, 1), Subsequence(3, 0.4), Spectrum(3).normalized()):
+        assert is_mercer(kernel, strings)
+
+
+def test_an_asymmetric_function_is_no_kernel_matrix():
+    with pytest.raises(DataError, match=r"not symmetric: k\(x, z\)"):
+        FunctionKernel(lambda A, B: np.add.outer(A[:, 0], 2 * B[:, 0]))(X)
+
+
+# ------------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), 2.0 * Matern(1.5) * Linear() + 1.0, NeuralTangent(2)], ids=repr)
+def test_nothing_is_held_beside_the_result(kernel):
+    rows = np.random.default_rng(9).normal(size=(1500, 12))
+
+    def peak(work):
+        tracemalloc.start()
+        work()
+        measured = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return measured
+
+    whole, beside = 8 * 1500**2, 24 * 8 * 256**2 + 8 * rows.nbytes  # some tiles, and rows as they are compared
+    assert peak(lambda: kernel(rows, n_jobs=1)) < whole + beside
+    assert peak(lambda: kernel(rows.astype(np.float32), n_jobs=1)) < whole / 2 + beside
+    blocks = 12 * 8 * 2**18  # of a matrix of 72 MB
+    assert peak(lambda: kernel(np.vstack([rows] * 4), rows, n_jobs=1)) < 4 * whole + blocks
+    many, some = kernel.prepare(np.vstack([rows] * 4)), kernel.prepare(rows)
+    assert peak(lambda: kernel_product(kernel, many, some, np.ones((1500, 1)))) < blocks
+    assert peak(lambda: kernel.diagonal(rows)) < beside
 
 
 # ------------------------------------------------------------------- algebra
@@ -488,5 +614,5 @@ def test_rows_that_are_refused(call, words):
 
 
 def test_a_matrix_that_is_too_large_is_refused_before_any_work():
-    with ep.config(memory_limit=1 << 25), pytest.raises(MemoryBudgetError, match="Nystrom"):
+    with ep.config(memory_limit=1 << 25), pytest.raises(MemoryBudgetError, match="Nystroem"):
         Gaussian()(np.zeros((5000, 1)))

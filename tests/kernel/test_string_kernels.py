@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.feature_extraction.text import CountVectorizer
 
 from epicycle.kernel import Mismatch, Spectrum, Subsequence
+from epicycle.kernel.texts import Gapped
 
 texts = st.lists(st.text("abcäé😀", max_size=9), min_size=1, max_size=6)
 
@@ -86,6 +87,47 @@ def test_no_mismatch_is_the_spectrum():
 def test_subsequence(strings, length, decay):
     expected = [[subsequence(s, t, length, decay) for t in strings] for s in strings]
     assert_allclose(Subsequence(length, decay)(strings), expected, rtol=1e-12, atol=1e-300)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text("abc", max_size=12), min_size=1, max_size=4), st.integers(1, 3), st.floats(0.1, 1.0))
+def test_subsequences_by_words_and_by_pairs(strings, length, decay):
+    """A table of all words, and dynamic programming on two strings; new rows may have letters of their own."""
+    strings = [s + "abcab" for s in strings]  # long enough for the table
+    kernel = Subsequence(length, decay)
+    A = kernel.prepare(np.array(strings, dtype=object))
+    assert isinstance(A, Gapped)
+    assert_allclose(kernel.block(A, A), kernel.block(A.texts, A.texts), rtol=1e-12)
+    assert_allclose(list(kernel.gradients(A)), list(kernel.gradients(A.texts)), rtol=1e-11, atol=1e-300)
+    others = ["xaybzc", "", "cc"]
+    expected = [[subsequence(s, t, length, decay) for t in strings] for s in others]
+    assert_allclose(kernel(others, strings), expected, rtol=1e-12, atol=1e-300)
+    assert_allclose(kernel(strings, others), np.transpose(expected), rtol=1e-12, atol=1e-300)
+    B = kernel.prepare(np.array(others, dtype=object), like=A)
+    assert_allclose(kernel.prepared_diagonal(B), [subsequence(s, s, length, decay) for s in others], rtol=1e-12)
+
+
+def test_every_road_to_the_spectrum_gives_the_same():
+    """A dense table, a sparse matrix, and counts against rows with other letters."""
+    rng = np.random.default_rng(1)
+    for alphabet, length, k in (("ACGT", 300, 3), ("ACGT", 20, 5), ("ACDEFGHIKLMNPQRSTVWY", 40, 2)):
+        strings = ["".join(rng.choice(list(alphabet), length)) for _ in range(12)]
+        others = ["".join(rng.choice(list(alphabet[:3] + "xyz"), 30)) for _ in range(5)] + ["", "zz"]
+        for left, right in ((strings, others), (others, strings)):
+            assert_allclose(Spectrum(k)(left, right), [[spectrum(s, t, k) for t in right] for s in left])
+            cosine = Spectrum(k).normalized()(left, right)
+            lengths = [np.sqrt([spectrum(s, s, k) for s in rows]) for rows in (left, right)]
+            expected = np.multiply.outer(*lengths)
+            whole = Spectrum(k)(left, right)
+            assert_allclose(cosine, np.divide(whole, expected, out=np.zeros_like(whole), where=expected > 0))
+
+
+def test_long_counts_are_exact():
+    """Beyond 2^24 float32 would round; squares of long runs are there at once."""
+    runs = ["a" * 5000, "a" * 4999 + "b", "ab" * 2500]
+    assert Spectrum(2)(runs)[0, 0] == 4999.0**2
+    assert Spectrum(2)(runs)[0, 1] == 4999.0 * 4998
+    assert Spectrum(2)(runs[2:])[0, 0] == 2500.0**2 + 2499.0**2
 
 
 def test_subsequence_of_the_paper():

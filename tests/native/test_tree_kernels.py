@@ -27,6 +27,8 @@ def arguments(rows, gh, **changed):
         "n_bins": np.full(p, 20, np.int32),
         "categorical": np.zeros(p, np.uint8),
         "monotone": None,
+        "places": None,
+        "n_codes": None,
         "groups": None,
         "all_rows": True,
         "order": np.empty(n, np.uint32),

@@ -89,8 +89,8 @@ def test_the_root_is_split_as_in_one_tree(problem, min_samples):
         hist, count, total, N, -np.inf, np.inf, None, measure, features, n_bins, categorical, None, *rules
     )
     tree = _native.grow_tree(
-        rows, np.ascontiguousarray(rows.T), gh, measure[1], measure[2], features, n_bins, categorical, None, None, True,
-        order, np.empty_like(order), np.empty(N, np.int64), 2, 0, *rules, 1,
+        rows, np.ascontiguousarray(rows.T), None, None, gh, measure[1], measure[2], features, n_bins, categorical,
+        None, None, True, order, np.empty_like(order), np.empty(N, np.int64), 2, 0, *rules, 1,
     )  # fmt: skip
     assert (feature, bin_, kind, gain) == (tree[0][0], tree[1][0], tree[3][0], tree[5][0])
     assert_array_equal(sides[0], tree[4][:4])

@@ -155,7 +155,7 @@ def test_a_subset_is_fitted_once(planted):
     "model",
     [
         FilterSelection(ep.LogisticRegression(), score_func="mutual_information", cv=3),
-        ForwardSelection(ep.DecisionTreeClassifier(max_depth=4), cv=2, patience=2),
+        ForwardSelection(ep.DecisionTreeClassifier(max_depth=3), cv=2, patience=1),
     ],
     ids=["filter", "forward"],
 )

@@ -237,6 +237,27 @@ def test_every_score_is_told_in_order(cubic):
     assert [news[:2] for news in told] == [(name, j) for name in DEGREES for j in range(3)]
 
 
+def test_one_split_does_not_claim_to_know_the_noise(cubic):
+    models = {"a": ep.Ridge(), "b": ep.Ridge(alpha=100.0)}
+    cv = [(np.arange(0, 80), np.arange(80, 120))]
+    alone = lambda model, X, y: float(model.score(X, y))  # noqa: E731
+    for found in (select.k_fold(models, *cubic, cv=cv), select.hold_out(models, *cubic, scoring=alone)):
+        assert "not known" in found.verdict
+        assert sorted(map(str, found.columns["within_noise"])) == ["None", "True"]
+        assert np.isnan(found.std_error)
+
+
+def test_rows_of_one_group_are_resampled_together():
+    """Ten copies of every row say no more than one: the standard error must not shrink by the root of ten."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 1))
+    y = x[:, 0] + rng.normal(size=80)
+    groups = np.repeat(np.arange(80), 10)
+    copies = select.hold_out(ep.Ridge(), np.repeat(x, 10, axis=0), np.repeat(y, 10), groups=groups)
+    naive = select.hold_out(ep.Ridge(), np.repeat(x, 10, axis=0), np.repeat(y, 10))
+    assert copies.std_error > 2 * naive.std_error
+
+
 # ------------------------------------------------------------------- leave-one-out
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
 import epicycle as ep
@@ -35,14 +36,14 @@ def test_resampling_by_sums_equals_the_scorer(scoring, weighted):
 def test_the_interval_of_a_test_score_covers_the_truth(scoring, noise):
     """y = f + e with var f = 3: the mean of e^2 is 1, R2 is 0.75, and the mean of |e| is 1 for a Laplace law."""
     truth = {"neg_mean_squared_error": -1.0, "r2": 0.75, "neg_mean_absolute_error": -1.0}[scoring]
-    rng, hits, runs = np.random.default_rng(0), 0, 300
+    rng, hits, runs = np.random.default_rng(0), 0, 200
     model = ep.LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     for i in range(runs):
         f = np.sqrt(3) * rng.normal(size=(100, 1))
         e = rng.normal(size=100) if noise == "normal" else rng.laplace(size=100)
-        score = on_test_part(get_scorer(scoring), scoring, model, f, f[:, 0] + e, None, level=0.95, seed=i, n_draws=400)
+        score = on_test_part(get_scorer(scoring), scoring, model, f, f[:, 0] + e, None, level=0.95, seed=i, n_draws=300)
         hits += score.lower <= truth <= score.upper
-    assert hits / runs >= 0.93  # of 300 runs at 0.95 fewer than 0.925 happen once in 40 times
+    assert hits / runs >= 0.935  # of 200 runs at 0.95 fewer than that happen once in 8 times
 
 
 def test_the_interval_of_accuracy_is_exact():
@@ -62,22 +63,31 @@ def test_the_interval_of_accuracy_is_exact():
 
 def test_equal_models_are_told_apart_no_more_often_than_promised():
     """Two columns of the same quality: 'not within noise' should happen in at most 5% of data sets."""
-    rng, apart, runs = np.random.default_rng(0), 0, 120
+    rng, apart, runs = np.random.default_rng(0), 0, 100
     for i in range(runs):
         z = rng.normal(size=100)
         X = z[:, None] + rng.normal(size=(100, 2))
         y = z + rng.normal(size=100)
-        models = {"a": _on_column(0), "b": _on_column(1)}
+        models = {"a": _OnColumn(0), "b": _OnColumn(1)}
         found = select.k_fold(models, X, y, cv=5, random_state=i, refit=False, n_jobs=1)
         apart += not all(found.columns["within_noise"])
     assert apart / runs <= 0.08
 
 
-def _on_column(j):
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
+class _OnColumn(RegressorMixin, BaseEstimator):
+    """Least squares on one column, by hand: what is tested is the comparison."""
 
-    return make_pipeline(make_column_transformer(("passthrough", [j])), ep.LinearRegression())
+    def __init__(self, j=0):
+        self.j = j
+
+    def fit(self, X, y):
+        x = X[:, self.j]
+        self.slope_ = (x - x.mean()) @ y / ((x - x.mean()) ** 2).sum()
+        self.intercept_ = y.mean() - self.slope_ * x.mean()
+        return self
+
+    def predict(self, X):
+        return self.intercept_ + self.slope_ * X[:, self.j]
 
 
 def test_the_standard_error_of_hold_out_is_that_of_repeated_draws():

@@ -14,9 +14,9 @@ __all__ = ["print_methods"]
 
 def print_methods(family: str | None, *, as_json: bool) -> None:
     """Print every method, or those of one family: a table on a terminal, tab-separated lines into a pipe."""
-    found = methods(family)
+    found = methods(family, functions=True)
     if not found:
-        families = sorted({m.family for m in methods()})
+        families = sorted({m.family for m in methods(functions=True)})
         raise ParameterError(f"--family {family}: expected one of {', '.join(families)}")
     if as_json:
         print(json.dumps([asdict(m) for m in found], indent=2))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epicycle.exceptions import DataError, DataFileError, DataTypeError, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from epicycle.data.formats import TableFile
@@ -43,7 +45,7 @@ def scan(
         The column of sample weights.
     columns : list of str, or of int for .npy, optional
         The features, in this order; all but target and weight by default. Columns of .npy files are numbered and also
-        go by the names ``"x0"``, ``"x1"``, ...
+        go by the names ``"x0"``, ``"x1"``, ... Columns of text are for estimators that take categories.
     batch_rows : int, optional
         Rows that are computed with at a time; about 2 MiB by default.
 
@@ -100,6 +102,8 @@ class Scan:
         Number of rows; None for CSV until a first pass has counted them.
     feature_names : tuple of str, or None
         The features where the files name them (not .npy).
+    coders : dict of str to callable
+        What makes numbers of columns of categories, as they are read.
     """
 
     def __init__(
@@ -116,12 +120,31 @@ class Scan:
         self.columns, self.targets, self.weight = columns, targets, weight
         self.target_is_vector = target_is_vector
         self.batch_rows = batch_rows
+        self.coders: Mapping[str, Callable[[Any], np.ndarray]] = {}
         counts = [table.n_rows for table in tables]
         self.n_rows: int | None = None if None in counts else sum(n for n in counts if n is not None)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         return None if self.tables[0].kind == ".npy" else self.columns
+
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """Features that hold text, or a dictionary of values, in some file."""
+        from epicycle.data.formats import is_text
+
+        return frozenset(name for name in self.columns if any(is_text(table.columns[name]) for table in self.tables))
+
+    @property
+    def empty_words(self) -> frozenset[str]:
+        """Texts that stand for a missing value."""
+        return self.tables[0].empty_words
+
+    def coded(self, coders: Mapping[str, Callable[[Any], np.ndarray]]) -> Scan:
+        """The same files with columns of categories made numbers; a coder takes an Arrow column, or that of an .npy."""
+        other = copy.copy(self)
+        other.coders = coders
+        return other
 
     def head(self, n: int = 5) -> pa.Table:
         """The first n rows of the used columns as an Arrow table."""
@@ -211,8 +234,8 @@ def _suggestion(column: str, table: TableFile) -> str:
 def _check_types(
     tables: Sequence[TableFile], features: tuple[str, ...], weights: tuple[str, ...], *, every_column: bool
 ) -> None:
-    """Features and weights are numbers in every file, and every file has the columns of the first."""
-    from epicycle.data.formats import is_number
+    """Weights are numbers, features numbers or text in every file, and every file has the columns of the first."""
+    from epicycle.data.formats import is_text
 
     first = tables[0]
     for table in tables:
@@ -225,8 +248,18 @@ def _check_types(
             raise DataError(f"paths: {table.path} has a column {extra!r}, which {first.path} has not; name columns=")
         for argument, names in (("columns", features), ("weight", weights)):
             for name in names:
-                if not is_number(table.columns[name]):
-                    raise DataTypeError(
-                        f"{argument}: {name!r} of {table.path} is of type {table.columns[name]}; expected numbers "
-                        f"(encode it first, or leave it out with columns=[...])"
-                    )
+                if not (argument == "columns" and is_text(table.columns[name])):
+                    require_numbers(table, name, argument)
+
+
+def require_numbers(table: TableFile, name: str, argument: str) -> None:
+    """Raise unless a column holds numbers, or nothing at all."""
+    import pyarrow as pa
+
+    from epicycle.data.formats import is_number
+
+    if not (is_number(table.columns[name]) or pa.types.is_null(table.columns[name])):
+        raise DataTypeError(
+            f"{argument}: {name!r} of {table.path} is of type {table.columns[name]}; expected numbers "
+            f"(encode it first, or leave it out with columns=[...])"
+        )

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from epicycle.exceptions import DataFileError
 
-__all__ = ["SUFFIXES", "Chunk", "NpyFile", "TableFile", "is_number", "open_table"]
+__all__ = ["SUFFIXES", "Chunk", "NpyFile", "TableFile", "is_number", "is_text", "open_table"]
 
 _STREAM_BYTES = 1 << 18  # read at a time from a Parquet column: a row group is never held whole
 
@@ -29,6 +29,12 @@ def is_number(dtype: Any) -> bool:
     return bool(t.is_integer(dtype) or t.is_floating(dtype) or t.is_boolean(dtype) or t.is_decimal(dtype))
 
 
+def is_text(dtype: Any) -> bool:
+    """Whether an Arrow type holds levels of categories: text, or a dictionary of any values."""
+    t = pa.types
+    return bool(t.is_string(dtype) or t.is_large_string(dtype) or t.is_string_view(dtype) or t.is_dictionary(dtype))
+
+
 class TableFile(ABC):
     """One file: its columns are read when it is opened, its rows on every call of :meth:`chunks`.
 
@@ -37,10 +43,13 @@ class TableFile(ABC):
     columns : dict of str to pyarrow.DataType
     n_rows : int or None
         None where only reading tells.
+    empty_words : frozenset of str
+        Texts that stand for a missing value.
     """
 
     columns: dict[str, Any]
     n_rows: int | None = None
+    empty_words: frozenset[str] = frozenset()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,8 +66,14 @@ class TableFile(ABC):
         """Set `columns` and, where the file says it, `n_rows`."""
 
     @abstractmethod
-    def chunks(self, columns: Sequence[str], rows: int, as_float64: frozenset[str]) -> Iterator[Chunk]:
-        """The rows in order, about `rows` at a time; columns in `as_float64` are numbers even where they look whole."""
+    def chunks(
+        self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
+    ) -> Iterator[Chunk]:
+        """The rows in order, about `rows` at a time.
+
+        Where the file says nothing of types, columns in `as_float64` are numbers even where they look whole, and those
+        in `as_text` are text even where they look like numbers.
+        """
 
     def signature(self) -> tuple[int, int]:
         """Size and time of change: what tells that the file is still the same."""
@@ -81,7 +96,9 @@ class ParquetTable(TableFile):
             self.columns = {field.name: field.type for field in file.schema_arrow}
             self.n_rows = int(file.metadata.num_rows)
 
-    def chunks(self, columns: Sequence[str], rows: int, as_float64: frozenset[str]) -> Iterator[Chunk]:
+    def chunks(
+        self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
+    ) -> Iterator[Chunk]:
         with pa.parquet.ParquetFile(self.path, buffer_size=_STREAM_BYTES, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=rows, columns=list(columns), use_threads=True)
         pa.default_memory_pool().release_unused()
@@ -89,6 +106,7 @@ class ParquetTable(TableFile):
 
 class CsvTable(TableFile):
     kind = "CSV"
+    empty_words = frozenset(pa.csv.ConvertOptions().null_values)
 
     def _options(self) -> pa.csv.ParseOptions:
         tab = ".tsv" in self.path.suffixes
@@ -98,8 +116,11 @@ class CsvTable(TableFile):
         with pa.csv.open_csv(self.path, parse_options=self._options()) as reader:
             self.columns = {field.name: field.type for field in reader.schema}
 
-    def chunks(self, columns: Sequence[str], rows: int, as_float64: frozenset[str]) -> Iterator[Chunk]:
+    def chunks(
+        self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
+    ) -> Iterator[Chunk]:
         types = {name: pa.float64() if name in as_float64 else self.columns[name] for name in columns}
+        types.update({name: pa.string() for name in columns if name in as_text})
         with pa.csv.open_csv(
             self.path,
             parse_options=self._options(),
@@ -125,7 +146,9 @@ class IpcTable(TableFile):
             self._names = list(file.schema.names)
             self.columns = {field.name: field.type for field in file.schema}
 
-    def chunks(self, columns: Sequence[str], rows: int, as_float64: frozenset[str]) -> Iterator[Chunk]:
+    def chunks(
+        self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
+    ) -> Iterator[Chunk]:
         wanted = pa.ipc.IpcReadOptions(included_fields=[self._names.index(name) for name in columns])
         with pa.memory_map(str(self.path)) as source:
             if self._random_access:
@@ -147,10 +170,12 @@ class NpyFile(TableFile):
         self.n_rows, n_columns = (int(n) for n in array.shape)
         self._dtype, self._offset = array.dtype, int(array.offset)
         self._by_column = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
-        kind = pa.from_numpy_dtype(array.dtype) if array.dtype.kind in "biuf" else pa.null()
+        kind = pa.from_numpy_dtype(array.dtype) if array.dtype.kind in "biuf" else pa.binary()
         self.columns = {f"x{j}": kind for j in range(n_columns)}
 
-    def chunks(self, columns: Sequence[str], rows: int, as_float64: frozenset[str]) -> Iterator[Chunk]:
+    def chunks(
+        self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
+    ) -> Iterator[Chunk]:
         # Plain reads, not a memory map: pages of a map count as memory of the process until the system wants them back.
         assert self.n_rows is not None
         wanted = [int(name[1:]) for name in columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from epicycle.data.batch import Batch
 from epicycle.data.dataset import Data, TargetEncoder
-from epicycle.data.files import Scan
+from epicycle.data.files import Scan, require_numbers
 from epicycle.data.finite import require_finite
 from epicycle.data.memory import dense_block_rows
 from epicycle.data.numbers import exact_in_float64
@@ -19,7 +19,7 @@ from epicycle.data.prefetch import prefetch
 from epicycle.data.target import TargetKind, check_labels
 from epicycle.exceptions import DataError, DataTypeError, EngineError
 
-__all__ = ["Raw", "ScanData"]
+__all__ = ["Raw", "ScanData", "read_columns"]
 
 _CHUNK_BLOCKS = 4  # blocks that are read at a time: about 8 MiB
 _HEAD_ROWS = 1024
@@ -54,10 +54,17 @@ class ScanData(Data):
         self.has_weight = scan.weight is not None
         self.n_targets = len(targets)
         self.target_is_vector = bool(targets) and scan.target_is_vector
-        self._numbers = frozenset(name for name in self._names if target == "numeric" or name not in targets)
+        self._coded = [(j, scan.coders[name]) for j, name in enumerate(scan.columns) if name in scan.coders]
+        self._text = frozenset(scan.coders) & scan.text_columns
+        numbers = (name for name in self._names if target == "numeric" or name not in targets)
+        self._numbers = frozenset(numbers) - self._text
         self._encoders: tuple[TargetEncoder, ...] = ()
         self._head: Batch | None = None
         self.batch_rows = scan.batch_rows or dense_block_rows(self.n_features, self.dtype)
+        for name in scan.columns:
+            if name not in scan.coders:
+                for table in scan.tables:
+                    require_numbers(table, name, "columns")
         self._check_target(targets)
 
     @property
@@ -108,7 +115,9 @@ class ScanData(Data):
         if isinstance(pieces[0], np.ndarray):
             table = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             exact_in_float64(table, "X")
-            X = table[:, :p].astype(self.dtype, copy=False)
+            X = table[:, :p].astype(self.dtype, copy=bool(self._coded))
+            for j, coder in self._coded:
+                X[:, j] = coder(table[:, j])
             columns = [table[:, j] for j in range(p, table.shape[1])]
         else:
             X = np.empty((sum(len(piece) for piece in pieces), p), self.dtype, order="F")
@@ -116,7 +125,10 @@ class ScanData(Data):
             for piece in pieces:
                 stop = filled + len(piece)
                 for j, name in enumerate(self.scan.columns):
-                    X[filled:stop, j] = self._numeric(piece.column(j), name, missing=self._missing)
+                    if name in self.scan.coders:
+                        X[filled:stop, j] = self.scan.coders[name](piece.column(j))
+                    else:
+                        X[filled:stop, j] = self._numeric(piece.column(j), name, missing=self._missing)
                 filled = stop
             columns = [
                 np.concatenate([self._column(piece.column(j), self._names[j]) for piece in pieces])
@@ -127,19 +139,7 @@ class ScanData(Data):
         return Batch(X, self._targets(columns[:k], start), self._weight(columns[k:], start), start)
 
     def _chunks(self, rows: int) -> Generator[Any, None, None]:
-        """Chunks of all files; whatever goes wrong while reading names the file."""
-        import pyarrow as pa
-
-        for table in self.scan.tables:
-            if (change := table.changed()) is not None:
-                raise EngineError(f"{table.path} {change} since the scan was made")
-            try:
-                yield from table.chunks(self._names, rows, self._numbers)
-            except pa.ArrowInvalid as error:
-                raise DataError(f"{table.path}: {error}") from None
-            except (OSError, KeyError, pa.ArrowException) as error:
-                change = table.changed() or "cannot be read"
-                raise EngineError(f"{table.path} {change}: {error}") from error
+        return read_columns(self.scan, self._names, rows, self._numbers, self._text)
 
     @staticmethod
     def _cut(chunks: Iterable[Any], rows: int) -> Generator[Raw, None, None]:
@@ -206,7 +206,8 @@ class ScanData(Data):
     def _all_single(self) -> bool:
         import pyarrow as pa
 
-        kinds = [table.columns[name] for table in self.scan.tables for name in self.scan.columns]
+        names = [name for name in self.scan.columns if name not in self.scan.coders]
+        kinds = [table.columns[name] for table in self.scan.tables for name in names]
         return all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
 
     def _check_target(self, targets: tuple[str, ...]) -> None:
@@ -228,6 +229,28 @@ class ScanData(Data):
             f"X: Found array with 0 sample(s) (shape=(0, {self.n_features})) while a minimum of 1 is required: "
             f"{self.scan!r} has no rows"
         )
+
+
+def read_columns(
+    scan: Scan,
+    names: Sequence[str],
+    rows: int,
+    as_float64: frozenset[str] = frozenset(),
+    as_text: frozenset[str] = frozenset(),
+) -> Generator[Any, None, None]:
+    """Some columns of all files in chunks; whatever goes wrong while reading names the file."""
+    import pyarrow as pa
+
+    for table in scan.tables:
+        if (change := table.changed()) is not None:
+            raise EngineError(f"{table.path} {change} since the scan was made")
+        try:
+            yield from table.chunks(names, rows, as_float64, as_text)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{table.path}: {error}") from None
+        except (OSError, KeyError, pa.ArrowException) as error:
+            change = table.changed() or "cannot be read"
+            raise EngineError(f"{table.path} {change}: {error}") from error
 
 
 def _labels(column: Any, name: str) -> np.ndarray:

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.data.frames import frame_columns, is_frame
 from epicycle.exceptions import ParameterError, ParameterTypeError
-from epicycle.plot import axes_of, bars
+from epicycle.plot import axes_of, bars, ink, styled
 from epicycle.randomness import seed_of
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, run_all
-from epicycle.select.inputs import check_weights_taken, folds_of, rows_of, seeded
+from epicycle.select.inputs import check_model, folds_of, rows_of, seeded
 from epicycle.select.scorers import scorer_of
+from epicycle.select.uncertainty import corrected_error, reach, rows_ratio, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,7 @@ class Ablation(Finding):
     cumulative: Mapping[str, float]
     metric: str
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what is lost without each component, with two standard errors.
 
@@ -68,11 +70,12 @@ class Ablation(Finding):
         errors = 2 * np.array([self.drop_errors[name] for name in names])
         colours = ["vermilion" if name == self.best else "blue" for name in names]
         bars(ax, names, [self.drops[name] for name in names], errors, colour=colours)
-        ax.axvline(0, color="black", lw=0.8)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it (bars: two standard errors)")
+        ax.axvline(0, color=ink(ax), lw=0.8)
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it\n(bars: two standard errors)")
         return ax
 
 
+@in_catalogue("diagnose", "J6", certificate="standard errors")
 def ablation(
     model: Any,
     X: Any,
@@ -128,10 +131,7 @@ def ablation(
     ['overall system', 'first', 'second', 'noise']
     """
     rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise ParameterTypeError(f"model={model!r:.60}; expected an estimator")
-    if rows.weight is not None:
-        check_weights_taken("model", model)
+    check_model(model, rows)
     if len(rows.X.shape) != 2:
         raise ParameterError("X: expected a table with columns")
     p = int(rows.X.shape[1])
@@ -151,12 +151,7 @@ def ablation(
         return fit_and_score(task, rows, scorer, forgive=False)
 
     scores = np.array([r.score for r in run_all(work, tasks, n_jobs)]).reshape(len(variants), len(splits))
-    k, ratio = len(splits), float(np.mean([len(test) / len(train) for train, test in splits]))
-
-    def error(difference: np.ndarray) -> float:
-        # Folds share training rows: Nadeau and Bengio's correction.
-        return float(np.std(difference, ddof=1) * np.sqrt(1 / k + ratio)) if k > 1 else np.nan
-
+    ratio = rows_ratio(splits)
     whole = scores[0]
     alone = {name: scores[1 + i] for i, name in enumerate(parts)}
     first = next(iter(parts))
@@ -164,7 +159,7 @@ def ablation(
     for i, name in enumerate(list(parts)[1:]):
         cumulative[name] = scores[1 + len(parts) + i]
     drops = {name: float((whole - s).mean()) for name, s in alone.items()}
-    drop_errors = {name: error(whole - s) for name, s in alone.items()}
+    drop_errors = {name: float(corrected_error(whole - s, ratio)) for name, s in alone.items()}
     steps_down = np.diff(np.stack([whole, *cumulative.values()]), axis=0)
     table = {
         "component": ["overall system", *parts],
@@ -173,29 +168,38 @@ def ablation(
         "drop_error": [np.nan, *drop_errors.values()],
         "cumulative": [float(whole.mean()), *(float(s.mean()) for s in cumulative.values())],
         "cumulative_drop": [np.nan, *(-steps_down.mean(axis=1))],
-        "cumulative_drop_error": [np.nan, *(error(d) for d in steps_down)],
+        "cumulative_drop_error": [np.nan, *corrected_error(steps_down, ratio)],
     }
-    own_error = float(np.std(whole, ddof=1) / np.sqrt(k)) if k > 1 else np.nan
-    return _conclude(table, drops, drop_errors, cumulative, float(whole.mean()), own_error, metric, k)
+    t = reach(len(splits))
+    top = max(drops, key=lambda name: drops[name])
+    rivals = [
+        name
+        for name, s in alone.items()
+        if name != top and drops[top] - drops[name] <= t * float(corrected_error(s - alone[top], ratio))
+    ]
+    means = {name: float(s.mean()) for name, s in cumulative.items()}
+    return _conclude(
+        table, drops, drop_errors, means, float(whole.mean()), float(standard_error(whole)), metric, t, rivals
+    )
 
 
 def _conclude(
-    table: Mapping[str, Any], drops: dict[str, float], errors: dict[str, float], cumulative: dict[str, np.ndarray],
-    score: float, std_error: float, metric: str, k: int,
+    table: Mapping[str, Any], drops: dict[str, float], errors: dict[str, float], cumulative: dict[str, float],
+    score: float, std_error: float, metric: str, t: float, rivals: list[str],
 ) -> Ablation:  # fmt: skip
     order = sorted(drops, key=lambda name: -drops[name])
     best = order[0]
-    reach = float(stdtrit(max(k - 1, 1), 0.975))
-    counts = {
-        name: drops[name] > reach * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops
-    }
+    counts = {name: drops[name] > t * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops}
     useless = [name for name in order if not counts[name]]
-    base = float(list(cumulative.values())[-1].mean())
+    base = list(cumulative.values())[-1]
     if counts[best]:
         verdict = (
             f"{best} carries most: without it the score falls by {drops[best]:.3g} (standard error {errors[best]:.2g}) "
             f"from {score:.4g} ({metric}); without all components it is {base:.4g}."
         )
+        close = [name for name in rivals if counts[name]]
+        if close:
+            verdict += f" That {' or '.join(close[:3])} carries as much cannot be ruled out."
     else:
         verdict = (
             f"No component is missed alone: the score of {score:.4g} ({metric}) falls by {drops[best]:.3g} at most, "
@@ -205,14 +209,18 @@ def _conclude(
     if useless:
         shown = ", ".join(useless[:6]) + (f" and {len(useless) - 6} more" if len(useless) > 6 else "")
         steps = (f"try without {shown}: taken away alone, nothing is lost that can be told from noise",)
-    harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -reach * errors[name]]
+    harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -t * errors[name]]
     if harmful:
         steps = (f"take {', '.join(harmful[:6])} away: the score is better without", *steps)
-    notes = ("components that stand in for each other are not missed alone; the cumulative column shows them together",)
+    notes: tuple[str, ...] = (
+        "components that stand in for each other are not missed alone; the cumulative column shows them together",
+    )
+    if not np.isfinite(std_error):
+        notes += ("there is one split, so that nothing is known about chance",)
     return Ablation(
         verdict=verdict, columns=dict(table), next_steps=steps, notes=notes, score=score, std_error=std_error,
         best=best, drops=drops, drop_errors=errors, metric=metric,
-        cumulative={name: float(s.mean()) for name, s in cumulative.items()},
+        cumulative=cumulative,
     )  # fmt: skip
 
 

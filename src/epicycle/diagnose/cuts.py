@@ -92,6 +92,7 @@ def cross_validated(
     value = float(measure(*(total[[i]] for i in range(4)))[0])
     k = len(names)
     spread = np.std(by_fold, ddof=1)
-    # A cost adds up over folds; shares average.
-    scale = np.sqrt(k) if abs(value) > 1.5 * max(np.abs(by_fold)) else 1 / np.sqrt(k)
-    return value, float(spread * scale)
+    # A cost doubles with the rows and adds up over folds; shares do not, and average.
+    doubled = float(measure(*(2 * total[[i]] for i in range(4)))[0])
+    adds_up = value != 0 and bool(np.isclose(doubled, 2 * value))
+    return value, float(spread * (np.sqrt(k) if adds_up else 1 / np.sqrt(k)))

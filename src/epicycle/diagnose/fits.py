@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.diagnose.advice import more_flexible, steadier, unfinished
 from epicycle.diagnose.learning_curves import Curve, complexity_curve, rows_curve
 from epicycle.exceptions import ParameterTypeError
-from epicycle.plot import COLOURS, axes_of, band
+from epicycle.plot import learning_curve, styled
 from epicycle.randomness import seed_of
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, fitted, run_all
-from epicycle.select.inputs import Rows, Split, check_weights_taken, folds_of, rows_of, seeded
+from epicycle.select.inputs import Rows, Split, check_model, folds_of, rows_of, seeded
 from epicycle.select.scorers import Scorer, scorer_of
+from epicycle.select.uncertainty import corrected_error, reach, rows_ratio
 from epicycle.theory.checks import number
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
 
@@ -83,6 +84,7 @@ class BiasVariance(Finding):
     best_value: Any = None
     desired_from: str = ""
 
+    @styled
     def plot(self, ax: Axes | None = None, *, against: str = "rows") -> Axes:
         """Draw training and validation scores with bands of one standard error.
 
@@ -98,31 +100,22 @@ class BiasVariance(Finding):
         if against not in ("rows", "parameter") or (against == "parameter" and self.complexity is None):
             raise ParameterTypeError(f"against={against!r}; expected 'rows', or 'parameter' where one was given")
         curve = self.curve if against == "rows" or self.complexity is None else self.complexity
-        ax = axes_of(ax)
-        x, named = curve.x, not np.issubdtype(np.asarray(curve.x).dtype, np.number)
-        at = np.arange(len(x)) if named else np.asarray(x, dtype=np.float64)
-        band(ax, at, curve.mean("train"), curve.error("train"), colour="vermilion", label="training rows", marker="s")
-        band(ax, at, curve.mean("validation"), curve.error("validation"), colour="blue", label="validation rows")
-        if against == "rows":
-            ax.axhline(
-                self.desired, color=COLOURS["green"], ls="--", lw=1.2, label=f"can be reached ({self.desired_from})"
-            )
-            ax.set(xlabel="training rows")
-        else:
-            if named:
-                ax.set_xticks(at, [str(value) for value in x])
-            elif at.min() > 0 and at.max() / at.min() >= 50:
-                ax.set_xscale("log")
-            ax.set(xlabel=str(self.parameter))
+        ax = learning_curve(
+            curve.x, curve.train, curve.validation, ax,
+            desired=self.desired if against == "rows" else None,
+            desired_label=f"can be reached\n({self.desired_from})",
+            xlabel="training rows" if against == "rows" else str(self.parameter),
+            ylabel=self.metric.replace("_", " "),
+        ).ax_  # fmt: skip
         low = min(curve.mean("validation").min(), self.desired, self.baseline)
         span = max(curve.mean("train").max(), self.desired) - self.baseline
         if span > 0 and low < self.baseline - span:  # a wild start of the curve would flatten all else
             ax.set_ylim(bottom=self.baseline - span)
-        ax.set(ylabel=self.metric.replace("_", " "), title=self.kind)
-        ax.legend(loc="best")
+        ax.set(title=self.kind)
         return ax
 
 
+@in_catalogue("diagnose", "J4", certificate="standard errors")
 def bias_variance(
     model: Any,
     X: Any,
@@ -146,7 +139,7 @@ def bias_variance(
     The rules, with the scores T on training rows, V on validation rows, D that can be reached and B of a constant, all
     at the full size; s is the standard error of a difference over the folds, with the correction for folds that share
     rows, t the 97.5% point of Student's t, and a difference counts where it exceeds both t s and the share `tolerance`
-    of D - B.
+    of D - B. A score below that of a constant counts as that of a constant: how much worse says nothing more.
 
     1. V falls short of D, and at least half of D - V is D - T: **high bias**. The model is too poor even for the rows
        that it was fitted to.
@@ -201,10 +194,7 @@ def bias_variance(
     'add features: interactions, powers, splines, or measurements of another kind'
     """
     rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise ParameterTypeError(f"model={model!r:.60}; expected an estimator")
-    if rows.weight is not None:
-        check_weights_taken("model", model)
+    check_model(model, rows)
     number("tolerance", tolerance, low=0, high=1)
     classifier = bool(is_classifier(model))
     scorer, metric = scorer_of(scoring, model)
@@ -254,38 +244,35 @@ def _level(
     return float(scores.mean()), scores, type(desired).__name__
 
 
-def _corrected(difference: np.ndarray, splits: Sequence[Split]) -> float:
-    """Standard error of a mean over folds that share training rows (Nadeau and Bengio)."""
-    k = len(difference)
-    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
-    return float(np.std(difference, ddof=1) * np.sqrt(1 / k + ratio)) if k > 1 else np.nan
-
-
 def _judge(
     model: Any, rows: Rows, splits: Sequence[Split], metric: str, curve: Curve, complexity: Curve | None,
     parameter: str | None, level: float, level_folds: np.ndarray | None, level_from: str, baseline: float,
     tolerance: float,
 ) -> BiasVariance:  # fmt: skip
-    train, validation = curve.train[-1], curve.validation[-1]
-    T, V = float(train.mean()), float(validation.mean())
-    gap_error = _corrected(train - validation, splits)
-    short_error = _corrected((level if level_folds is None else level_folds) - validation, splits)
-    reach = float(stdtrit(max(len(splits) - 1, 1), 0.975))
+    T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
+    # One fold on which a wild model does far worse than a constant would drown all differences in its own noise.
+    train, validation = np.maximum(curve.train, baseline)[-1], np.maximum(curve.validation, baseline)[-1]
+    if level_folds is not None:
+        level_folds = np.maximum(level_folds, baseline)
+        level = float(level_folds.mean())
+    ratio, t = rows_ratio(splits), reach(len(splits))
+    gap_error = float(corrected_error(train - validation, ratio))
+    short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
     scale = max(level - baseline, 1e-12)
 
     def counts(value: float, error: float) -> bool:
-        return value > tolerance * scale and (not np.isfinite(error) or value > reach * error)
+        return value > tolerance * scale and (not np.isfinite(error) or value > t * error)
 
     half = int(np.argmin(np.abs(np.log(curve.x[:-1] / (curve.x[-1] / 2)))))
-    rises = [validation - curve.validation[at] for at in dict.fromkeys((half, len(curve.x) - 2))]
+    rises = [validation - np.maximum(curve.validation[at], baseline) for at in dict.fromkeys((half, len(curve.x) - 2))]
     slope, slope_error = max(
-        ((float(rise.mean()), _corrected(rise, splits)) for rise in rises), key=lambda r: (counts(*r), -r[1])
+        ((float(rise.mean()), float(corrected_error(rise, ratio))) for rise in rises), key=lambda r: (counts(*r), -r[1])
     )
-    short, gap = level - V, T - V
-    bias, variance = max(level - T, 0.0), max(gap, 0.0)
+    short, gap = level - float(validation.mean()), float((train - validation).mean())
+    bias = level - float(train.mean())
     rising = counts(slope, slope_error)
     falls_short = counts(short, short_error)
-    blurred = np.isfinite(short_error) and reach * max(short_error, _corrected(validation, splits)) > 0.2 * scale
+    blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
     certificate = getattr(fitted(model, rows), "certificate_", None)
     n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1
     if falls_short and bias >= 0.5 * short:
@@ -311,7 +298,7 @@ def _judge(
             f"the last rows added {slope:.2g} to its score of {V:.4g}, and {gap:.2g} lie between that "
             "and its score on the rows it was fitted to"
             if wants_rows
-            else f"the folds differ too much to tell: {V:.4g}, standard error {_corrected(validation, splits):.2g}"
+            else f"the folds differ too much to tell: {V:.4g}, standard error {corrected_error(validation, ratio):.2g}"
         )
     else:
         kind = "good fit"
@@ -322,7 +309,10 @@ def _judge(
             if level_folds is not None
             else f"it scores {V:.4g} on rows it has not seen, and {level:.4g} was asked for"
         )
-    notes = tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
+    notes: tuple[str, ...] = ()
+    if len(splits) < 2:
+        notes = ("there is one split, so that nothing is known about chance: only sizes of differences were judged",)
+    notes += tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
     best = None
     if complexity is not None:
         best = complexity.x[int(np.argmax(complexity.mean("validation")))]
@@ -333,7 +323,8 @@ def _judge(
         next_steps=steps,
         notes=notes,
         kind=kind, train_score=T, validation_score=V, validation_error=float(curve.error("validation")[-1]),
-        gap=gap, gap_error=gap_error, desired=level, baseline=baseline, bias=bias, variance=variance, slope=slope,
+        gap=T - V, gap_error=float(corrected_error(curve.train[-1] - curve.validation[-1], ratio)), desired=level,
+        baseline=baseline, bias=max(level - T, 0.0), variance=max(T - V, 0.0), slope=slope,
         slope_error=slope_error, metric=metric, curve=curve, complexity=complexity, parameter=parameter,
         best_value=best, desired_from=level_from,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from epicycle.randomness import stream
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
 from epicycle.select.inputs import Rows, Split
 from epicycle.select.scorers import Scorer
+from epicycle.select.uncertainty import standard_error
 
 __all__ = ["Curve", "complexity_curve", "rows_curve"]
 
@@ -31,9 +32,7 @@ class Curve:
         return np.asarray(getattr(self, part).mean(axis=1))
 
     def error(self, part: str) -> np.ndarray:
-        values = getattr(self, part)
-        k = values.shape[1]
-        return values.std(axis=1, ddof=1) / np.sqrt(k) if k > 1 else np.full(len(values), np.nan)
+        return np.asarray(standard_error(getattr(self, part)))
 
 
 def rows_curve(
@@ -51,7 +50,11 @@ def rows_curve(
                 order = _classes_first(order, rows.y)
             chosen = order[-size:] if ordered else order[:size]
             tasks.append(Task(f"{size} rows", model, j, (chosen, test)))
-    return _curve(counts, tasks, len(splits), rows, scorer, n_jobs)
+    curve = _curve(counts, tasks, len(splits), rows, scorer, n_jobs)
+    if len(curve.x) < 2 or curve.x[-1] != counts[-1]:
+        said = f" ({curve.failures[-1][:200]})" if curve.failures else ""
+        raise DataError(f"X: the model has no score on all rows of every fold, or on no part of them{said}")
+    return curve
 
 
 def complexity_curve(
@@ -89,7 +92,7 @@ def _curve(x: np.ndarray, tasks: list[Task], k: int, rows: Rows, scorer: Scorer,
     validation = np.array([r.score for r in results]).reshape(len(x), k)
     good = np.isfinite(train).all(axis=1) & np.isfinite(validation).all(axis=1)
     failures = tuple(dict.fromkeys(f"{r.name}: {r.failure}" for r in results if r.failure))
-    if not good[-1] and good.ndim and not good.any():
+    if not good.any():
         raise DataError("scoring: no point of the curve has finite scores on every fold")
     return Curve(x[good], train[good], validation[good], failures)
 

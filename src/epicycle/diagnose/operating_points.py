@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.diagnose.cuts import best_cut, counts_at, cross_validated, metric_of, ratio
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.plot import COLOURS, axes_of
+from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.randomness import seed_of
 from epicycle.select.fitting_runs import fitted, run_all
 from epicycle.select.inputs import Rows, Split, check_weights_taken, folds_of, rows_of, seeded
@@ -86,6 +87,7 @@ class Threshold(Finding):
             raise ParameterError("X: there is no model, scores were given; compare them with `threshold`")
         return np.where(_scores(self.model_, X, self.positive)[0] >= self.threshold, self.positive, self.negative)
 
+    @styled
     def plot(self, ax: Axes | None = None, *, kind: str = "threshold") -> Axes:
         """Draw precision, recall and the metric by threshold, or precision against recall.
 
@@ -128,6 +130,7 @@ class Threshold(Finding):
         return ax
 
 
+@in_catalogue("diagnose", "J7", certificate="standard errors")
 def threshold(
     model: Any,
     X: Any,
@@ -224,6 +227,7 @@ def threshold(
     )  # fmt: skip
 
 
+@in_catalogue("diagnose", "J7", certificate="standard errors")
 def threshold_of_scores(
     scores: Any,
     y: Any,

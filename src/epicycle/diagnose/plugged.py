@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.diagnose.objectives import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
-from epicycle.plot import COLOURS, axes_of
+from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.randomness import seed_of
 from epicycle.select.inputs import rows_of
 from epicycle.select.scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
@@ -55,6 +58,7 @@ class OptimizerOrObjective(Finding):
     metric: str
     names: tuple[str, str]
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both models by objective and score: who is further right predicts better, who is lower optimises better.
 
@@ -77,13 +81,14 @@ class OptimizerOrObjective(Finding):
         a = self.names[0]
         ax.set(
             xlabel=f"{self.metric.replace('_', ' ')} (larger is better)",
-            ylabel=f"objective of {a} (smaller is better)",
+            ylabel=f"objective of {short(a, 24)}\n(smaller is better)",
             title={"optimizer": "the optimiser", "objective": "the objective", "neither": "neither"}[self.kind],
         )
         ax.legend(loc="best")
         return ax
 
 
+@in_catalogue("diagnose", "J5", certificate="that of the model")
 def optimizer_or_objective(
     model_a: Any,
     model_b: Any,
@@ -150,21 +155,25 @@ def optimizer_or_objective(
     for name, model in (("model_a", model_a), ("model_b", model_b)):
         if not hasattr(model, "predict"):
             raise ParameterTypeError(f"{name}={model!r:.60}; expected a fitted estimator with predict")
+        if isinstance(model, BaseEstimator):
+            try:
+                check_is_fitted(model)
+            except SklearnNotFittedError as error:
+                raise NotFittedError(f"{name}: {error}") from None
     if (X_train is None) != (y_train is None):
         raise ParameterError("X_train, y_train: expected both or none")
     rows = rows_of(X, y)
     train = rows_of(X, y, sample_weight) if X_train is None else rows_of(X_train, y_train, sample_weight)
     scorer, metric = scorer_of(scoring, model_a)
     seed, called = seed_of(random_state), names or _names(model_a, model_b)
-    try:
-        scores = [score_with(scorer, model, rows.X, rows.y, None) for model in (model_a, model_b)]
-    except NotFittedError as error:
-        raise NotFittedError(f"model_a, model_b: {error}") from None
     spread = np.nan
     if poolable(scorer):
         replays = [Replay(m, responses_of(m, rows.X), getattr(m, "classes_", None)) for m in (model_a, model_b)]
+        scores = [score_with(scorer, replay, np.arange(rows.n)[:, None], rows.y, None) for replay in replays]
         draws = [resampled(scorer, replay, rows.y, None, seed) for replay in replays]
         spread = float(np.nanstd(draws[1] - draws[0], ddof=1))
+    else:
+        scores = [score_with(scorer, model, rows.X, rows.y, None) for model in (model_a, model_b)]
     certificate = getattr(model_a, "certificate_", None)
     proven = certificate is not None and certificate.kind != "none" and bool(certificate.holds)
     values = [np.nan, np.nan]
@@ -179,7 +188,8 @@ def optimizer_or_objective(
                 f"objective: that of {type(model_a).__name__} is not known here, and no certificate of it holds; give "
                 "a callable objective(model)"
             )
-    return _judge(called, scores, spread, values, proven, certificate, metric, bool(is_classifier(model_a)))
+    classifier = isinstance(model_a, BaseEstimator) and bool(is_classifier(model_a))
+    return _judge(called, scores, spread, values, proven, certificate, metric, classifier)
 
 
 def _value(objective: Callable[[Any], float], model: Any) -> float:
@@ -208,7 +218,10 @@ def _judge(
     said = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
     if not better:
         kind = "neither"
-        verdict = f"Neither is to blame: {said}, which is no difference that can be told from noise."
+        why = "which is no difference that can be told from noise"
+        if scores[1] <= scores[0]:
+            why = f"so that there is nothing to explain; take a model that predicts better than {a}"
+        verdict = f"Neither is to blame: {said}, {why}."
         if lower and not proven:
             verdict += f" Yet the objective of {a} is {values[0]:.6g} and {values[1]:.6g} at the parameters of {b}."
             steps = (f"let the optimiser of {a} finish all the same: its minimum is lower",)
@@ -239,6 +252,8 @@ def _judge(
             else "weigh rows by what their errors cost",
             f"use the loss of {b}, or one closer to {metric}",
         )
+    if not np.isfinite(error):
+        notes += ("this score cannot be resampled, so that nothing is known about chance",)
     return OptimizerOrObjective(
         verdict=verdict,
         columns={"model": [a, b], "score": scores, f"objective of {a}": values, "proven_minimum": [proven, None]},

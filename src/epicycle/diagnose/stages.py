@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.plot import axes_of, bars
+from epicycle.plot import axes_of, bars, styled
 from epicycle.randomness import seed_of
 from epicycle.select.scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 
@@ -45,6 +46,7 @@ class ErrorAnalysis(Finding):
     gain_errors: Mapping[str, float]
     metric: str
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what the truth of each stage gains, with two standard errors.
 
@@ -61,7 +63,7 @@ class ErrorAnalysis(Finding):
         errors = 2 * np.array([self.gain_errors[name] for name in names])
         colours = ["vermilion" if name == self.worst else "blue" for name in names]
         bars(ax, names, [self.gains[name] for name in names], errors, colour=colours)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the truth (bars: two standard errors)")
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the truth\n(bars: two standard errors)")
         return ax
 
 
@@ -80,6 +82,7 @@ class _Stage:
     inputs: tuple[str, ...]
 
 
+@in_catalogue("diagnose", "J6", certificate="standard errors")
 def error_analysis(
     stages: Any,
     X: Any,
@@ -165,7 +168,7 @@ def error_analysis(
         "component": ["overall system"], "score": [overall], "gain": [np.nan], "gain_error": [np.nan],
         "alone": [np.nan], "alone_gain": [np.nan],
     }  # fmt: skip
-    gains, errors = {}, {}
+    gains, errors, by_draw = {}, {}, {}
     plugged: list[str] = []
     for name in names:
         if name not in known:
@@ -173,11 +176,18 @@ def error_analysis(
         plugged.append(name)
         score, draws = evaluate(plugged)
         alone, _ = evaluate([name], draw=False)
-        gains[name], errors[name] = score - before, _spread(draws - before_draws)
+        by_draw[name] = draws - before_draws
+        gains[name], errors[name] = score - before, _spread(by_draw[name])
         for column, value in zip(table, (name, score, gains[name], errors[name], alone, alone - overall), strict=True):
             table[column].append(value)
         before, before_draws = score, draws
-    return _conclude(table, gains, errors, overall, before, metric, [n for n in names if n not in known])
+    worst = max(gains, key=lambda name: gains[name])
+    rivals = [
+        name
+        for name in gains
+        if name != worst and gains[worst] - gains[name] <= 1.96 * _spread(by_draw[worst] - by_draw[name])
+    ]
+    return _conclude(table, gains, errors, overall, before, metric, [n for n in names if n not in known], rivals)
 
 
 def _spread(values: np.ndarray) -> float:
@@ -187,7 +197,7 @@ def _spread(values: np.ndarray) -> float:
 
 def _conclude(
     table: dict[str, list[Any]], gains: dict[str, float], errors: dict[str, float], overall: float, last: float,
-    metric: str, left: list[str],
+    metric: str, left: list[str], rivals: list[str],
 ) -> ErrorAnalysis:  # fmt: skip
     order = sorted(gains, key=lambda name: -gains[name])
     worst = order[0]
@@ -202,11 +212,15 @@ def _conclude(
             f"all that is missing) from {overall:.4g} for the whole system ({metric})."
         )
         verdict += "" if sure else " That is within the noise of these rows."
+        if sure and (close := [name for name in rivals if gains[name] > 1.96 * errors[name]]):
+            verdict += f" That {' or '.join(close[:3])} loses as much cannot be ruled out."
         steps = tuple(f"work on {name}: at most {gains[name]:.3g} to be had" for name in order[:2] if gains[name] > 0)
         idle = [name for name in gains if abs(gains[name]) <= 0.02 * total]
         if idle:
             steps += (f"leave {' and '.join(idle)} as {'it is' if len(idle) == 1 else 'they are'}",)
-    notes = (f"without a truth, and so part of the stage after: {', '.join(left)}",) if left else ()
+    notes: tuple[str, ...] = (f"without a truth, and so part of the stage after: {', '.join(left)}",) if left else ()
+    if not np.isfinite(errors[worst]):
+        notes += ("this score cannot be resampled, so that nothing is known about chance",)
     return ErrorAnalysis(
         verdict=verdict, columns=table, next_steps=steps, notes=notes, score=overall, worst=worst, gains=gains,
         gain_errors=errors, metric=metric,

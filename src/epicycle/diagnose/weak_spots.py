@@ -6,6 +6,7 @@ having been looked for. Intervals hold for all slices at once (Bonferroni).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,15 @@ from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from epicycle._catalogue import in_catalogue
 from epicycle._findings import Finding
 from epicycle._optional import optional_import
 from epicycle.data.frames import is_frame
 from epicycle.diagnose.row_losses import losses_of_rows
-from epicycle.exceptions import DataError, ParameterTypeError
-from epicycle.plot import COLOURS, axes_of, short
+from epicycle.exceptions import DataError
+from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.randomness import seed_of, stream
-from epicycle.select.inputs import rows_of, take
+from epicycle.select.inputs import Rows, check_model, rows_of, take
 from epicycle.theory.checks import count, open_unit
 from epicycle.tree import DecisionTreeRegressor
 from epicycle.tree.cart.export import question
@@ -73,6 +75,7 @@ class Slices(Finding):
         pd = optional_import("pandas", "Slices.examples")
         return pd.DataFrame({name: list(values) for name, values in self.worst_rows.items()})
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw by how much the loss of each slice differs from that of the rest, with its interval.
 
@@ -92,15 +95,19 @@ class Slices(Finding):
             ax.errorbar(
                 middle[i], level, xerr=[[middle[i] - low[i]], [high[i] - middle[i]]], fmt="o", color=colour, capsize=3
             )
-        ax.axvline(0, color="black", lw=0.8)
+        ax.axvline(0, color=ink(ax), lw=0.8)
         rows = self.columns["rows"]
-        ax.set_yticks(y, [f"{short(rule, 46)}  ({n})" for rule, n in zip(self.rules, rows, strict=True)])
+        ax.set_yticks(y, [_label(rule, n) for rule, n in zip(self.rules, rows, strict=True)])
         ax.set_ylim(-0.7, len(self.rules) - 0.3)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} above the rest (intervals at {self.level:.0%} for all at once)")
+        ax.set(
+            xlabel=f"{self.metric.replace('_', ' ')} above the rest\n(intervals at {self.level:.0%} for all at once)"
+        )
+        ax.locator_params(axis="x", nbins=6)
         ax.grid(visible=False, axis="y")
         return ax
 
 
+@in_catalogue("diagnose", "J6", certificate="intervals for all slices at once")
 def slices(
     model: Any,
     X: Any,
@@ -136,8 +143,10 @@ def slices(
         "error" (wrong labels), "log_loss", "absolute_error", "squared_error", or ``loss(y, prediction)`` that gives a
         number for each row; by default "error" or "absolute_error".
     cv : int, splitter, splits or "prefit", default=5
-    groups, sample_weight : array-like of shape (n,), optional
-        For folds and fits.
+    groups : array-like of shape (n,), optional
+        Rows of one group are in one fold and in one half, and intervals allow for their going together.
+    sample_weight : array-like of shape (n,), optional
+        For the fits.
     ordered : bool, default=False
         Rows are in order of time; the first ones are never predicted and left out.
     max_slices : int, default=8
@@ -166,8 +175,7 @@ def slices(
     'x1 > 0.7985'
     """
     rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise ParameterTypeError(f"model={model!r:.60}; expected an estimator")
+    check_model(model, Rows(rows.X, rows.y))
     count("max_slices", max_slices, low=2)
     count("n_examples", n_examples)
     open_unit("level", level)
@@ -181,16 +189,21 @@ def slices(
         raise DataError(
             f"X: {len(seen)} predicted rows; expected at least {4 * least} for slices of {least} in each half"
         )
-    halves = stream(seed, "halves").permutation(seen)
-    look, measure = np.sort(halves[: len(halves) // 2]), np.sort(halves[len(halves) // 2 :])
+    look, measure = _halves(seen, rows.groups, seed)
     tree = DecisionTreeRegressor(
         max_depth=4, max_leaf_nodes=int(max_slices), min_samples_leaf=least, categorical_features=categorical or None,
         random_state=seed % 2**31, n_jobs=n_jobs,
     ).fit(_safe_indexing(table, look), losses[look])  # fmt: skip
     leaf = np.asarray(tree.apply(table))
-    found = _measured(tree, leaf, losses, seen, measure, float(level))
+    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
     worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
     return _conclude(found, float(losses[seen].mean()), name, float(level), worst_rows, losses, tuple(notes))
+
+
+def _label(rule: str, rows: int) -> str:
+    """A rule on two lines at most, with its number of rows."""
+    lines = textwrap.wrap(short(f"{rule} ({rows:,} rows)", 64), 34)
+    return "\n".join(lines)
 
 
 def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
@@ -245,10 +258,44 @@ def _leaves(tree: Any) -> dict[int, str]:
     return found
 
 
+def _halves(seen: np.ndarray, groups: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to look for slices in, and rows to measure them on; of one group all are on one side."""
+    rng = stream(seed, "halves")
+    if groups is None:
+        mixed = rng.permutation(seen)
+        return np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
+    names, member = np.unique(groups[seen], return_inverse=True)
+    if len(names) < 4:
+        raise DataError(f"groups: {len(names)} of them among the predicted rows; expected at least 4, two in each half")
+    order = rng.permutation(len(names))
+    first = np.isin(member.ravel(), order[: len(order) // 2])
+    return seen[first], seen[~first]
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Standard error of a difference of means, and its degrees of freedom (Welch)."""
+    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    error = float(np.sqrt(va + vb))
+    freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1)) if error > 0 else 1.0
+    return error, float(freedom)
+
+
+def _difference_of_groups(loss: np.ndarray, inside: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
+    """The same where rows of one group go together: what every group adds to the difference, as one number."""
+    parts = np.where(
+        inside, (loss - loss[inside].mean()) / inside.sum(), -(loss - loss[~inside].mean()) / (~inside).sum()
+    )
+    member = np.unique(groups, return_inverse=True)[1].ravel()
+    sums = np.bincount(member, parts)
+    g, touched = len(sums), len(np.unique(member[inside]))
+    return float(np.sqrt(g / (g - 1) * (sums**2).sum())), float(max(min(g, touched) - 1, 1))
+
+
 def _measured(
-    tree: Any, leaf: np.ndarray, losses: np.ndarray, seen: np.ndarray, measure: np.ndarray, level: float
-) -> list[dict[str, Any]]:
-    """Every leaf on the second half, against the rest: Welch's interval, for all leaves at once."""
+    tree: Any, leaf: np.ndarray, losses: np.ndarray, seen: np.ndarray, measure: np.ndarray, level: float,
+    groups: np.ndarray | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Every leaf on the second half, against the rest, with an interval for all leaves at once."""
     rules = _leaves(tree)
     m, total = len(rules), float(losses[measure].sum())
     found = []
@@ -257,9 +304,10 @@ def _measured(
         a, b = losses[measure][inside], losses[measure][~inside]
         if len(a) < 2 or len(b) < 2:
             continue
-        va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
-        error = float(np.sqrt(va + vb))
-        freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1)) if error > 0 else 1.0
+        if groups is None:
+            error, freedom = _difference(a, b)
+        else:
+            error, freedom = _difference_of_groups(losses[measure], inside, groups[measure])
         reach = float(stdtrit(freedom, 1 - (1 - level) / (2 * m))) * error
         above = float(a.mean() - b.mean())
         found.append(

@@ -1,6 +1,7 @@
 """Kernels, and machines made of them."""
 
-from epicycle.kernel.approximate_features import Nystrom, RandomFourierFeatures
+from epicycle.kernel.approximate_features import Nystroem, RandomFourierFeatures
+from epicycle.kernel.clustering import MaxMarginClustering
 from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
 from epicycle.kernel.given import FunctionKernel, Precomputed
 from epicycle.kernel.gp import GaussianProcessClassifier, GaussianProcessRegressor
@@ -39,12 +40,13 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "MaxMarginClustering",
     "MercerCheck",
     "Mismatch",
     "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
-    "Nystrom",
+    "Nystroem",
     "Periodic",
     "Polynomial",
     "Power",

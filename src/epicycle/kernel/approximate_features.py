@@ -23,7 +23,7 @@ from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.randomness import stream
 
-__all__ = ["Nystrom", "RandomFourierFeatures"]
+__all__ = ["Nystroem", "RandomFourierFeatures"]
 
 
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -130,7 +130,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
         monitor = self._monitor(1, lambda x: {})
         monitor(1, np.zeros(0), objective=0.0)
-        error = self._variance_ / np.sqrt(m)
+        # var cos <= 1, and at most 3/2 for the one with a random phase
+        error = self._variance_ * np.sqrt(m + (0.5 if self.n_components % 2 else 0.0)) / m
         meaning = (
             f"nothing is optimised: inner products are the kernel on average, with standard error below {error:.2g}"
         )
@@ -170,7 +171,7 @@ def fourier_batch(
     return out
 
 
-class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     r"""Features from the kernel with a few landmark rows, of any kernel.
 
     .. math:: \varphi(x) = K_{LL}^{-1/2} \, k_L(x), \qquad \varphi(x)'\varphi(z) = k_L(x)' K_{LL}^{-1} k_L(z)
@@ -218,11 +219,11 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     Examples
     --------
     >>> import numpy as np
-    >>> from epicycle import Nystrom
+    >>> from epicycle import Nystroem
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> model = Nystrom(n_components=40).fit(X)
+    >>> model = Nystroem(n_components=60).fit(X)
     >>> model.transform(X).shape, model.certificate_.value < 1e-3
-    ((300, 40), True)
+    ((300, 60), True)
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -278,7 +279,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.kernel_.takes == "precomputed":
-            raise ParameterError("Nystrom: kernel='precomputed'; expected a kernel that can be evaluated for new rows")
+            raise ParameterError("Nystroem: kernel='precomputed'; expected a kernel that can be evaluated for new rows")
         n = int(rows.shape[0])
         A = self.kernel_.prepare(rows)
         m = min(self.n_components, n)
@@ -291,6 +292,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         self.components_ = rows_of(rows, self.kernel_, chosen)
         B = self._kept()
         K = self.kernel_.block(B, B)
+        self._require_mercer(K)
         values, vectors = np.linalg.eigh((K + K.T) / 2)
         good = values > max(float(values[-1]), 0.0) * len(values) * np.finfo(np.float64).eps
         if not good.any():
@@ -306,6 +308,8 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
         missing = max(trace - float(np.square(features).sum()), 0.0)
         error = missing / trace if trace > 0 else 0.0
         meaning = f"all eigenvalues of the kernel matrix that the features miss add up to {error:.1e} of its trace"
+        if not self.kernel_.mercer:
+            meaning += ", if this is a Mercer kernel, of which only the landmarks are known"
         certificate = Certificate("trace error", error, 1.0, meaning)
         monitor = self._monitor(1, lambda x: {})
         monitor(1, np.zeros(0), objective=missing)

@@ -107,6 +107,10 @@ class _OfTwo(Kernel):
     def accepts_sparse(self) -> bool:
         return self.left.accepts_sparse and self.right.accepts_sparse
 
+    @property
+    def mercer(self) -> bool:
+        return self.left.mercer and self.right.mercer
+
     def prepare(self, X: Any, like: Pair | None = None) -> Pair:
         first, second = (None, None) if like is None else (like.left, like.right)
         return Pair(self.left.prepare(X, first), self.right.prepare(X, second))
@@ -247,6 +251,10 @@ class _OfOne(Kernel):
     @property
     def accepts_sparse(self) -> bool:
         return self.kernel.accepts_sparse
+
+    @property
+    def mercer(self) -> bool:
+        return self.kernel.mercer
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         return self.kernel.prepare(X, like)

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["block_rows", "cross_matrix", "gram_matrix", "kernel_product"]
 
-_TILE = 256  # rows of a tile of a symmetric matrix
 _BLOCK = 1 << 18  # entries of a block: it stays in the second-level cache
-_INSTEAD = "take Nystrom or RandomFourierFeatures with a linear model, or fewer rows"
+_INSTEAD = "take Nystroem or RandomFourierFeatures with a linear model, or fewer rows"
 
 
 def block_rows(m: int) -> int:
@@ -27,15 +26,15 @@ def block_rows(m: int) -> int:
 
 def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None) -> np.ndarray:
     """k(a_i, a_j), of which only one half is computed."""
-    n = A.n_rows
+    n, size = A.n_rows, A.tile
     require_memory(n * n * dtype.itemsize, f"the kernel matrix of {n:,} rows", _INSTEAD)
     K = np.empty((n, n), dtype=dtype)
 
     def work(start: int) -> None:
-        stop = min(start + _TILE, n)
+        stop = min(start + size, n)
         mine = A.take(slice(start, stop))
-        for first in range(0, stop, _TILE):
-            last = min(first + _TILE, n)
+        for first in range(0, stop, size):
+            last = min(first + size, n)
             tile = kernel.block(mine, mine if first == start else A.take(slice(first, last)))
             if first == start:
                 tile = (tile + tile.T) / 2  # to the last bit
@@ -43,7 +42,7 @@ def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None
             if first != start:
                 K[first:last, start:stop] = tile.T
 
-    starts = range(0, n, _TILE)
+    starts = range(0, n, size)
     with single_threaded_blas():
         # The longest rows of tiles first, so that the threads end together.
         in_order(iter(reversed(starts)), work, lambda done: None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))

@@ -16,6 +16,7 @@ from epicycle.parameters import Boolean, Callable, Choice, check_parameter
 __all__ = ["FunctionKernel", "Precomputed"]
 
 Array = np.ndarray
+_ROUNDING = 1e-6  # of the largest entry: what two computations of the same value may differ by
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Precomputed(LeafKernel):
 
     takes = "precomputed"
 
+    @property
+    def mercer(self) -> bool:
+        return False
+
     def prepare(self, X: Any, like: Entries | None = None) -> Entries:
         n, m = X.shape
         if like is not None:
@@ -47,9 +52,8 @@ class Precomputed(LeafKernel):
             return Entries(np.asarray(X, dtype=np.float64), np.zeros(n, dtype=np.intp))
         if n != m:
             raise DataError(f"X: has shape {X.shape}; kernel='precomputed' expected a square matrix of kernel values")
-        worst = float(np.abs(X - X.T).max())
-        if worst > 1e-6 * float(np.abs(X).max()):
-            i, j = np.unravel_index(int(np.abs(X - X.T).argmax()), X.shape)
+        i, j, worst = asymmetry(X)
+        if worst > _ROUNDING * float(max(X.max(), -X.min())):
             raise DataError(
                 f"X: is no kernel matrix, because it is not symmetric: X[{i}, {j}] is {X[i, j]:g}, X[{j}, {i}] is "
                 f"{X[j, i]:g}"
@@ -65,6 +69,17 @@ class Precomputed(LeafKernel):
         if A.matrix is None:
             raise DataError("X: the kernel matrix of the rows of the fit was not kept")
         return A.matrix[np.arange(len(A.matrix)), A.column]
+
+
+def asymmetry(K: Array) -> tuple[int, int, float]:
+    """(i, j, |K_ij - K_ji|) where it is largest, with no copy of the matrix."""
+    found, rows = (0, 0, 0.0), 256
+    for start in range(0, len(K), rows):
+        part = np.abs(K[start : start + rows] - K[:, start : start + rows].T)
+        i, j = np.unravel_index(int(part.argmax()), part.shape)
+        if float(part[i, j]) > found[2]:
+            found = (start + int(i), int(j), float(part[i, j]))
+    return found
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,10 @@ class FunctionKernel(LeafKernel):
     def takes(self) -> Literal["vectors", "strings", "precomputed"]:  # type: ignore[override]
         return self.rows
 
+    @property
+    def mercer(self) -> bool:
+        return False
+
     def prepare(self, X: Any, like: PlainRows | None = None) -> PlainRows:
         if like is not None and X.shape[1:] != like.rows.shape[1:]:
             raise DataError(f"X: has {X.shape[1]} columns; expected {like.rows.shape[1]}, as the rows compared with")
@@ -136,6 +155,12 @@ class FunctionKernel(LeafKernel):
             raise DataError(f"kernel: {self.function!r:.60} gave shape {K.shape}; expected ({n}, {m})")
         if not np.isfinite(K).all():
             raise DataError(f"kernel: {self.function!r:.60} gave NaN or infinity")
+        if A is B:  # rows with themselves, of which half would do if the function were symmetric
+            i, j, worst = asymmetry(K)
+            if worst > _ROUNDING * float(np.abs(K).max()):
+                raise DataError(
+                    f"kernel: {self.function!r:.60} is not symmetric: k(x, z) is {K[i, j]:g} and k(z, x) {K[j, i]:g}"
+                )
         return K
 
     def prepared_diagonal(self, A: PlainRows) -> Array:

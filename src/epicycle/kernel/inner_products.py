@@ -138,6 +138,10 @@ class Sigmoid(_OfProducts):
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma",)
 
+    @property
+    def mercer(self) -> bool:
+        return False
+
     def __post_init__(self) -> None:
         check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))
         check_parameter("Sigmoid", "c", self.c, Real())

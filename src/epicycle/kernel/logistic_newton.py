@@ -13,7 +13,8 @@ and at C = R / l the gap is a sum without cancellation,  F - D = sum_i v_i KL(q_
 
 Newton's step solves (W K + l) dC = R - l C, with W the curvature of the loss after b is eliminated. The operator is
 symmetric in the inner product of K, and conjugate gradients in it are preconditioned by (D K + l)^-1 with the diagonal
-curvature D of every row; for two classes that is the whole of W but for b, and a few steps are enough.
+curvature D of every row; for two classes that is the whole of W but for b, and a few steps are enough. Small problems
+and kernels of low rank take exact steps instead.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from epicycle._threads import n_threads
 from epicycle.evidence import Certificate
 from epicycle.kernel.factor import Factor, NotPositiveError, factor
+from epicycle.kernel.logistic_exact import exact_step, pivoted_factor
 from epicycle.kernel.systems import matrix_product
 from epicycle.optim import Solution
 from epicycle.optim.monitor import Monitor
@@ -34,6 +36,8 @@ from epicycle.optim.monitor import Monitor
 __all__ = ["LogisticProblem", "log_probabilities", "minimise"]
 
 _ROWS = 512
+_ROUNDING = 1e-13  # of F: differences below it are noise
+_IDLE = 4  # steps that do not halve the gap, after which only rounding is left
 
 
 def log_probabilities(Z: np.ndarray) -> np.ndarray:
@@ -74,6 +78,7 @@ class LogisticProblem:
             K -= means
             K -= means[:, None]
             K += float(means.mean())
+        self.few = pivoted_factor(K, Y.shape[1])
 
     def times_kernel(self, C: np.ndarray) -> np.ndarray:
         return matrix_product(self.K, C, self.threads)
@@ -84,12 +89,31 @@ class LogisticProblem:
             return self.V * P * (1 - P) * U
         return self.V * P * (U - (P * U).sum(axis=1, keepdims=True))
 
+    def eliminated(self, P: np.ndarray, U: np.ndarray, S: np.ndarray | None) -> np.ndarray:
+        """W U with b eliminated, for S the inverse of 1'W 1."""
+        W = self.curvature(P, U)
+        return W if S is None else W - self.curvature(P, np.tile(S @ W.sum(axis=0), (len(W), 1)))
+
     def intercept_curvature(self, P: np.ndarray) -> np.ndarray:
         """1'W 1, of shape (t, t)."""
         VP = self.V * P
         if P.shape[1] == 1:
             return (VP * (1 - P)).sum(axis=0)[:, None]
         return np.diag(VP.sum(axis=0)) - P.T @ VP
+
+    def intercept_inverse(self, P: np.ndarray) -> np.ndarray | None:
+        """The inverse of 1'W 1, for more than two classes on scores that add up to zero; None without an intercept."""
+        if not self.intercept:
+            return None
+        M = self.intercept_curvature(P)
+        t = len(M)
+        if t == 1:
+            return np.array([[1 / M[0, 0] if M[0, 0] > 0 else 0.0]])
+        # 1 is its null vector: lifted, inverted and taken out again, which a threshold on eigenvalues may miss
+        lift = float(np.trace(M)) / t
+        if not lift > 0:
+            return np.zeros_like(M)
+        return np.linalg.pinv(M + lift / t, hermitian=True) - 1 / (lift * t)
 
     def at(self, C: np.ndarray, KC: np.ndarray, b: np.ndarray) -> Point:
         """The point, with b moved to the minimum of F over it."""
@@ -134,7 +158,9 @@ class LogisticProblem:
         Q = np.clip(Q, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(Q > 0, Q * (np.log(Q) - log_p), 0.0) - Q + np.exp(log_p)
-        return float((self.V * np.maximum(terms, 0.0)).sum())
+        # what rounding left of 1'R counts too, times the b that it would move
+        rest = float(np.abs(R.sum(axis=0)) @ np.abs(point.b)) if self.intercept else 0.0
+        return float((self.V * np.maximum(terms, 0.0)).sum()) + rest
 
     def preconditioner(self, P: np.ndarray) -> tuple[Factor | None, np.ndarray]:
         """K + l2 / D factored in float32, and D."""
@@ -154,15 +180,17 @@ class LogisticProblem:
         return None, D
 
     def newton_step(self, point: Point, forcing: float, most: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """(dC, K dC, steps of conjugate gradients)."""
+        """(dC, K dC, steps of conjugate gradients, 0 for an exact step)."""
+        if self.few is not None:
+            try:
+                return *exact_step(self, self.few, point), 0
+            except np.linalg.LinAlgError:
+                pass  # not positive definite to rounding
         found, D = self.preconditioner(point.P)
-        S = np.linalg.pinv(self.intercept_curvature(point.P), hermitian=True) if self.intercept else None
+        S = self.intercept_inverse(point.P)
 
         def apply(KU: np.ndarray, U: np.ndarray) -> np.ndarray:
-            W = self.curvature(point.P, KU)
-            if S is not None:
-                W = W - self.curvature(point.P, np.tile(S @ W.sum(axis=0), (len(W), 1)))
-            return W + self.l2 * U
+            return self.eliminated(point.P, KU, S) + self.l2 * U
 
         def precondition(r: np.ndarray) -> np.ndarray:
             z = r / self.l2 if found is None else found.solve(r / D[:, None])
@@ -192,6 +220,19 @@ class LogisticProblem:
         return dC, KdC, most
 
 
+def _line_search(problem: LogisticProblem, point: Point, dC: np.ndarray, KdC: np.ndarray) -> Point:
+    """A step that lowers F enough; where it can only lower it by rounding, Newton's own step."""
+    slope = min(float(np.vdot(problem.l2 * point.C - problem.V * (problem.Y - point.P), KdC)), 0.0)
+    length = 1.0
+    while True:
+        trial = problem.at(point.C + length * dC, point.KC + length * KdC, point.b)
+        if trial.value <= point.value + 1e-4 * length * slope + _ROUNDING * abs(point.value):
+            return trial
+        if length < 1e-8:
+            return point
+        length /= 2
+
+
 def minimise(
     problem: LogisticProblem, *, tol: float, max_iter: int, monitor: Monitor, start: np.ndarray | None,
     start_b: np.ndarray | None, done: int, report: Callable[[Point], None],
@@ -201,29 +242,24 @@ def minimise(
     C = np.zeros((n, t)) if start is None else start
     KC = np.zeros((n, t)) if start is None else problem.times_kernel(C)
     point = problem.at(C, KC, np.zeros(t) if start_b is None else start_b)
-    reason, gap, best = "max_iter", np.inf, point
+    reason, gap, best, idle = "max_iter", np.inf, point, 0
     iteration = done
     for iteration in range(done + 1, max_iter + 1):
         # Far from the optimum an exact step is wasted; near it the steps have to keep up with Newton's digits.
         dC, KdC, inner = problem.newton_step(
             point, 0.1 if iteration == 1 else 1e-3 if gap > 1e-3 * point.value else 1e-5, 200
         )
-        slope = float(np.vdot(problem.l2 * point.C - problem.V * (problem.Y - point.P), KdC))
-        length = 1.0
-        while True:
-            trial = problem.at(point.C + length * dC, point.KC + length * KdC, point.b)
-            if trial.value <= point.value + 1e-4 * length * min(slope, 0.0) or length < 1e-8:
-                break
-            length /= 2
-        stalled = not trial.value < point.value
-        point = trial if not stalled else point
+        earlier, point = point, _line_search(problem, point, dC, KdC)
         # The dual point at hand gives coefficients of its own, for which the gap is known.
         R = problem.residual(point.P)
         certified = problem.at(R / problem.l2, problem.times_kernel(R / problem.l2), point.b)
-        gap = problem.gap(R, certified)
-        if certified.value <= point.value * (1 + 1e-12):
+        new = problem.gap(R, certified)
+        lowered = point.value < earlier.value * (1 - _ROUNDING)
+        idle = 0 if lowered or new < 0.5 * gap else idle + 1
+        if new <= gap or certified.value < best.value * (1 - _ROUNDING):
+            gap, best = new, certified
+        if certified.value < point.value * (1 - _ROUNDING):
             point = certified
-        best = certified
         report(best)
         state = {"C": best.C, "b": best.b, "done": iteration}
         stop = monitor(
@@ -234,7 +270,7 @@ def minimise(
             reason = "converged"
         elif stop:
             reason = "stopped"
-        elif stalled and gap > tol * best.value:
+        elif idle >= _IDLE:
             reason = "stalled"
         else:
             continue

@@ -139,8 +139,9 @@ class KernelLogisticRegression(KernelClassifier):
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 2.0)
-        self._keep(rows)
+        self._keep(rows, kept)
         K = self._gram(self.kernel_.prepare(rows))
+        self._require_mercer(K)
         means = K.mean(axis=0) if self.fit_intercept else np.zeros(len(K))
         labels = codes[:, None] == (np.array([1]) if len(self.classes_) == 2 else np.arange(len(self.classes_)))
         problem = LogisticProblem(
@@ -153,7 +154,7 @@ class KernelLogisticRegression(KernelClassifier):
             self.intercept_ = point.b - means @ point.C
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
-            names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "dual_coef_", "intercept_")
+            names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "_columns_", "dual_coef_", "intercept_")
             return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
         state = self._resume_state() or {}

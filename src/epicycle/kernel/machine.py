@@ -21,6 +21,7 @@ from epicycle.kernel.given import Entries
 from epicycle.kernel.intake import as_texts
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.named import as_kernel
+from epicycle.kernel.systems import least_eigenvalue
 
 __all__ = ["KernelClassifier", "KernelMachine", "rows_of"]
 
@@ -72,11 +73,12 @@ class KernelMachine(Estimator):
         self.kernel_ = self._named_kernel(data.n_features)
         return data, rows
 
-    def _keep(self, rows: Any) -> None:
-        """Keep rows for prediction, as a copy; of a given matrix only how many they are."""
+    def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
+        """Keep rows for prediction, as a copy; of a given matrix only which they are among the rows of the fit."""
         if self.kernel_.takes == "precomputed":
             self.X_fit_ = None
             self._n_fit_ = int(rows.shape[0])
+            self._columns_ = np.arange(self._n_fit_) if kept is None else kept
         else:
             self.X_fit_ = rows.copy()
 
@@ -84,16 +86,27 @@ class KernelMachine(Estimator):
         name = type(self).__name__
         require_memory(
             matrices * 8.0 * n * n, f"{name} on {n:,} rows",
-            "take Nystrom or RandomFourierFeatures with a linear model, which need no matrix of all pairs",
+            "take Nystroem or RandomFourierFeatures with a linear model, which need no matrix of all pairs",
         )  # fmt: skip
 
     def _gram(self, prepared: Any) -> np.ndarray:
         return gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
 
+    def _least_eigenvalue(self, K: np.ndarray) -> float:
+        """The least eigenvalue of K if it is below zero by more than rounding, otherwise 0."""
+        return 0.0 if self.kernel_.mercer else least_eigenvalue(K, self.n_jobs)
+
+    def _require_mercer(self, K: np.ndarray) -> None:
+        if (least := self._least_eigenvalue(K)) < 0:
+            raise DataError(
+                f"kernel: {self.kernel!r:.60} is no Mercer kernel, because its matrix for these rows has the "
+                f"eigenvalue {least:.3g}; {type(self).__name__} has no solution for it (is_mercer shows the direction)"
+            )
+
     def _kept(self) -> Any:
         """The rows of the fit, prepared."""
         if self.kernel_.takes == "precomputed":
-            return Entries(None, np.arange(self._n_fit_))
+            return Entries(None, self._columns_)
         return self.kernel_.prepare(self.X_fit_)
 
     def _combine(self, X: Any, C: np.ndarray, offset: np.ndarray) -> Any:

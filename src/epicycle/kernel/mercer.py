@@ -78,7 +78,7 @@ def is_mercer(kernel: Any, X: Any, *, tol: float | None = None) -> MercerCheck:
     >>> from epicycle.kernel import Gaussian, Sigmoid, is_mercer
     >>> X = [[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]]
     >>> print(is_mercer(Gaussian(), X))
-    Mercer on these rows: symmetric, least eigenvalue 5.44e-01
+    Mercer on these rows: symmetric, least eigenvalue 5.43e-01
     >>> bool(is_mercer(Sigmoid(gamma=1.0, c=-1.0), X))
     False
     """

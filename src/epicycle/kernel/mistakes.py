@@ -31,6 +31,7 @@ class KernelLearner:
     sign: np.ndarray
     counts: np.ndarray
     scores: np.ndarray
+    mercer: bool = True
     square: float = 0.0
     clean: bool = False
     rows: list[np.ndarray] = field(default_factory=list)
@@ -53,7 +54,7 @@ class KernelLearner:
     @property
     def margin_above(self) -> float:
         """No margin is larger."""
-        total = float(self.counts.sum())
+        total = float(self.counts.sum()) if self.mercer else 0.0
         return float(np.sqrt(max(self.square, 0.0))) / total if total > 0 else np.inf
 
     def sequence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -74,6 +75,8 @@ class KernelLearner:
 
     def bounds(self, K: np.ndarray, passes: int, want: float = 1e-3) -> MarginBounds:
         """Bounds on the largest margin, closer by coordinate ascent on its dual from the coefficients at hand."""
+        if not self.mercer:
+            return MarginBounds(0.0, np.inf)
         a, scores, square = self.counts.copy(), self.scores.copy(), self.square
         rounding = 4 * np.finfo(np.float64).eps * len(K) * float(np.abs(np.diagonal(K)).max())
         lower, upper = 0.0, np.inf

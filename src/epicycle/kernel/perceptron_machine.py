@@ -12,10 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from epicycle import engine
 from epicycle.base import MethodCard, fitting, seed_of
+from epicycle.data import Batch
 from epicycle.evidence import Certificate
 from epicycle.kernel.evaluation import block_rows
 from epicycle.kernel.intake import as_texts
+from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.machine import KernelClassifier, rows_of
 from epicycle.kernel.mistakes import KernelLearner, MarginBounds
 from epicycle.kernel.named import KERNEL_PARAMETERS
@@ -86,7 +89,7 @@ class KernelPerceptron(KernelClassifier):
         Whether a separating function is known.
     margin_ : float or ndarray of shape (n_classes,)
         The margin of the best separating function known, within 0.1% of the largest where that could be reached; 0
-        without one.
+        without one, and for a kernel that is none, in which there are no lengths.
     radius_ : float
         D.
     mistake_bound_ : float or ndarray of shape (n_classes,)
@@ -183,8 +186,9 @@ class KernelPerceptron(KernelClassifier):
         content = self.shuffle and self.kernel_.takes != "precomputed"
         order, share = repeated(by_content(rows, codes, weight) if content else np.arange(len(codes)), weight)
         self._all_ = (rows, kept)
-        solution, learners = self._learn(K, codes, order, share)
-        self._set_margins(K, learners, share, solution.n_iter)
+        mercer = self._least_eigenvalue(K) == 0
+        solution, learners = self._learn(K, codes, order, share, mercer=mercer)
+        self._set_margins(K, learners, share)
         self._set_function(rows, kept, learners, self._time(order, share, solution.n_iter))
         del self._all_
         self._conclude(solution)
@@ -195,7 +199,7 @@ class KernelPerceptron(KernelClassifier):
         return passes * (float(len(order)) if share is None else float(share.sum()))
 
     def _learn(
-        self, K: np.ndarray, codes: np.ndarray, order: np.ndarray, share: np.ndarray | None
+        self, K: np.ndarray, codes: np.ndarray, order: np.ndarray, share: np.ndarray | None, *, mercer: bool
     ) -> tuple[Solution, list[KernelLearner]]:
         n = len(K)
         positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
@@ -203,23 +207,33 @@ class KernelPerceptron(KernelClassifier):
         radius = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
         state = self._resume_state()
         if state is None:
-            learners = [KernelLearner(sign, np.zeros(n), np.zeros(n)) for sign in signs]
+            learners = [KernelLearner(sign, np.zeros(n), np.zeros(n), mercer) for sign in signs]
             first, seed = 0, seed_of(self.random_state)
         else:
-            learners = [_restored(sign, state, k) for k, sign in enumerate(signs)]
+            learners = [_restored(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
             first, seed = int(state["done"]), int(state["seed"])
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
             rows, kept = self._all_
             self._set_function(rows, kept, learners, self._time(order, share, passes))
-            names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "dual_coef_", "intercept_", "support_", "_votes_")
+            names = (
+                "classes_",
+                "kernel_",
+                "X_fit_",
+                "_n_fit_",
+                "_columns_",
+                "dual_coef_",
+                "intercept_",
+                "support_",
+                "_votes_",
+            )
             return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
         monitor = self._monitor(self.max_iter, attributes)
         reason, passes = "max_iter", first
         saved: dict[str, Any] = {}
         for passes in range(first + 1, self.max_iter + 1):
-            shuffled = stream(seed, "epoch", passes).permutation(len(order)) if self.shuffle else slice(None)
+            shuffled = stream(seed, "epoch", passes - 1).permutation(len(order)) if self.shuffle else slice(None)
             shown, part = order[shuffled], None if share is None else share[shuffled]
             began = self._time(order, share, passes - 1)
             mistakes = sum(learner.show(K, shown, part, began) for learner in learners)
@@ -251,19 +265,23 @@ class KernelPerceptron(KernelClassifier):
         left = max(learner.margin_above for learner in learners if not learner.clean)
         value = left / radius if radius > 0 else 0.0
         meaning = f"no function of the kernel has a margin above {value:.1e} of the longest row"
+        if not learners[0].mercer:
+            value = np.inf
+            meaning = "nothing separates so far, and nothing is known of margins: this is no Mercer kernel"
         return Certificate("margin bound", value, self.tol, meaning)
 
-    def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None, n: int) -> None:
+    def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None) -> None:
         self.radius_ = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
-        bounds = [learner.bounds(K, 300) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
+        passes = int(min(20_000, max(300, 4e8 / len(K) ** 2)))  # as many as cost next to nothing
+        bounds = [learner.bounds(K, passes) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
         lower = np.array([b.lower for b in bounds])
         longest = 1.0 if share is None else max(1.0, float(share.max()))
-        with np.errstate(divide="ignore"):
-            limit = longest * np.square(self.radius_ / lower)
+        limit = np.full(len(lower), np.inf)
+        limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
         made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
         self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))
         self.margin_, self.mistake_bound_ = _one_or_all(lower), _one_or_all(limit)
-        self.separable_ = _one_or_all(lower > 0)
+        self.separable_ = _one_or_all(np.array([learner.clean for learner in learners]))
 
     def _set_function(self, rows: Any, kept: np.ndarray, learners: list[KernelLearner], total: float) -> None:
         """Keep the coefficients of the variant, and the rows that have one."""
@@ -274,7 +292,7 @@ class KernelPerceptron(KernelClassifier):
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.support_ = kept[support]
         if self.kernel_.takes == "precomputed":
-            self.X_fit_, self._n_fit_ = None, len(support)
+            self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
         else:
             self.X_fit_ = rows_of(rows, self.kernel_, support)
         C = coefficients[support]
@@ -287,34 +305,36 @@ class KernelPerceptron(KernelClassifier):
 
     # ------------------------------------------------------------------------------------------- prediction
 
-    def _kept(self) -> Any:
-        if self.kernel_.takes == "precomputed":
-            from epicycle.kernel.given import Entries
-
-            return Entries(None, self.support_)
-        return super()._kept()
-
     def _scores(self, X: Any) -> np.ndarray:
         self._check_fitted()
         if self.variant != "voted":
             C = self.dual_coef_[:, None] if self.dual_coef_.ndim == 1 else self.dual_coef_
             return np.asarray(self._combine(X, C, self.intercept_))
-        B = self._kept()
+        B, constant = self._kept(), float(self.fit_intercept)
         if self.kernel_.takes == "strings":
-            rows: Any = as_texts(X, "X", type(self).__name__)
-        else:
-            rows = np.concatenate([batch.X for batch in self._predict_data(X).batches()])
-        A = self.kernel_.prepare(rows, like=B)
-        longest = max(len(votes["row"]) for votes in self._votes_)
-        step = block_rows(max(longest, B.n_rows))
-        out = np.empty((A.n_rows, len(self._votes_)))
-        for start in range(0, A.n_rows, step):
-            K = self.kernel_.block(A.take(slice(start, min(start + step, A.n_rows))), B)
-            K += 1.0 if self.fit_intercept else 0.0
-            for k, votes in enumerate(self._votes_):
-                values = np.cumsum(K[:, votes["row"]] * votes["step"], axis=1)
-                out[start : start + step, k] = np.sign(values) @ votes["survived"] / max(votes["total"], 1.0)
-        return out
+            A = self.kernel_.prepare(as_texts(X, "X", type(self).__name__), like=B)
+            return cast_votes(self.kernel_, A, B, self._votes_, constant)
+        data = self._predict_data(X)
+        found = engine.map(vote_batch, data, self.kernel_, B, self._votes_, constant, n_jobs=self.n_jobs)
+        return np.asarray(found)
+
+
+def vote_batch(batch: Batch, kernel: Kernel, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
+    """The share of the votes for every row of a batch."""
+    return cast_votes(kernel, kernel.prepare(batch.X, like=B), B, all_votes, constant)
+
+
+def cast_votes(kernel: Kernel, A: Any, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
+    """sum over functions of sign f(x), each with as many votes as rows it survived, over all rows shown."""
+    step = block_rows(max(B.n_rows, *(len(votes["row"]) for votes in all_votes)))
+    out = np.empty((A.n_rows, len(all_votes)))
+    for start in range(0, A.n_rows, step):
+        K = kernel.block(A.take(slice(start, min(start + step, A.n_rows))), B)
+        K += constant
+        for k, votes in enumerate(all_votes):
+            values = np.cumsum(K[:, votes["row"]] * votes["step"], axis=1)
+            out[start : start + step, k] = np.sign(values) @ votes["survived"] / max(votes["total"], 1.0)
+    return out
 
 
 def _one_or_all(values: np.ndarray) -> Any:
@@ -346,9 +366,9 @@ def _saved(learners: list[KernelLearner], done: int, seed: int) -> dict[str, Any
     return state
 
 
-def _restored(sign: np.ndarray, state: Mapping[str, Any], k: int) -> KernelLearner:
+def _restored(sign: np.ndarray, state: Mapping[str, Any], k: int, *, mercer: bool) -> KernelLearner:
     parts = {name: np.array(state[f"{name}{k}"]) for name in ("counts", "scores", "rows", "shares", "times")}
     return KernelLearner(
-        sign, parts["counts"], parts["scores"], float(state[f"square{k}"]), False,
+        sign, parts["counts"], parts["scores"], mercer, float(state[f"square{k}"]), False,
         [parts["rows"]], [parts["shares"]], [parts["times"]],
     )  # fmt: skip

@@ -19,6 +19,11 @@ class Prepared(ABC):
     """Rows that a kernel has prepared."""
 
     @property
+    def tile(self) -> int:
+        """Rows of a tile in which a symmetric matrix is best computed."""
+        return 256
+
+    @property
     @abstractmethod
     def n_rows(self) -> int:
         """How many rows there are."""
@@ -65,6 +70,10 @@ class Pair(Prepared):
     @property
     def n_rows(self) -> int:
         return self.left.n_rows
+
+    @property
+    def tile(self) -> int:
+        return min(self.left.tile, self.right.tile)
 
     def take(self, rows: Any) -> Pair:
         return Pair(self.left.take(rows), self.right.take(rows))

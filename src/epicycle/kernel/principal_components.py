@@ -1,7 +1,7 @@
 """Kernel principal components:  the directions of largest variance in the feature space.
 
 With H = I - 1 1'/n and H K H = sum_j l_j a_j a_j', the component j of x is  sum_i a_ij k(x_i, x) / sqrt(l_j), less its
-mean over the rows.
+mean over the rows. The way back is kernel ridge regression of the rows on their components.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 import scipy.sparse.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle._threads import n_threads
 from epicycle.base import MethodCard, fitting
 from epicycle.evidence import Certificate
-from epicycle.exceptions import DataError
+from epicycle.exceptions import DataError, ParameterError
+from epicycle.kernel.evaluation import kernel_product
+from epicycle.kernel.intake import as_rows
 from epicycle.kernel.low_rank import pivoted_cholesky
 from epicycle.kernel.machine import KernelMachine
 from epicycle.kernel.named import KERNEL_PARAMETERS
-from epicycle.kernel.systems import matrix_product
+from epicycle.kernel.systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 
@@ -52,6 +55,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Of the kernel "poly".
     coef0 : float, default=1.0
         Of the kernels "poly" and "sigmoid".
+    fit_inverse_transform : bool, default=False
+        Whether the way back is learnt too, by ridge regression with the same kernel on the components.
+    alpha : float, default=1.0
+        The penalty of that regression.
     tol : float, default=1e-8
         Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
     n_jobs : int, optional
@@ -67,6 +74,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Of length one, with the largest entry positive.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the variance in the feature space.
+    dual_coef_ : ndarray of shape (n_samples, n_features)
+        Of the way back, where it was asked for.
+    X_transformed_fit_ : ndarray of shape (n_samples, n_components)
+        Components of the rows of the fit, where the way back was asked for.
     X_fit_ : the rows of the fit, None for a precomputed kernel
     kernel_ : Kernel
         The kernel as an object.
@@ -89,6 +100,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_components": NoneOr(Integer(minimum=1)),
         **KERNEL_PARAMETERS,
+        "fit_inverse_transform": Boolean(),
+        "alpha": Real(minimum=0, inclusive=False),
         "tol": Real(minimum=0, inclusive=False),
         "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
@@ -105,6 +118,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
+        fit_inverse_transform: bool = False,
+        alpha: float = 1.0,
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -114,6 +129,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.fit_inverse_transform = fit_inverse_transform
+        self.alpha = alpha
         self.tol = tol
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -139,6 +156,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
             The fitted estimator.
         """
         _, rows = self._intake(X, None, None, target="none")
+        if self.fit_inverse_transform and self.kernel_.takes != "vectors":
+            raise ParameterError(
+                f"KernelPCA: fit_inverse_transform=True; expected False, because the rows of "
+                f"kernel={self.kernel!r:.40} are {self.kernel_.takes}, no vectors"
+            )
         n = int(rows.shape[0])
         wanted = n if self.n_components is None else self.n_components
         if wanted > n:
@@ -150,6 +172,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         self.eigenvalues_, self.eigenvectors_ = values, vectors * signs
         self.explained_variance_ratio_ = values / trace if trace > 0 else np.zeros_like(values)
         self._means_ = means
+        if self.fit_inverse_transform:
+            self._learn_the_way_back(rows)
         meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
         certificate = Certificate("eigenvalue residual", residual, self.tol, meaning)
         monitor = self._monitor(1, lambda x: {})
@@ -161,12 +185,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _components(self, A: Any, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
         """(eigenvalues, eigenvectors, means of the columns of K, residual, trace of H K H)."""
         n = A.n_rows
-        if n > _FEW and self.kernel_.takes != "precomputed":
+        if n > _FEW and self.kernel_.mercer:
             _, G, rest = pivoted_cholesky(self.kernel_, A, min(n // 8, 256), 1e-15)
             if float(rest.sum()) <= 1e-13 * float(np.square(G).sum()):
-                return _from_factor(G, wanted)
+                return _from_factor(G, wanted, float(rest.sum()))
         self._require(n, 1.0 if wanted < n // 4 else 3.0)
         K = self._gram(A)
+        self._require_mercer(K)
         means = K.mean(axis=0)
         K -= means
         K -= means[:, None]
@@ -197,6 +222,23 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         C = np.divide(self.eigenvectors_, root, out=np.zeros_like(self.eigenvectors_), where=root > 0)
         return self._combine(X, C, -(self._means_ @ C))
 
+    def _learn_the_way_back(self, rows: Any) -> None:
+        Z = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        targets = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        K = self._gram(self.kernel_.prepare(Z))
+        self.dual_coef_ = solve_shifted(K, np.full(len(Z), float(self.alpha)), targets, n_jobs=self.n_jobs).C
+        self.X_transformed_fit_ = Z
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rows whose components are about those in X, of shape (n_samples, n_features)."""
+        self._check_fitted()
+        if not self.fit_inverse_transform:
+            raise ParameterError("KernelPCA: fit_inverse_transform=False; expected True before fit, for the way back")
+        rows = as_rows(X, self.kernel_, "X")
+        B = self.kernel_.prepare(self.X_transformed_fit_)
+        found = kernel_product(self.kernel_, self.kernel_.prepare(rows, like=B), B, self.dual_coef_)
+        return found.astype(rows.dtype, copy=False)
+
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
@@ -209,8 +251,8 @@ def _at_least_one(values: np.ndarray, vectors: np.ndarray, good: np.ndarray) -> 
     return values[good], vectors[:, good]
 
 
-def _from_factor(G: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-    """The same from K = G G' of low rank."""
+def _from_factor(G: np.ndarray, wanted: int, rest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """The same from K = G G' + R of low rank, where R is positive semi-definite with the trace `rest`."""
     n = len(G)
     mean = G.mean(axis=0)
     means = G @ mean
@@ -220,5 +262,5 @@ def _from_factor(G: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray, np
     top = float(values[0]) if len(values) else 0.0
     values, vectors = _at_least_one(values, vectors, values > top * n * np.finfo(np.float64).eps)
     left = centred @ (centred.T @ vectors) - vectors * values
-    residual = float(np.linalg.norm(left, axis=0).max()) / top if top > 0 else 0.0
+    residual = (float(np.linalg.norm(left, axis=0).max()) + rest) / top if top > 0 else 0.0
     return values, vectors, means, residual, float(np.square(s).sum())

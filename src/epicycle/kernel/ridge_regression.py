@@ -34,6 +34,8 @@ from epicycle.parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integ
 
 __all__ = ["KernelRidge"]
 
+_INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
+
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     r"""Ridge regression in the feature space of a kernel, with exact leave-one-out errors.
@@ -87,7 +89,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     jitter_ : float
         What had to be added to the diagonal of the kernel matrix so that it is positive definite; 0 as a rule.
     certificate_ : Certificate
-        The relative duality gap, from the residual of the linear system.
+        The relative duality gap, from the residual of the linear system; for a kernel that is none ("sigmoid" may be),
+        the residual alone.
     history_ : History
     n_iter_ : int
     converged_ : bool
@@ -166,9 +169,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         if len(kept) < len(Y):
             rows, Y, weight = rows_of(rows, self.kernel_, kept), Y[kept], weight[kept]
         self._require(len(kept), 5.0 if choose else 2.0)
-        self._keep(rows)
+        self._keep(rows, kept)
         K = self._gram(self.kernel_.prepare(rows))
+        least = self._least_eigenvalue(K)
         if choose:
+            self._require_mercer(K)
             C, b, chosen = self._by_spectrum(K, Y, weight, alphas, len(data.y), kept)
         else:
             C, b, chosen = self._by_factor(K, Y, weight, alphas)
@@ -176,7 +181,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         self.dual_coef_ = C[:, 0] if vector else C
         self.intercept_ = float(b[0]) if vector else b
         self.alpha_ = float(chosen[0]) if vector or (np.ndim(self.alpha) == 0 and not choose) else chosen
-        self._certify(K, C, b, Y, weight, chosen)
+        self._certify(K, C, b, Y, weight, chosen, least)
         return self
 
     def _alphas(self, n_targets: int) -> tuple[np.ndarray | None, bool]:
@@ -237,8 +242,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         return C, b, choice.chosen
 
     def _certify(
-        self, K: np.ndarray, C: np.ndarray, b: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray
-    ) -> None:
+        self, K: np.ndarray, C: np.ndarray, b: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray,
+        least: float,
+    ) -> None:  # fmt: skip
         V = weight[:, None]
         KC = matrix_product(K, C, n_threads(float(K.size) * C.shape[1], self.n_jobs))
         error = Y - KC - b
@@ -247,12 +253,24 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         objective = np.maximum(fit + size, 0.0)
         gap = (V * residual**2).sum(axis=0) + np.abs(b * C.sum(axis=0)) * alphas
         # An interpolation has the minimum 0; what is left is measured against the targets then.
-        scale = np.maximum(objective, np.finfo(np.float64).eps * (V * Y**2).sum(axis=0))
+        floor = _INTERPOLATED * (V * Y**2).sum(axis=0)
+        scale = np.maximum(objective, floor)
         relative = float(np.divide(gap, scale, out=np.zeros_like(gap), where=scale > 0).max())
-        meaning = f"the objective is at most {relative:.1e} of its value above its minimum"
+        kind, meaning = "duality gap", f"the objective is at most {relative:.1e} of its value above its minimum"
+        if (objective < floor).any():
+            meaning += f" (of {_INTERPOLATED:g} of the targets' squares, where it is below that)"
+        if least < -self.jitter_:
+            # The objective of such a kernel has no minimum: only the equations can be certified.
+            size = np.sqrt((V * Y**2).sum(axis=0))
+            relative = float(np.divide(np.sqrt(gap), size, out=np.zeros_like(gap), where=size > 0).max())
+            kind = "equation residual"
+            meaning = (
+                f"(K + alpha / V) c = y is solved up to {relative:.1e} of y, but no minimum is claimed: this is no "
+                f"Mercer kernel, K has the eigenvalue {least:.1e}"
+            )
         if self.jitter_ > 0:
             meaning += f", for the kernel with {self.jitter_:.1e} on its diagonal"
-        certificate = Certificate("duality gap", relative, self.tol, meaning)
+        certificate = Certificate(kind, relative, self.tol, meaning)
         monitor = self._monitor(1, lambda x: {})
         monitor(1, np.zeros(0), objective=float(objective.sum()), gap=relative)
         reason = "converged" if certificate.holds else "stalled"

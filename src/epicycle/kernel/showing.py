@@ -31,7 +31,9 @@ def by_content(rows: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         ]
     else:
         _native.row_hashes(rows, keys)
-    return np.lexsort((weight, codes, keys))
+    with np.errstate(over="ignore"):  # as the linear perceptron does it, so that both see the same order
+        keys += codes.astype(np.float64).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.lexsort((weight, keys))
 
 
 def repeated(order: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -15,13 +15,23 @@ from epicycle import _native
 from epicycle._memory import require_memory
 from epicycle.exceptions import ParameterError, ParameterTypeError
 from epicycle.kernel.kernels_base import LeafKernel
-from epicycle.kernel.texts import Texts, Words, as_letters, as_words, letters_of, product_of_words
+from epicycle.kernel.texts import (
+    Gapped,
+    Texts,
+    Words,
+    as_letters,
+    as_words,
+    letters_of,
+    product_of_words,
+    table_of_words,
+)
 from epicycle.parameters import Integer, Real, check_parameter
 
 __all__ = ["Mismatch", "Spectrum", "Subsequence"]
 
 Array = np.ndarray
 _MOST = 2**62
+_TABLE = 1 << 27  # entries of a dense table of words at most
 
 
 class _OfWords(LeafKernel):
@@ -36,7 +46,7 @@ class _OfWords(LeafKernel):
         return A.squares
 
     def features(self, A: Words, B: Words) -> tuple[Any, Any]:
-        return A.matrix, B.matrix
+        return A.features(), B.features()
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,11 +80,33 @@ class Spectrum(_OfWords):
         if (named and like is None) or (like is not None and like.by_name is not None):
             return _named_words(X, self.k, like)
         if like is None:
+            words, n = len(own) ** self.k, texts.n_rows
+            # a table that is no larger than the counts in a sparse matrix, or small anyway
+            if 0 < words <= max(256, 4 * len(texts.letters) // n) and words * n <= _TABLE:
+                table = self._table(texts, own)
+                return table_of_words(table, np.einsum("ij,ij->i", table, table), own)
             codes, counts, indptr = self._counts(texts, own)
             return as_words(codes, counts, indptr, _squares(counts, indptr), own, None)
         # All words count for the length of a row, those with letters of the other rows for the product.
-        squares = _named_words(X, self.k, None).squares if named else _squares(*self._counts(texts, own)[1:])
-        return as_words(*self._counts(texts, like.alphabet), squares, like.alphabet, like)
+        known = not named and bool(np.isin(own, like.alphabet).all())
+        if not sp.issparse(like.matrix):
+            table = self._table(texts, like.alphabet)
+            return table_of_words(
+                table, np.einsum("ij,ij->i", table, table) if known else self._lengths(X, texts, own), like.alphabet
+            )
+        codes, counts, indptr = self._counts(texts, like.alphabet)
+        squares = _squares(counts, indptr) if known else self._lengths(X, texts, own)
+        return as_words(codes, counts, indptr, squares, like.alphabet, like)
+
+    def _lengths(self, X: Array, texts: Texts, own: Array) -> Array:
+        """|counts|^2 of all words."""
+        if float(len(own)) ** self.k >= _MOST:
+            return _named_words(X, self.k, None).squares
+        return _squares(*self._counts(texts, own)[1:])
+
+    def _table(self, texts: Texts, alphabet: Array) -> Array:
+        found = texts.ranked(alphabet)
+        return _native.word_table(found.letters, found.offsets, self.k, len(alphabet))
 
     def _counts(self, texts: Texts, alphabet: Array) -> tuple[Array, Array, Array]:
         found = texts.ranked(alphabet)
@@ -206,13 +238,39 @@ class Subsequence(LeafKernel):
         self._set(length=int(self.length), decay=float(self.decay))
         self._set_bounds()
 
-    def prepare(self, X: Array, like: Texts | None = None) -> Texts:
-        return as_letters(X)
+    def prepare(self, X: Array, like: Texts | Gapped | None = None) -> Texts | Gapped:
+        texts = as_letters(X)
+        own = letters_of(texts)
+        if like is None:
+            if not self._counts_words(texts, own):
+                return texts
+            alphabet = own
+        elif isinstance(like, Gapped):
+            alphabet = like.alphabet
+        else:
+            return texts
+        values = self._words(texts, alphabet, slope=False)
+        known = bool(np.isin(own, alphabet).all())  # otherwise there are words that the other rows cannot have
+        squares = np.einsum("ij,ij->i", values, values) if known else self._pairs_diagonal(texts)
+        return Gapped(values, squares, texts, alphabet)
 
-    def block(self, A: Texts, B: Texts) -> Array:
-        return self._matrix(A, B, slope=False)
+    def _counts_words(self, texts: Texts, alphabet: Array) -> bool:
+        """Whether a table of all words is cheaper than to compare all pairs of strings."""
+        words, n = float(len(alphabet)) ** self.length, texts.n_rows
+        letters = len(texts.letters) / n
+        return 0 < words <= 16 * self.length * letters**2 and words * n <= _TABLE
 
-    def _matrix(self, A: Texts, B: Texts, *, slope: bool) -> Array:
+    def _words(self, texts: Texts, alphabet: Array, *, slope: bool) -> Array:
+        found = texts.ranked(alphabet)
+        base = max(len(alphabet), 1)
+        return _native.gapped_words(found.letters, found.offsets, self.length, base, self.decay, slope)
+
+    def block(self, A: Texts | Gapped, B: Texts | Gapped) -> Array:
+        if isinstance(A, Gapped) and isinstance(B, Gapped):
+            return np.ascontiguousarray(A.values @ B.values.T)
+        return self._pairs(_texts(A), _texts(B), slope=False)
+
+    def _pairs(self, A: Texts, B: Texts, *, slope: bool) -> Array:
         K = np.empty((A.n_rows, B.n_rows))
         for i in range(A.n_rows):  # a row at a time: an interrupt is heard in between
             own = A.take(slice(i, i + 1))
@@ -221,9 +279,31 @@ class Subsequence(LeafKernel):
             )[0]
         return K
 
-    def prepared_diagonal(self, A: Texts) -> Array:
+    def _pairs_diagonal(self, A: Texts) -> Array:
         rows = (A.take(slice(i, i + 1)) for i in range(A.n_rows))
-        return np.array([self.block(row, row)[0, 0] for row in rows])
+        return np.array([self._pairs(row, row, slope=False)[0, 0] for row in rows])
 
-    def _gradient(self, A: Texts, name: str) -> Iterator[Array]:
-        yield self.decay * self._matrix(A, A, slope=True)
+    def prepared_diagonal(self, A: Texts | Gapped) -> Array:
+        return A.squares if isinstance(A, Gapped) else self._pairs_diagonal(A)
+
+    def _gradient(self, A: Texts | Gapped, name: str) -> Iterator[Array]:
+        if isinstance(A, Gapped):
+            half = self._words(A.texts, A.alphabet, slope=True) @ A.values.T
+            yield self.decay * (half + half.T)
+        else:
+            yield self.decay * self._pairs(A, A, slope=True)
+
+    def features(self, A: Texts | Gapped, B: Texts | Gapped) -> tuple[Any, Any]:
+        """Weights of all words of the letters that occur."""
+        first, second = _texts(A), _texts(B)
+        alphabet = np.union1d(letters_of(first), letters_of(second))
+        words = float(max(len(alphabet), 1)) ** self.length
+        n = first.n_rows + second.n_rows
+        require_memory(
+            8.0 * n * words, f"{words:,.0f} words with gaps of {len(alphabet)} letters", "use the kernel itself"
+        )
+        return self._words(first, alphabet, slope=False), self._words(second, alphabet, slope=False)
+
+
+def _texts(A: Texts | Gapped) -> Texts:
+    return A.texts if isinstance(A, Gapped) else A

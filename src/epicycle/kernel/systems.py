@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from epicycle._threads import n_threads
 from epicycle.engine.ordered import in_order
 from epicycle.exceptions import ConvergenceError
 from epicycle.kernel.factor import Factor, NotPositiveError, factor
 
-__all__ = ["SolvedSystem", "matrix_product", "solve_shifted"]
+__all__ = ["SolvedSystem", "least_eigenvalue", "matrix_product", "solve_shifted"]
 
 _ROWS = 512
 _SINGLE = 3e5  # condition up to which a factor in float32 is good enough to begin with
@@ -55,11 +56,13 @@ def solve_shifted(
     """
     n = len(K)
     threads = n_threads(float(n) ** 3 / 3, n_jobs)
-    reach = _bound(K, threads)
     least = float(diagonal.min())
     mean = max(float(np.diagonal(K).mean()), float(np.finfo(np.float64).tiny))
     jitter = 0.0
-    single = n > _SMALL and least > 0 and reach + float(diagonal.max()) < _SINGLE * least
+    # No eigenvalue is larger than the trace, which is at hand, or than a sum of absolute values of a row.
+    single = n > _SMALL and least > 0
+    if single and float(np.trace(K)) + float(diagonal.max()) >= _SINGLE * least:
+        single = _bound(K, threads) + float(diagonal.max()) < _SINGLE * least
     while True:
         try:
             found = _factored(K, diagonal + jitter, np.float32 if single else np.float64, threads)
@@ -79,6 +82,21 @@ def solve_shifted(
             single = False
             continue
         return SolvedSystem(C, residual, jitter, found, "float32" if single else "float64")
+
+
+def least_eigenvalue(K: np.ndarray, n_jobs: int | None = None) -> float:
+    """0 where K is positive semi-definite to rounding, which a Cholesky factor proves, else its least eigenvalue."""
+    n = len(K)
+    threads = n_threads(float(n) ** 3 / 3, n_jobs)
+    slack = 10 * n * float(np.finfo(np.float64).eps) * _bound(K, threads)
+    if slack == 0.0:
+        return 0.0
+    try:
+        _factored(K, np.full(n, slack), np.float64, threads)
+    except NotPositiveError:
+        least = float(scipy.linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        return least if least < -slack else 0.0
+    return 0.0
 
 
 def _bound(K: np.ndarray, threads: int) -> float:

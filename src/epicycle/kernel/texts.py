@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.kernel.prepared import Prepared
 
-__all__ = ["Texts", "Words", "as_letters", "as_words", "letters_of", "product_of_words"]
+__all__ = ["Gapped", "Texts", "Words", "as_letters", "as_words", "letters_of", "product_of_words", "table_of_words"]
 
-_DENSE = 4096  # up to so many words the counts are a dense matrix
+_DENSE = 1 / 12  # share of the products that are not zero from which a product of dense matrices is faster
+_EXACT = 2**24  # whole numbers below this are exact in float32
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,15 @@ def letters_of(texts: Texts) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Words(Prepared):
-    """Counts of words: rows of a CSR matrix whose columns are words, and their squared lengths.
+    """Counts of words: rows of a matrix whose columns are words, and their squared lengths.
 
+    matrix : CSR, or dense where most words occur; float32 where that holds all products exactly.
     codes : the words of the columns as numbers, in ascending order.
     squares : |counts|^2 of every row, with the words that are no columns.
     by_name : the columns by name, where words are too many to be numbered.
     """
 
-    matrix: sp.csr_array
+    matrix: Any
     squares: np.ndarray
     codes: np.ndarray
     alphabet: np.ndarray
@@ -85,10 +88,47 @@ class Words(Prepared):
     def n_rows(self) -> int:
         return int(self.matrix.shape[0])
 
+    @property
+    def tile(self) -> int:
+        return 1024 if sp.issparse(self.matrix) else 256  # columns of few rows are mostly overhead
+
     def take(self, rows: Any) -> Words:
         if isinstance(rows, slice) and rows.indices(self.n_rows) == (0, self.n_rows, 1):
             return self
         return Words(self.matrix[rows], self.squares[rows], self.codes, self.alphabet, self.by_name)
+
+    @cached_property
+    def columns(self) -> Any:
+        """The counts by words, kept for the blocks of rows that come."""
+        return self.matrix.tocsc()
+
+    def features(self) -> Any:
+        """The counts in float64."""
+        return self.matrix.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class Gapped(Prepared):
+    """Weights of all words with gaps, dense; their squared lengths, the strings, and the alphabet of the words."""
+
+    values: np.ndarray
+    squares: np.ndarray
+    texts: Texts
+    alphabet: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> Gapped:
+        return Gapped(self.values[rows], self.squares[rows], self.texts.take(rows), self.alphabet)
+
+
+def table_of_words(table: np.ndarray, squares: np.ndarray, alphabet: np.ndarray) -> Words:
+    """Dense counts of all words that there are."""
+    if float(squares.max(initial=0.0)) < _EXACT:
+        table = table.astype(np.float32)
+    return Words(table, squares, np.arange(table.shape[1]), alphabet)
 
 
 def as_words(
@@ -123,13 +163,14 @@ def distinct_codes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def product_of_words(A: Words, B: Words) -> np.ndarray:
-    """The inner products of all rows, dense."""
+    """The inner products of all rows, dense and in float64."""
     n, m, words = A.n_rows, B.n_rows, A.matrix.shape[1]
-    if words <= _DENSE and (n + m) * words <= 1 << 24:
+    if not (sp.issparse(A.matrix) or sp.issparse(B.matrix)):
+        return np.ascontiguousarray(A.matrix @ B.matrix.T, dtype=np.float64)
+    if float(A.matrix.nnz) * B.matrix.nnz > _DENSE * (n * float(words)) * (m * float(words)):
         return np.ascontiguousarray(A.matrix.toarray() @ B.matrix.toarray().T)
     out = np.zeros((n, m))
-    columns = B.matrix.tocsc()
-    left, right = A.matrix, columns
+    left, right = A.matrix, B.columns
     _native.sparse_product(
         left.data, left.indices.astype(np.int64, copy=False), left.indptr.astype(np.int64, copy=False),
         right.data, right.indices.astype(np.int64, copy=False), right.indptr.astype(np.int64, copy=False), out,

@@ -20,6 +20,7 @@ from epicycle.linear.ridge import Ridge
 from epicycle.linear.ridge_cv import RidgeCV
 from epicycle.linear.robust import HuberRegressor, QuantileRegressor
 from epicycle.linear.stagewise import Stagewise
+from epicycle.linear.support_vectors import LinearSVC, LinearSVR
 
 __all__ = [
     "ElasticNet",
@@ -36,6 +37,8 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
+    "LinearSVC",
+    "LinearSVR",
     "LinearSpline",
     "LocallyWeightedRegression",
     "LogisticRegression",

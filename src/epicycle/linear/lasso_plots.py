@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from epicycle.exceptions import ParameterError
+from epicycle.plot.style import CYCLE, axes_of, ink, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ AXES = ("alpha", "norm", "fraction")
 STYLES = ("-", "--", "-.", ":")
 
 
+@styled
 def draw_path(
     alphas: np.ndarray,
     coefs: np.ndarray,
@@ -35,12 +37,9 @@ def draw_path(
     Of a path that is linear in alpha between its points, these are marked, and the lines between them are true also on
     a log scale.
     """
-    import matplotlib.pyplot as plt
-
     if against not in AXES:
         raise ParameterError(f"against={against!r}; expected 'alpha', 'norm' or 'fraction'")
-    if ax is None:
-        _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    ax = axes_of(ax, (7, 4.2))
     active = np.flatnonzero(coefs.any(axis=1))
     breaks = np.empty(0)
     if against == "alpha":
@@ -54,14 +53,13 @@ def draw_path(
             x = x / x.max()
         breaks = x if piecewise_linear else breaks
     for at in breaks:
-        ax.axvline(at, color="0.88", lw=0.8, zorder=0)
-    colours = plt.rcParams["axes.prop_cycle"].by_key().get("color", ["C0"])
+        ax.axvline(at, color=ink(ax, 0.12), lw=0.8, zorder=0)
     lines = [
         # The same feature looks the same in every drawing.
-        ax.plot(x, coefs[j], lw=1.4, color=colours[j % len(colours)], ls=STYLES[j // len(colours) % len(STYLES)])[0]
+        ax.plot(x, coefs[j], lw=1.4, color=CYCLE[j % len(CYCLE)], ls=STYLES[j // len(CYCLE) % len(STYLES)])[0]
         for j in active
     ]
-    ax.axhline(0, color="0.6", lw=0.8)
+    ax.axhline(0, color=ink(ax, 0.4), lw=0.8)
     if against == "alpha":
         ax.set_xscale("log")
         ax.invert_xaxis()
@@ -69,7 +67,6 @@ def draw_path(
         {"alpha": r"$\alpha$ (decreasing)", "norm": r"$\|w\|_1$", "fraction": r"$\|w\|_1 \,/\, \max \|w\|_1$"}[against]
     )
     ax.set_ylabel("coefficient")
-    ax.grid(alpha=0.3)
     if piecewise_linear:
         ax.grid(visible=False, axis="x")
     _name_lines(ax, lines, active, coefs, x, names, labels)

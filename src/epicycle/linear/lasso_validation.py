@@ -20,6 +20,7 @@ from epicycle.linear.lasso_folds import Fold, Grid, PathSettings, choose, errors
 from epicycle.linear.lasso_paths import PATH_PARAMETERS, checked_alphas, grid_of_alphas
 from epicycle.optim import Solution
 from epicycle.parameters import Choice, Domain, InstanceOf, NoneOr
+from epicycle.plot.style import axes_of, ink, styled
 from epicycle.settings import get_config
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
     def _penalty_line(self) -> str:
         return f"alpha={self.alpha_:g} by cross-validation" if hasattr(self, "alpha_") else ""
 
+    @styled
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the error of cross-validation against alpha: its mean and one standard error to each side.
 
@@ -180,11 +182,8 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
         -------
         matplotlib axes
         """
-        import matplotlib.pyplot as plt
-
         self._check_fitted()
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+        ax = axes_of(ax)
         alphas, mean, se = (np.atleast_2d(a) for a in (self.alphas_, self.mse_mean_, self.mse_se_))
         for i, ratio in enumerate(self._l1_ratios()):
             (line,) = ax.plot(alphas[i], mean[i], lw=1.6, label=f"l1_ratio {ratio:g}" if len(alphas) > 1 else "mean")
@@ -195,11 +194,10 @@ class CrossValidatedRegressor(SparseLinearModel, ABC):
         chosen = f"chosen: alpha {self.alpha_:.3g}"
         if len(alphas) > 1:
             chosen += f", l1_ratio {vars(self)['l1_ratio_']:g}"
-        ax.axvline(self.alpha_, color="0.3", ls="--", lw=1, label=chosen)
+        ax.axvline(self.alpha_, color=ink(ax, 0.7), ls="--", lw=1, label=chosen)
         ax.set_xscale("log")
         ax.invert_xaxis()
         ax.set_xlabel(r"$\alpha$ (decreasing)")
         ax.set_ylabel("mean squared error on held-out rows")
-        ax.legend(frameon=False)
-        ax.grid(alpha=0.3)
+        ax.legend()
         return ax

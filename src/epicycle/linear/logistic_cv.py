@@ -20,6 +20,7 @@ from epicycle.linear.logistic_folds import Fold, Paths, PathSettings, fold_paths
 from epicycle.linear.logistic_penalty import penalty_in_words
 from epicycle.linear.logistic_scores import path_scores
 from epicycle.parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
+from epicycle.plot.style import axes_of, band, ink, styled
 from epicycle.settings import get_config
 
 if TYPE_CHECKING:
@@ -275,6 +276,7 @@ class LogisticRegressionCV(LinearClassifier):
             return ""
         return f"{penalty_in_words(self.C_, self.l1_ratio_)}, by cross-validation"
 
+    @styled
     def plot(self, what: Literal["scores", "path"] = "scores", *, ax: Axes | None = None) -> Axes:
         """Draw the scores of cross-validation, or the coefficients, against C.
 
@@ -290,24 +292,22 @@ class LogisticRegressionCV(LinearClassifier):
         -------
         matplotlib axes
         """
-        import matplotlib.pyplot as plt
-
         self._check_fitted()
         if what not in ("scores", "path"):
             raise ParameterError(f"what={what!r}; expected 'scores' or 'path'")
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+        ax = axes_of(ax)
         order = np.argsort(self.Cs_)
         Cs = self.Cs_[order]
         if what == "scores":
             self._draw_scores(ax, Cs, order)
         else:
             self._draw_path(ax, Cs, order)
-        ax.axvline(self.C_, color="0.3", ls="--", lw=1, label=f"chosen: C {self.C_:.3g}, l1_ratio {self.l1_ratio_:g}")
+        ax.axvline(
+            self.C_, color=ink(ax, 0.7), ls="--", lw=1, label=f"chosen: C {self.C_:.3g}, l1_ratio {self.l1_ratio_:g}"
+        )
         ax.set_xscale("log")
         ax.set_xlabel("C (weaker penalty to the right)")
-        ax.grid(alpha=0.3)
-        ax.legend(frameon=False)
+        ax.legend()
         return ax
 
     def _draw_scores(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
@@ -315,8 +315,7 @@ class LogisticRegressionCV(LinearClassifier):
         k = len(self.scores_)
         se = self.scores_.std(axis=0, ddof=1)[:, order] / np.sqrt(k) if k > 1 else np.zeros_like(mean)
         for ratio, m, s in zip(self.l1_ratios_, mean, se, strict=True):
-            (line,) = ax.plot(Cs, m, marker="o", ms=3, lw=1.6, label=f"l1_ratio {ratio:g}")
-            ax.fill_between(Cs, m - s, m + s, alpha=0.2, color=line.get_color(), lw=0)
+            band(ax, Cs, m, s, colour=None, label=f"l1_ratio {ratio:g}")
         ax.set_ylabel(f"{self.scoring if isinstance(self.scoring, str) else 'score'} on held-out rows")
 
     def _draw_path(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
@@ -329,7 +328,7 @@ class LogisticRegressionCV(LinearClassifier):
         for j in np.argsort(-chosen, kind="stable")[:8]:
             if chosen[j] > 0:
                 lines[j].set_label(names[j])
-        ax.axhline(0, color="0.6", lw=0.8)
+        ax.axhline(0, color=ink(ax, 0.4), lw=0.8)
         ax.set_ylabel("coefficient, mean of the folds")
 
 

@@ -18,6 +18,7 @@ from epicycle.linear.lasso_estimator import SparseLinearModel
 from epicycle.linear.pursuit_steps import METHODS, Pursuit
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.plot.style import axes_of, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -232,13 +233,11 @@ class MatchingPursuit(SparseLinearModel):
             raise NotFittedError(f"{type(self).__name__} has no fitted dictionary")
         return self._atoms(self.dictionary_.transform(X), None, None)
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean square of the residuals after every step, with the features that were taken."""
         self._check_fitted()
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            ax = plt.subplots(layout="constrained")[1]
+        ax = axes_of(ax)
         steps = np.arange(1, self.n_iter_ + 1)
         ax.plot(steps, 2 * self.history_.objective, "o-", ms=4)
         ax.set(xlabel="step", ylabel="mean square of the residuals", yscale="log")

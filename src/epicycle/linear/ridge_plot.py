@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from epicycle.plot.style import axes_of, ink, styled
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -14,12 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["draw_scores"]
 
 
+@styled
 def draw_scores(model: RidgeCV, ax: Axes | None) -> Axes:
     """Draw the scores of every alpha on `ax`, or on axes of their own."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+    ax = axes_of(ax)
     order = np.argsort(model.alphas_)
     order = order[model.alphas_[order] > 0]
     alphas, sign = model.alphas_[order], 1 if model.scoring is not None else -1
@@ -31,12 +31,11 @@ def draw_scores(model: RidgeCV, ax: Axes | None) -> Axes:
         se = model.fold_scores_[order].std(axis=1, ddof=1) / np.sqrt(model.fold_scores_.shape[1])
         ax.fill_between(alphas, curves[0] - se, curves[0] + se, alpha=0.2, lw=0, label="± standard error")
     for t, alpha in enumerate(np.atleast_1d(model.alpha_)):
-        ax.axvline(alpha, color="0.3", ls="--", lw=1, label=f"chosen: alpha {alpha:.3g}" if t == 0 else None)
+        ax.axvline(alpha, color=ink(ax, 0.7), ls="--", lw=1, label=f"chosen: alpha {alpha:.3g}" if t == 0 else None)
     ax.set_xscale("log")
     ax.set_xlabel(r"$\alpha$")
     ax.set_ylabel("mean squared error of rows left out" if model.scoring is None else "score of rows left out")
-    ax.legend(frameon=False)
-    ax.grid(alpha=0.3)
+    ax.legend()
     _mark_degrees(ax, alphas, model.dof_path_[order])
     return ax
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle._optional import optional_import
+from epicycle.plot.style import axes_of, styled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,16 +70,13 @@ class OnlineEvaluation:
         pd = optional_import("pandas", "OnlineEvaluation.to_frame")
         return pd.DataFrame({"rows": self.rows, "cumulative": self.cumulative, "windowed": self.windowed})
 
+    @styled
     def plot(self, *, ax: Axes | None = None, label: str | None = None, **line: Any) -> Axes:
         """Draw the mean loss up to each row, and that of each window as a fainter line."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+        ax = axes_of(ax)
         (drawn,) = ax.plot(self.rows, self.cumulative, label=label or type(self.model).__name__, **line)
         ax.plot(self.rows, self.windowed, color=drawn.get_color(), alpha=0.35, lw=1)
         ax.set(xlabel="rows of the stream", ylabel=f"mean {self.metric.replace('_', ' ')}")
-        ax.grid(alpha=0.3)
         return ax
 
     def __repr__(self) -> str:

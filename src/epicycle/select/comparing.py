@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.randomness import seed_of
@@ -16,6 +15,7 @@ from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, fitted
 from epicycle.select.inputs import Rows, Split, rows_of, seeded
 from epicycle.select.outcome import Selection
 from epicycle.select.scorers import Scorer, TestScore, on_test_part
+from epicycle.select.uncertainty import corrected_error, reach, rows_ratio, standard_error
 from epicycle.theory.checks import open_unit
 
 __all__ = ["OnScore", "Scored", "argbest", "collected", "conclude", "over_folds", "prepared", "teller"]
@@ -36,22 +36,15 @@ class Scored:
     unconverged: dict[str, int] = field(default_factory=dict)
 
     def std_error(self) -> np.ndarray:
-        if self.by == "folds":
-            k = self.spread.shape[1]
-            return np.std(self.spread, axis=1, ddof=1) / np.sqrt(k) if k > 1 else np.full(len(self.score), np.nan)
-        return _nanstd(self.spread)
+        return np.asarray(standard_error(self.spread)) if self.by == "folds" else _nanstd(self.spread)
 
     def behind(self, best: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Differences from the best, their standard errors, and how many of these are within the noise."""
         difference = self.score[best] - self.score
         apart = self.spread[best] - self.spread
         if self.by == "folds":
-            k = self.spread.shape[1]
-            if k < 2:
-                return difference, np.full(len(difference), np.nan), np.nan
-            # Folds share training rows; Nadeau and Bengio's correction keeps the test from being too sure.
-            error = np.std(apart, axis=1, ddof=1) * np.sqrt(1 / k + self.test_to_train)
-            return difference, error, float(stdtrit(k - 1, 0.975))
+            error = np.asarray(corrected_error(apart, self.test_to_train))
+            return difference, error, reach(self.spread.shape[1])
         return difference, _nanstd(apart), 1.96
 
 
@@ -105,7 +98,7 @@ def over_folds(
     results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, teller(on_score))
     raise_if_all_failed(results)
     scored = collected(chosen, results, len(splits))
-    scored.test_to_train = float(np.mean([len(test) / len(train) for train, test in splits]))
+    scored.test_to_train = rows_ratio(splits)
     return scored
 
 
@@ -149,10 +142,11 @@ def conclude(
     if one_standard_error and np.isfinite(errors[top]):
         best = int(np.flatnonzero(scored.score >= scored.score[top] - errors[top])[0])
     order = np.argsort(-np.where(np.isfinite(scored.score), scored.score, -np.inf), kind="stable")
-    behind, behind_error, reach = scored.behind(best)
-    with np.errstate(invalid="ignore"):
-        close = np.abs(behind) <= reach * behind_error
-    close[best] = True
+    behind, behind_error, factor = scored.behind(best)
+    known = np.isfinite(behind_error) & np.isfinite(behind)
+    close = np.zeros(len(behind), dtype=bool)
+    close[known] = np.abs(behind[known]) <= factor * behind_error[known]
+    close[best] = known[best] = True
     winner = chosen[best]
     held = _test_rows(test)
     model, on_test = None, None
@@ -166,7 +160,7 @@ def conclude(
         "std_error": errors[order],
         "behind": behind[order],
         "behind_error": behind_error[order],
-        "within_noise": [bool(close[i]) for i in order],
+        "within_noise": [bool(close[i]) if known[i] else None for i in order],
         "seconds": scored.seconds[order],
     }
     for name, count in scored.unconverged.items():
@@ -175,7 +169,7 @@ def conclude(
         notes += (f"{name} could not be fitted: {said[:200]}",)
     names = [c.name for c in chosen]
     return Selection(
-        verdict=_verdict(names, scored.score, errors, close, best, top, metric, how, on_test, procedure),
+        verdict=_verdict(names, scored.score, errors, close, known, best, top, metric, how, on_test, procedure),
         columns=columns,
         notes=notes,
         best=winner.name,
@@ -209,6 +203,7 @@ def _verdict(
     score: np.ndarray,
     errors: np.ndarray,
     close: np.ndarray,
+    known: np.ndarray,
     best: int,
     top: int,
     metric: str,
@@ -228,7 +223,9 @@ def _verdict(
         text += f" {len(rivals)} others cannot be told apart from it."
     elif rivals:
         text += f" {' and '.join(rivals)} cannot be told apart from it."
-    elif len(names) > 1:
+    elif (np.isfinite(score) & ~known).any():
+        text += " Whether it is better than the others beyond chance is not known: there is no spread to judge by."
+    elif known.sum() > 1:
         text += " No other comes near it."
     if procedure is not None:
         text += (

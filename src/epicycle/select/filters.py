@@ -14,11 +14,12 @@ from epicycle.exceptions import ParameterError
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Choice, Domain, Integer
 from epicycle.parameters import Callable as CallableDomain
-from epicycle.plot import COLOURS, axes_of, band, bars
+from epicycle.plot import axes_of, bars, styled
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, run_all
 from epicycle.select.inputs import Rows, Split
 from epicycle.select.ranking import score_features
 from epicycle.select.scorers import Scorer
+from epicycle.select.uncertainty import standard_error
 from epicycle.select.wrapped import COMMON, FeatureSelection, chosen_size
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ class FilterSelection(FeatureSelection):
         weight = None if rows.weight is None else rows.weight[part]
         return score_features(self.score_func, matrix[part], rows.y[part], weight, labels=labels)
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the cross-validated score against the number of features; where `k` was given, the features' scores.
 
@@ -235,15 +237,7 @@ class FilterSelection(FeatureSelection):
             what = self.score_func if isinstance(self.score_func, str) else self.score_func.__name__
             ax.set(xlabel=f"{what.replace('_', ' ')} with the target (darker: chosen)")
             return ax
-        ax = axes_of(ax)
-        sizes, scores = self.path_n_features_, self.path_scores_
-        band(ax, sizes, scores, self.path_std_errors_, colour="blue", label="cross-validated")
-        at = int(np.flatnonzero(sizes == self.n_features_)[0])
-        ax.axvline(self.n_features_, color=COLOURS["vermilion"], ls="--", lw=1.2)
-        ax.plot(self.n_features_, scores[at], "D", color=COLOURS["vermilion"], ms=7, label="chosen")
-        ax.set(xlabel="features, in the order of their scores", ylabel=self.metric_.replace("_", " "))
-        ax.legend(loc="best")
-        return ax
+        return self._draw_sizes(axes_of(ax), "features, in the order of their scores")
 
 
 def _matrix(X: Any) -> Any:
@@ -265,8 +259,7 @@ def _sizes(p: int) -> np.ndarray:
 
 
 def _mean_and_error(scores: np.ndarray) -> tuple[float, float]:
-    error = float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
-    return float(scores.mean()), error
+    return float(scores.mean()), float(standard_error(scores))
 
 
 def _path(sizes: np.ndarray, found: list[np.ndarray]) -> dict[str, np.ndarray]:

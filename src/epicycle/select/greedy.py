@@ -11,7 +11,7 @@ from epicycle.base import MethodCard
 from epicycle.exceptions import ParameterError
 from epicycle.optim import Solution
 from epicycle.parameters import Boolean, Domain, Integer, NoneOr
-from epicycle.plot import COLOURS, axes_of, band
+from epicycle.plot import axes_of, styled
 from epicycle.select.inputs import Rows, Split
 from epicycle.select.scorers import Scorer
 from epicycle.select.search_path import SearchPath
@@ -36,9 +36,6 @@ class GreedySelection(FeatureSelection):
     _forward: ClassVar[bool]
 
     order_: np.ndarray
-    path_n_features_: np.ndarray
-    path_scores_: np.ndarray
-    path_std_errors_: np.ndarray
 
     def __init__(
         self,
@@ -118,6 +115,7 @@ class GreedySelection(FeatureSelection):
             Solution(np.zeros(1), value, monitor.history(), certificate, len(path.moves), reason, state=final)
         )
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the cross-validated score against the number of features, with the choice.
 
@@ -130,16 +128,7 @@ class GreedySelection(FeatureSelection):
         Axes
         """
         self._check_fitted()
-        ax = axes_of(ax)
-        sizes, scores = self.path_n_features_, self.path_scores_
-        band(ax, sizes, scores, self.path_std_errors_, colour="blue", label="cross-validated")
-        at = int(np.flatnonzero(sizes == self.n_features_)[0])
-        ax.axvline(self.n_features_, color=COLOURS["vermilion"], ls="--", lw=1.2)
-        ax.plot(self.n_features_, scores[at], "D", color=COLOURS["vermilion"], ms=7, label="chosen")
-        ax.set(xlabel="features", ylabel=self.metric_.replace("_", " "))
-        ax.locator_params(axis="x", integer=True)
-        ax.legend(loc="best")
-        return ax
+        return self._draw_sizes(axes_of(ax), "features")
 
 
 class ForwardSelection(GreedySelection):

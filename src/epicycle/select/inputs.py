@@ -24,9 +24,20 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from epicycle.data import Scan
 from epicycle.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
-from epicycle.randomness import seed_of, stream
+from epicycle.randomness import stream
 
-__all__ = ["Rows", "Split", "check_weights_taken", "folds_of", "held_out_part", "rows_of", "seeded", "take"]
+__all__ = [
+    "Rows",
+    "Split",
+    "check_model",
+    "check_weights_taken",
+    "classifies",
+    "folds_of",
+    "held_out_part",
+    "rows_of",
+    "seeded",
+    "take",
+]
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -185,6 +196,14 @@ def check_weights_taken(name: str, estimator: Any) -> None:
         raise ParameterError(f"sample_weight: {name} ({type(final).__name__}) takes none")
 
 
+def check_model(model: Any, rows: Rows) -> None:
+    """Refuse what cannot be fitted, or not with these weights."""
+    if not hasattr(model, "fit") or isinstance(model, type):
+        raise ParameterTypeError(f"model={model!r:.60}; expected an estimator")
+    if rows.weight is not None:
+        check_weights_taken("model", model)
+
+
 def weights_for(estimator: Any, weight: np.ndarray | None) -> dict[str, np.ndarray]:
     """The keyword under which `fit` takes the weights; a pipeline hands them to its last step."""
     if weight is None:
@@ -203,7 +222,3 @@ def take(X: Any, columns: np.ndarray) -> Any:
 
 def classifies(estimator: Any) -> bool:
     return bool(is_classifier(estimator))
-
-
-def seed_from(random_state: Any) -> int:
-    return seed_of(random_state)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle._findings import Finding
-from epicycle.plot import COLOURS, axes_of, short
+from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.select.scorers import TestScore
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Selection(Finding):
     chosen: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
+    @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores with two standard errors, the best on top, folds as faint points.
 
@@ -90,10 +91,11 @@ class Selection(Finding):
         if np.isfinite(self.procedure_score):
             ax.axvline(self.procedure_score, color=COLOURS["green"], ls="--", label="choosing and fitting (nested)")
         if self.test is not None:
-            ax.axvline(self.test.score, color="black", ls=":", label="best model on the test rows")
+            ax.axvline(self.test.score, color=ink(ax), ls=":", label="best model on the test rows")
         ax.set_yticks(y, [short(name) for name in names])
         ax.set_ylim(-0.7, len(names) - 0.3)
         ax.set(xlabel=f"{self.metric.replace('_', ' ')} (bars: two standard errors)")
+        ax.locator_params(axis="x", nbins=6)
         ax.grid(visible=False, axis="y")
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14 + 0.6 / (2 + len(names))), ncols=2, fontsize=8)

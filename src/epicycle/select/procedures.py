@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle._catalogue import in_catalogue
 from epicycle.exceptions import ParameterTypeError
 from epicycle.select.comparing import OnScore, Scored, argbest, collected, conclude, over_folds, prepared, teller
 from epicycle.select.fitting_runs import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
@@ -24,10 +25,12 @@ from epicycle.select.scorers import (
     score_with,
     scorer_of,
 )
+from epicycle.select.uncertainty import standard_error
 
 __all__ = ["hold_out", "k_fold", "leave_one_out", "nested"]
 
 
+@in_catalogue("select", "J1", certificate="standard errors")
 def k_fold(
     models: Any,
     X: Any,
@@ -116,6 +119,7 @@ def k_fold(
     )
 
 
+@in_catalogue("select", "J1", certificate="standard errors")
 def hold_out(
     models: Any,
     X: Any,
@@ -136,7 +140,7 @@ def hold_out(
     """Choose a model on rows that were held out, and fit it to all rows.
 
     Every model is fitted once, to most rows, and scored on the others. Standard errors come from resampling the held
-    out rows.
+    out rows, or whole groups of them.
 
     Parameters
     ----------
@@ -194,7 +198,14 @@ def hold_out(
             [
                 np.full(DRAWS, np.nan)
                 if result.failure
-                else resampled(scorer, Replay(c.estimator, result.responses, classes), held.y, held.weight, seed)
+                else resampled(
+                    scorer,
+                    Replay(c.estimator, result.responses, classes),
+                    held.y,
+                    held.weight,
+                    seed,
+                    groups=held.groups,
+                )
                 for c, result in zip(chosen, results, strict=True)
             ]
         )
@@ -202,6 +213,7 @@ def hold_out(
     return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
 
 
+@in_catalogue("select", "J1", certificate="standard errors")
 def leave_one_out(
     models: Any,
     X: Any,
@@ -286,6 +298,7 @@ def leave_one_out(
     return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed, notes=notes)
 
 
+@in_catalogue("select", "J1", certificate="standard errors")
 def nested(
     models: Any,
     X: Any,
@@ -359,7 +372,7 @@ def nested(
         if on_score is not None:
             on_score(winner.name, number, result.score)
     scored = over_folds(chosen, rows, outer, scorer, n_jobs, None)
-    error = float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
+    error = float(standard_error(np.array(scores)))
     how = f"{len(outer)}-fold cross-validation"
     return conclude(
         chosen, scored, rows, scorer, metric, how, refit, None, 0.95, seed,

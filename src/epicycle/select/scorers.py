@@ -24,6 +24,14 @@ Scorer = Callable[..., float]
 DRAWS = 100
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
+#: Scores that are functions of the logarithm of a ratio of sums over rows; decreasing.
+_LOSSES: dict[str, Callable[[float], float]] = {
+    "mean_squared_error": lambda z: -float(np.exp(z)),
+    "mean_absolute_error": lambda z: -float(np.exp(z)),
+    "root_mean_squared_error": lambda z: -float(np.exp(z / 2)),
+    "r2_score": lambda z: 1 - float(np.exp(z)),
+}
+
 
 def scorer_of(scoring: Any, estimator: Any) -> tuple[Scorer, str]:
     """The scorer and its name; without one accuracy for classifiers, R2 for regressors, else the model's own score."""
@@ -77,7 +85,11 @@ class Replay(BaseEstimator):
             self.classes_ = classes
 
     def __sklearn_tags__(self) -> Any:
-        return get_tags(self.model)
+        if hasattr(self.model, "__sklearn_tags__"):
+            return get_tags(self.model)
+        tags = super().__sklearn_tags__()  # of a model that knows nothing of scikit-learn
+        tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -110,15 +122,24 @@ def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[
 
 
 def resampled(
-    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS
-) -> np.ndarray:
-    """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there."""
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS,
+    *, groups: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
+    """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there.
+
+    With groups these are drawn, with all their rows: rows of one group say less than as many of different ones.
+    """
     n, scores, rng = len(y), np.full(n_draws, np.nan), stream(seed, "resample")
+    member = None if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     quick = _by_sums(scorer, replay, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for b in range(n_draws):
-            rows = rng.integers(0, n, n)
+            if member is None:
+                rows = rng.integers(0, n, n)
+            else:
+                drawn = rng.integers(0, (g := int(member.max()) + 1), g)
+                rows = np.repeat(np.arange(n), np.bincount(drawn, minlength=g)[member])
             if quick is not None:
                 scores[b] = quick(np.bincount(rows, minlength=n))
             else:
@@ -139,7 +160,7 @@ def _by_sums(
     if name == "accuracy_score":
         right = (said == y).astype(np.float64)
         return lambda counts: float((counts * v) @ right / (counts @ v))
-    if name not in ("mean_squared_error", "mean_absolute_error", "root_mean_squared_error", "r2_score"):
+    if name not in _LOSSES:
         return None
     target = y.astype(np.float64)
     off = target - said
@@ -180,7 +201,8 @@ class TestScore:
         The true score lies between them with probability `level`.
     level : float
     method : str
-        "binomial" (exact, for accuracy) or "bootstrap" (bias-corrected and accelerated).
+        "binomial" (exact, for accuracy) or "bootstrap" (studentised for mean losses and R2, bias-corrected and
+        accelerated for other scores).
     n : int
         Rows.
     metric : str
@@ -222,9 +244,59 @@ def on_test_part(
     if not poolable(scorer) or n < 3:
         return TestScore(score, np.nan, np.nan, level, "none known", n, metric)
     replay = Replay(model, responses_of(model, X), getattr(model, "classes_", None))
+    if (studentised := _studentised(scorer, replay, y, weight, level, seed, n_draws)) is not None:
+        return TestScore(score, *studentised, level, "bootstrap", n, metric)
     draws = resampled(scorer, replay, y, weight, seed, n_draws)
     lower, upper = _accelerated(scorer, replay, y, weight, score, draws[np.isfinite(draws)], level)
     return TestScore(score, lower, upper, level, "bootstrap", n, metric)
+
+
+def _studentised(
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, level: float, seed: int, n_draws: int
+) -> tuple[float, float] | None:  # fmt: skip
+    """The bootstrap-t interval of a mean loss or of R2, on the scale of logarithms; None for other scores.
+
+    With the loss N / D, sums over rows with weights w, the logarithm has the standard error
+    sqrt(sum (w_i (n_i / N - d_i / D))^2). Draws know no larger loss than the largest that was seen, so the interval is
+    widened as Student's t is against the normal, with the degrees of freedom of the variance, 2 n / (kurtosis - 1).
+    """
+    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
+    if (
+        getattr(scorer, "_kwargs", None)
+        or name not in _LOSSES
+        or y.ndim != 1
+        or replay.responses["predict"].shape != y.shape
+    ):
+        return None
+    v = np.ones(len(y)) if weight is None else weight
+    target = y.astype(np.float64) - y.mean()
+    off = y - replay.responses["predict"]
+    loss = np.abs(off) if name == "mean_absolute_error" else np.square(off, dtype=np.float64)
+
+    def at(counts: np.ndarray) -> tuple[float, float]:
+        w = counts * v
+        base = (target - w @ target / w.sum()) ** 2 if name == "r2_score" else np.ones(len(y))
+        N, D = float(w @ loss), float(w @ base)
+        if N <= 0 or D <= 0:
+            return np.nan, np.nan
+        return float(np.log(N / D)), float(np.sqrt(counts @ (v * (loss / N - base / D)) ** 2))
+
+    value, error = at(np.ones(len(y)))
+    if not error > 0:
+        return None
+    rng, n = stream(seed, "resample"), len(y)
+    drawn = np.array([at(np.bincount(rng.integers(0, n, n), minlength=n)) for _ in range(n_draws)])
+    with np.errstate(all="ignore"):
+        t = (drawn[:, 0] - value) / drawn[:, 1]
+    t = t[np.isfinite(t)]
+    if len(t) < 50:
+        return None
+    parts = v * loss - np.mean(v * loss)
+    tails = float(n * (parts**4).sum() / (parts**2).sum() ** 2) if parts.any() else 3.0
+    freedom = max(2 * n / max(tails - 1, 1.0), 3.0)
+    wider = error * float(stdtrit(freedom, 0.5 + level / 2) / ndtri(0.5 + level / 2))
+    high, low = (value - wider * np.quantile(t, q) for q in (0.5 - level / 2, 0.5 + level / 2))
+    return _LOSSES[name](high), _LOSSES[name](low)
 
 
 def _accelerated(

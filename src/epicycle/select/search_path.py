@@ -9,6 +9,7 @@ import numpy as np
 
 from epicycle.exceptions import ParameterError
 from epicycle.select.subsets import Subset, SubsetScores
+from epicycle.select.uncertainty import standard_error
 from epicycle.select.wrapped import chosen_size, rounding
 
 __all__ = ["Move", "SearchPath"]
@@ -20,7 +21,7 @@ class Move:
     def __init__(self, subset: Subset, feature: float, scores: np.ndarray) -> None:
         self.subset, self.feature = subset, feature
         self.score = float(np.mean(scores))
-        self.std_error = float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
+        self.std_error = float(standard_error(scores))
 
 
 class SearchPath:

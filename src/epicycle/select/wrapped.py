@@ -6,7 +6,7 @@ import numbers
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
@@ -23,11 +23,15 @@ from epicycle.exceptions import CollinearityWarning, DataTypeError
 from epicycle.linear import LinearRegression
 from epicycle.parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.parameters import Callable as CallableDomain
+from epicycle.plot import COLOURS, band
 from epicycle.randomness import seed_of
 from epicycle.select.fitting_runs import fitted
 from epicycle.select.inputs import Rows, Split, check_weights_taken, folds_of, seeded, take
 from epicycle.select.scorers import Scorer, scorer_of
 from epicycle.tree.categories import encode, learn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FeatureSelection"]
 
@@ -86,6 +90,10 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
     estimator_: Any
     support_: np.ndarray
     n_features_: int
+    metric_: str
+    path_n_features_: np.ndarray
+    path_scores_: np.ndarray
+    path_std_errors_: np.ndarray
     _redundant_: bool
 
     def _base(self) -> Any:
@@ -196,6 +204,18 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         proven = "" if inner is None or inner.kind == "none" else f"; the model on these features: {inner}"
         doubled = "; the chosen features depend on each other linearly" if self._redundant_ else ""
         return Certificate("none", 0.0, 0.0, f"{how}: no distance from the best subset is known{doubled}{proven}")
+
+    def _draw_sizes(self, ax: Axes, xlabel: str) -> Axes:
+        """The cross-validated score against the number of features, with the choice."""
+        sizes, scores = self.path_n_features_, self.path_scores_
+        band(ax, sizes, scores, self.path_std_errors_, colour="blue", label="cross-validated")
+        at = int(np.flatnonzero(sizes == self.n_features_)[0])
+        ax.axvline(self.n_features_, color=COLOURS["vermilion"], ls="--", lw=1.2)
+        ax.plot(self.n_features_, scores[at], "D", color=COLOURS["vermilion"], ms=7, label="chosen")
+        ax.set(xlabel=xlabel, ylabel=self.metric_.replace("_", " "))
+        ax.locator_params(axis="x", integer=True)
+        ax.legend(loc="best")
+        return ax
 
     # ------------------------------------------------------------------------------------------- selection
 

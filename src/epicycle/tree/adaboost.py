@@ -13,10 +13,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from epicycle import engine
 from epicycle._labels import codes, encode_labels
-from epicycle.base import Estimator, MethodCard, fitting, seed_of
-from epicycle.data import ArrayData, Data, as_data
+from epicycle.base import MethodCard, fitting, seed_of
+from epicycle.data import ArrayData, Batch, Data, as_data
+from epicycle.data.target import as_labels
 from epicycle.evidence import Certificate
-from epicycle.exceptions import DataTypeError, ParameterTypeError
+from epicycle.exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.tree.committee import (
@@ -28,15 +29,17 @@ from epicycle.tree.committee import (
     discrete_votes,
     real_votes,
 )
-from epicycle.tree.ensemble import Ensemble, n_trees, scores_of_batch
+from epicycle.tree.dependence import expected_values
+from epicycle.tree.ensemble import Ensemble, n_trees, scores_of_batch, split_features
+from epicycle.tree.reading import Readable
 from epicycle.tree.shapley import average_score, shap_of_batch
-from epicycle.tree.shared import per_block
+from epicycle.tree.shared import known_codes, per_block
 from epicycle.tree.stumps import Stump, stump_ensemble
 
 __all__ = ["AdaBoostClassifier"]
 
 
-class AdaBoostClassifier(ClassifierMixin, Estimator):
+class AdaBoostClassifier(ClassifierMixin, Readable):
     r"""AdaBoost, by stumps or any other weak classifier.
 
     Classifiers are added one at a time to a vote :math:`F_m(x) = F_{m-1}(x) + \beta_m h_m(x)` that lowers the
@@ -297,34 +300,60 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         for votes in self._staged(X):
             yield _probabilities(votes)
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Shares of the features in the votes of the stumps."""
+    def _split_totals(self, kind: str) -> np.ndarray:
+        """Of stumps by how far their two votes are apart; of other members their own importances, by their votes."""
         if self.estimator is not None:
+            if kind == "split":
+                raise ParameterError("kind='split': members are not stumps; expected 'gain'")
             shares = self.estimator_weights_ / self.estimator_weights_.sum()
             return np.asarray(sum(w * m.feature_importances_ for w, m in zip(shares, self.estimators_, strict=True)))
-        roots, (nodes, values) = self.trees_["roots"], (self.trees_["nodes"], self.trees_["values"])
-        total = np.zeros(self.n_features_in_)
-        for t, root in enumerate(roots[:-1]):
-            if roots[t + 1] - root == 3:
-                total[int(nodes[root, 1]) >> 32 & 0xFFFFFF] += np.ptp(values[root + 1 : root + 3])
-        return total / total.sum() if total.any() else total
+        inner, feature = split_features(self.trees_)
+        left = inner + (self.trees_["nodes"][inner, 1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
+        values = self.trees_["values"]
+        apart = np.abs(values[left] - values[left + 1]) if kind == "gain" else None
+        return np.bincount(feature, apart, minlength=self.n_features_in_).astype(np.float64)
+
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        if self.estimator is not None:
+            raise ParameterError("estimator: members are read where they are stumps; use sklearn.inspection for others")
+        zero = np.zeros(self._n_votes)
+        return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (_most_votes(values, np.arange(len(self.classes_))) != y).astype(np.float64)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        probabilities = _probabilities(self._outputs_of(X))
+        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
+
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        trees, votes = self.trees_, np.zeros((len(points), self._n_votes))
+        arrays = trees["nodes"], trees["values"][:, None], trees["roots"], trees["levels"], trees["count"]
+        for t, values in enumerate(expected_values(arrays, columns, points)):
+            votes[:, t % self._n_votes] += values[:, 0]
+        return votes
+
+    @property
+    def _n_votes(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def shap_values(self, X: Any) -> Any:
         """Exact Shapley values of the votes of stumps; they add up to the votes less :attr:`average_score_`."""
-        data, K = self._predict_data(X), 1 if len(self.classes_) == 2 else len(self.classes_)
+        data, K = self._predict_data(X), self._n_votes
         values = engine.map(shap_of_batch, data, self.trees_, K, n_jobs=self.n_jobs)
         return values[:, :, 0] if K == 1 else values
 
     @property
     def average_score_(self) -> np.ndarray | float:
         """The average votes of the training rows, stump by stump."""
-        scores = average_score(self.trees_, np.zeros(1 if len(self.classes_) == 2 else len(self.classes_)))
+        scores = average_score(self.trees_, np.zeros(self._n_votes))
         return float(scores[0]) if len(scores) == 1 else scores
 
     def _votes(self, X: Any) -> Any:
-        data = self._predict_data(X)
-        K = 1 if len(self.classes_) == 2 else len(self.classes_)
+        data, K = self._predict_data(X), self._n_votes
         if self.estimator is None:
             arguments = (self.trees_, np.zeros(K), 0, n_trees(self.trees_))
             if isinstance(data, ArrayData) and not data.sparse:
@@ -339,7 +368,7 @@ class AdaBoostClassifier(ClassifierMixin, Estimator):
         data = self._predict_data(X)
         if not isinstance(data, ArrayData):
             raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
-        K = 1 if len(self.classes_) == 2 else len(self.classes_)
+        K = self._n_votes
         F = np.zeros((data.n_rows, K))
         for m in range(self.n_estimators_):
             if self.estimator is None:

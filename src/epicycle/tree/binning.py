@@ -7,6 +7,7 @@ the rows are in memory or are read from files, and one pass finds it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.engine.ordered import in_order
+from epicycle.tree.bundling import Bundles, bundled
 
 __all__ = [
     "MISSING",
@@ -41,28 +43,26 @@ class Bins:
 
     Attributes
     ----------
-    rows, columns : uint8 ndarray of shape (n, p) and (p, n); columns may be None
+    rows, columns : uint8 ndarray of shape (n, q) and (q, n); columns may be None
         The same bins twice: histograms read rows, partitions read columns. Without columns they read rows too, which
         takes about a tenth longer and half the memory.
     y, weight : float64 ndarray of shape (n,); weight may be None
+    some_missing : bool ndarray of shape (p,)
+        Of every feature whether a value is missing.
+    bundles : Bundles or None
+        Where the p features are among the q columns; None where each has its own.
     """
 
     rows: np.ndarray
     columns: np.ndarray | None
     y: np.ndarray
     weight: np.ndarray | None
+    some_missing: np.ndarray
+    bundles: Bundles | None
 
     @property
     def n_rows(self) -> int:
         return len(self.y)
-
-    @property
-    def some_missing(self) -> np.ndarray:
-        """Of every column whether a value is missing."""
-        found = np.zeros(self.rows.shape[1], bool)
-        for i in range(0, self.n_rows, 1 << 16):
-            found |= (self.rows[i : i + (1 << 16)] == MISSING).any(axis=0)
-        return found
 
     @property
     def total_weight(self) -> float:
@@ -227,13 +227,13 @@ def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) ->
 
 
 def bin_data(
-    data: Data, cuts: list[np.ndarray], n_jobs: int | None = None
+    data: Data, cuts: list[np.ndarray], n_jobs: int | None = None, *, see: Callable[[Batch], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(bins, y, weight) of all rows in one pass; weight is ones where there is none."""
+    """(bins, y, weight) of all rows in one pass; weight is ones where there is none. `see` is shown every batch."""
     table = padded(cuts)
     if isinstance(data, ArrayData):
-        return _binned(data.rows(0, data.n_rows), table, n_jobs)
-    pieces = (_binned(batch, table, n_jobs) for batch in data.batches())
+        return _binned(data.rows(0, data.n_rows), table, n_jobs, see)
+    pieces = (_binned(batch, table, n_jobs, see) for batch in data.batches())
     if data.n_rows is None:
         rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
         return rows, y, weight
@@ -249,7 +249,11 @@ def bin_data(
     return rows, y, weight
 
 
-def _binned(batch: Batch, table: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _binned(
+    batch: Batch, table: np.ndarray, n_jobs: int | None, see: Callable[[Batch], None] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if see is not None:
+        see(batch)
     threads = n_threads(8.0 * batch.n_rows * len(table), n_jobs)
     weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     return bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight
@@ -260,16 +264,33 @@ def take_rows(
     y: np.ndarray,
     weight: np.ndarray,
     which: np.ndarray | None,
+    n_bins: np.ndarray,
     threads: int,
     *,
     weighted: bool,
     columns: bool = True,
 ) -> Bins:
-    """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns."""
+    """The rows `which` (a mask; None for all) as :class:`Bins`, with or without the columns.
+
+    They are moved to the front of `rows`, whose memory they take over.
+    """
     if which is not None:
-        rows, y, weight = rows[which], y[which], weight[which]
+        rows, y, weight = _moved_to_front(rows, which), y[which], weight[which]
+    missing = np.zeros(rows.shape[1], bool)
+    for i in range(0, len(rows), 1 << 16):
+        missing |= (rows[i : i + (1 << 16)] == MISSING).any(axis=0)
+    rows, bundles = bundled(rows, n_bins, missing, threads)
     transposed = None
     if columns:
         transposed = np.empty(rows.shape[::-1], np.uint8)
         _native.transpose_bytes(rows, transposed, threads)
-    return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None)
+    return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None, missing, bundles)
+
+
+def _moved_to_front(rows: np.ndarray, which: np.ndarray) -> np.ndarray:
+    kept = 0
+    for i in range(0, len(rows), 1 << 16):
+        part = rows[i : i + (1 << 16)][which[i : i + (1 << 16)]]
+        rows[kept : kept + len(part)] = part
+        kept += len(part)
+    return rows[:kept]

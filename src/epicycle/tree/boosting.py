@@ -26,8 +26,9 @@ from epicycle.tree.binning import Bins
 from epicycle.tree.ensemble import GrownTree
 from epicycle.tree.leaf_values import optimal_values, quantile_values
 from epicycle.tree.losses import Evaluation, Loss, UserLoss
+from epicycle.tree.row_sampling import Drawn, bucket_counts, draw, ridges, row_sizes, threshold
 
-__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "Round", "drawn_rows", "with_weights"]
+__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "Round", "with_weights"]
 
 #: A step that does not lower the training loss is halved so often at most; then there is nothing left to gain.
 HALVINGS = 8
@@ -79,6 +80,7 @@ class Boosting(ABC):
     loss : Loss or UserLoss
     growth : Growth
     learning_rate, subsample, max_features : float
+    sampling : {"uniform", "gradient"}
     order : {1, 2}
         Derivatives of the loss that trees are grown from.
     seed : int
@@ -96,11 +98,13 @@ class Boosting(ABC):
         *,
         learning_rate: float,
         subsample: float,
+        sampling: str,
         max_features: float,
         order: int,
         seed: int,
     ) -> None:
         self.loss, self.growth = loss, growth
+        self.by_gradient = sampling == "gradient" and subsample < 1
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
         # Squared error has curvature one: the orders are the same.
         self.first_order = order == 1 and getattr(loss, "name", None) != "squared" and loss.leaf_quantile is None
@@ -151,6 +155,10 @@ class Boosting(ABC):
         chosen: np.ndarray = stream(self.seed, "features", number).choice(self.usable, size, replace=False)
         return np.sort(chosen)
 
+    def _total_curvature(self) -> np.ndarray:
+        """Of every output the sum of the curvatures that its tree is grown from."""
+        return np.full(self.loss.n_outputs, self.total_weight) if self.first_order else self.now.curvature
+
     def _shrunk(self, value: np.ndarray) -> np.ndarray:
         """What is added to the scores for values of leaves."""
         if self.first_order and self.loss.n_outputs > 1:
@@ -189,14 +197,26 @@ class MemoryBoosting(Boosting):
         self.now = self.loss.evaluate(self.bins.y, self.bins.weight, self.score, self.gh, self.row_threads)
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
-        rows = drawn_rows(self.seed, number, self.subsample, 0, self.bins.n_rows)
-        if rows is not None and not len(rows):
-            rows = np.zeros(1, np.uint32)
+        drawn = self._draw_rows(number)
+        weight = None
+        if drawn.factor is not None:
+            weight = drawn.times(np.ones(self.bins.n_rows) if self.bins.weight is None else self.bins.weight)
         grown = []
         for k in range(len(self.score)):
-            tree, order = self._tree(k, rows, features)
-            grown.append(Grown(k, tree, self._values(tree, order, k), order))
+            tree, order = self._tree(k, drawn, features)
+            grown.append(Grown(k, tree, self._values(tree, order, k, weight), order))
         return grown
+
+    def _draw_rows(self, number: int) -> Drawn:
+        sizes, mu, n = None, 0.0, self.bins.n_rows
+        if self.by_gradient:
+            gh = self.gh
+            if self.first_order:
+                gh = np.stack([with_weights(of_output, self.bins.weight) for of_output in gh])
+            sizes = row_sizes(gh, ridges(self.now.abs_gradient, self._total_curvature()))
+            mu = threshold(bucket_counts(sizes), self.subsample)
+        drawn = draw(self.seed, number, self.subsample, 0, n, sizes=sizes, mu=mu)
+        return Drawn(np.zeros(1, np.uint32)) if drawn.rows is not None and not len(drawn.rows) else drawn
 
     def _move(self, grown: list[Grown], factor: float) -> None:
         for one in grown:
@@ -206,58 +226,55 @@ class MemoryBoosting(Boosting):
 
     # ---------------------------------------------------------------------------------------- one tree
 
-    def _tree(self, k: int, rows: np.ndarray | None, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
+    def _tree(self, k: int, drawn: Drawn, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
         """A tree for output k, and the rows in the order of its leaves."""
-        g = self.growth
+        g, bins, rows = self.growth, self.bins, drawn.rows
+        places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
         m = self.bins.n_rows if rows is None else len(rows)
-        order = (
-            self.order[:m] if len(self.score) == 1 else np.empty(m, np.uint32)
-        )  # every output's is needed at the end
+        one = len(self.score) == 1  # otherwise every output's is needed at the end
+        order = self.order[:m] if one else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
-        gh, curvature = self.gh[k], self.now.curvature[k]
-        if self.first_order:
-            gh, curvature = with_weights(gh, self.bins.weight), self.total_weight
+        gh = with_weights(self.gh[k], self.bins.weight) if self.first_order else self.gh[k]
+        abs_gradient, curvature = self.now.abs_gradient[k], self._total_curvature()[k]
+        if drawn.factor is not None:
+            gh = drawn.times(gh)
+            abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
         arrays = _native.grow_tree(
-            self.bins.rows, self.bins.columns, gh, self.now.abs_gradient[k], curvature,
-            features, g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
+            bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
+            g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
             self.threads,
         )  # fmt: skip
         return GrownTree(*arrays), order
 
-    def _values(self, tree: GrownTree, order: np.ndarray, k: int) -> np.ndarray:
-        """What is added to the scores: learning rate times value, or times the best constant without curvature."""
+    def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:
+        """What is added to the scores: learning rate times value, or times the best constant without curvature.
+
+        `weight` are those of the rows that were drawn, where they are not those of all rows.
+        """
         if tree.is_stump:
             return np.zeros(1)
         value, tau = tree.value, self.loss.leaf_quantile
+        weight = self.bins.weight if weight is None else weight
         if tau is not None:
-            value = quantile_values(tree, order, self.bins.y - self.score[k], self.bins.weight, tau)
+            value = quantile_values(tree, order, self.bins.y - self.score[k], weight, tau)
         elif self.first_order:
             value = optimal_values(
-                tree, order, self.loss, self.bins.y, self.bins.weight, self.score, k, self.growth.l2, self.row_threads
+                tree, order, self.loss, self.bins.y, weight, self.score, k, self.growth.l2, self.row_threads
             )
         return self._shrunk(value)
 
     def _add(self, one: Grown, factor: float) -> None:
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
         if self.subsample < 1:  # the others have to find their leaves
-            sides = tree.sides.reshape(-1, 4)
-            _native.predict_bins(self.bins.rows, tree.feature, tree.left, sides, value, score, self.row_threads)
+            feature, sides = tree.feature, tree.sides.reshape(-1, 4)
+            if self.bins.bundles is not None:
+                feature, sides = self.bins.bundles.in_codes(feature, sides)
+            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
         else:
             leaves, order = tree.leaves, one.order
             _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
-
-
-def drawn_rows(seed: int, number: int, subsample: float, start: int, stop: int) -> np.ndarray | None:
-    """Which of the rows start:stop round `number` sees, counted from start; None for all."""
-    if subsample == 1:
-        return None
-    generator = stream(seed, "rows", number)
-    philox: Any = generator.bit_generator
-    philox.advance(start // 4)  # it makes four numbers at a time
-    numbers = generator.random(start % 4 + stop - start)[start % 4 :]
-    return np.flatnonzero(numbers < subsample).astype(np.uint32)
 
 
 def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

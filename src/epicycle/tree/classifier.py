@@ -13,11 +13,12 @@ from sklearn.base import ClassifierMixin
 from epicycle._labels import class_weights, encode_labels
 from epicycle.base import MethodCard
 from epicycle.data import Data
+from epicycle.data.target import as_labels
 from epicycle.exceptions import DataError
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.gradient_boosting import GradientBoosting
 from epicycle.tree.losses import Loss, classification_loss
-from epicycle.tree.shared import per_block, shared_parameters
+from epicycle.tree.shared import known_codes, per_block, shared_parameters
 
 __all__ = ["GradientBoostingClassifier"]
 
@@ -65,7 +66,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         Bins of a feature at most, beside one for missing values. Cuts are at quantiles of all rows, or of a sample of
         200,000.
     subsample : float, default=1.0
-        Probability that a row is used by a tree.
+        Share of the rows that a tree is grown from, drawn anew for every round.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        How they are drawn. "gradient": rows with larger gradients more likely, each counting as much more as it is less
+        likely, so that the sums of trees stay right on average. It keeps the quality with fewer rows, 0.2 or 0.3 of
+        them, where most rows are fitted well.
     order : {1, 2}, default=2
         Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
         negative gradient by least squares, and its leaves take the best constant for the loss itself.
@@ -74,7 +79,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
         Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
         type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    categorical_smoothing : float, default=10.0
+        A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
+    categorical_smoothing : float, default=20.0
         Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
     handle_unknown : {"missing", "error"}, default="missing"
         What to do in prediction with levels that the fit did not see.
@@ -150,10 +156,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
+        sampling: str = "uniform",
         max_features: float = 1.0,
         order: int = 2,
         categorical_features: Any = "from_dtype",
-        categorical_smoothing: float = 10.0,
+        categorical_smoothing: float = 20.0,
         handle_unknown: str = "missing",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
@@ -176,6 +183,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.min_split_gain = min_split_gain
         self.max_bins = max_bins
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.order = order
         self.categorical_features = categorical_features
@@ -201,7 +209,14 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return data, class_weights(self.class_weight, self.classes_, totals)
 
     def _encode_again(self, data: Data) -> Data:
-        return data.encode_target(partial(_known_codes, classes=self.classes_))
+        return data.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        probabilities = _probabilities(self._outputs_of(X))
+        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -236,14 +251,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         """Probabilities after each round."""
         for scores in self._staged_raw(X):
             yield _probabilities(scores)
-
-
-def _known_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    if not (classes[position] == y).all():
-        strange = y[classes[position] != y].tolist()[0]
-        raise DataError(f"y_val: the class {strange!r} is not among those of y, {classes.tolist()!r:.80}")
-    return position.astype(np.float64)
 
 
 def _most_probable(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -8,25 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.data.frames import is_frame
-from epicycle.data.partitions import is_dask
+from epicycle.data.levels import is_dask_frame
 
-__all__ = ["encode_on_dask", "is_table", "level_counts_on_dask"]
+__all__ = ["encode_on_dask", "level_counts_on_dask"]
 
 #: Function that counts the levels of one partition.
 LevelCounts = Callable[[Any, Sequence[int]], dict[int, tuple[list[Any], np.ndarray]]]
-
-
-def is_table(X: Any) -> bool:
-    """Whether X is a data frame, in memory or of Dask."""
-    return is_frame(X) or (is_dask(X) and hasattr(X, "map_partitions"))
 
 
 def level_counts_on_dask(X: Any, columns: Sequence[int], count: LevelCounts) -> dict[int, tuple[list[Any], np.ndarray]]:
     """What `count` finds in all partitions."""
     from dask import compute, delayed
 
-    parts = X.to_delayed(optimize_graph=False) if is_table(X) else list(X.rechunk({1: -1}).to_delayed().ravel())
+    parts = X.to_delayed(optimize_graph=False) if is_dask_frame(X) else list(X.rechunk({1: -1}).to_delayed().ravel())
     counted = delayed(count, pure=False)
     totals: dict[int, Counter[Any]] = {j: Counter() for j in columns}
     for found in compute(*[counted(part, list(columns)) for part in parts]):
@@ -37,7 +31,7 @@ def level_counts_on_dask(X: Any, columns: Sequence[int], count: LevelCounts) -> 
 
 def encode_on_dask(X: Any, encode: Callable[[Any], Any]) -> Any:
     """The collection with `encode` applied to its partitions, lazily."""
-    if is_table(X):
+    if is_dask_frame(X):
         return X.map_partitions(encode, meta=encode(X._meta))
     whole = X.rechunk({1: -1})
     return whole.map_blocks(encode, dtype=np.float64, meta=np.empty((0, 0)))

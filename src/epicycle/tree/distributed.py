@@ -6,6 +6,7 @@ trees are those of the same rows in memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from epicycle.tree.ensemble import GrownTree
 from epicycle.tree.exact import exact_total, power_above
 from epicycle.tree.leaf_values import newton_values
 from epicycle.tree.losses import Evaluation, Loss, UserLoss
+from epicycle.tree.row_sampling import ridges, threshold
 from epicycle.tree.selection import quantiles
 from epicycle.tree.validation import Validation
 
@@ -132,15 +134,12 @@ class ClusterBoosting(Boosting):
     # ---------------------------------------------------------------------------------------- trees
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
-        draw = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts)
-        drawn = self.about.n_rows if self.subsample == 1 else int(self.rows.sum(part_nodes.count_drawn, draw)[0])
         K, g = self.loss.n_outputs, self.growth
-        curvature = np.full(K, self.total_weight) if self.first_order else self.now.curvature
+        draw, drawn, sums = self._draw_rows(number)
         measures = np.zeros((K, 6))
-        measures[:, 0], measures[:, 1], measures[:, 2] = max(drawn, 1), self.now.abs_gradient, curvature
-        growing = self.rows.map(
-            part_nodes.begin_growing, measures, draw, self.first_order, drawn == 0, beside=[self.scores.states]
-        )
+        measures[:, 0], measures[:, 1:3] = max(drawn, 1), sums
+        beside = [self.scores.states]
+        growing = self.rows.map(part_nodes.begin_growing, measures, draw, drawn == 0, beside=beside)
         shape = part_nodes.Shape(features, g.n_bins, g.min_samples_leaf > 1)
         cells = shape.cells
         extremes, hists, counts, sizes = growing.sum(part_nodes.root_histograms, shape, beside=[self.rows])
@@ -162,6 +161,20 @@ class ClusterBoosting(Boosting):
                 hist, count = _table(hists[i], cells), _table(counts[i], cells) if shape.counted else None
                 plan.learn(node, lighter[i], hist, count, (int(sizes[2 * i]), int(sizes[2 * i + 1])))
         return self._finished(plans, growing, measures)
+
+    def _draw_rows(self, number: int) -> tuple[part_nodes.Draw, int, np.ndarray]:
+        """Which rows the round sees, how many they are, and of every output their sums of |gradient| and curvature."""
+        sums = np.stack([self.now.abs_gradient, self._total_curvature()], axis=1)
+        draw = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts, self.first_order)
+        if self.subsample == 1:
+            return draw, self.about.n_rows, sums
+        beside = [self.scores.states]
+        if self.by_gradient:
+            draw = replace(draw, ridge=ridges(*sums.T))
+            (counts,) = self.rows.sum(part_nodes.size_counts, draw, beside=beside)
+            draw = replace(draw, mu=threshold(counts, self.subsample))
+        drawn, *of_drawn = self.rows.sum(part_nodes.drawn_sums, draw, beside=beside)
+        return draw, int(drawn), of_drawn[0] if of_drawn and drawn else sums
 
     def _finished(self, plans: list[Plan], growing: States, measures: np.ndarray) -> list[Grown]:
         leaves, steps = [], []
@@ -197,7 +210,7 @@ class ClusterBoosting(Boosting):
             value[leaves] = newton_values(derivatives, len(leaves), bounded=self.loss.bounded_steps)
             return value
         weights = None
-        if self.about.weighted:
+        if self.about.weighted or self.by_gradient:
             (weights,) = numbers.sum(part_nodes.leaf_weights, k, len(leaves), beside=[self.rows])
         value[leaves] = quantiles(
             lambda *digit: numbers.sum(part_nodes.residual_digits, k, *digit, beside=beside)[0],

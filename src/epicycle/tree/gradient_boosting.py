@@ -11,13 +11,14 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.base import fitting, seed_of
-from epicycle.data import ArrayData, Data, Scan, as_data
+from epicycle.data import ArrayData, Batch, Data, Scan, as_data
 from epicycle.evidence import History
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.optim import Solution
 from epicycle.tree.binning import column_cuts, padded
 from epicycle.tree.boosting import Boosting, Growth
 from epicycle.tree.constraints import feature_groups, monotone_signs
+from epicycle.tree.dependence import expected_values
 from epicycle.tree.ensemble import Ensemble, empty_ensemble, extend, importances, n_trees, scores_of_batch, truncate
 from epicycle.tree.losses import Loss, UserLoss
 from epicycle.tree.preparation import Preparation
@@ -107,6 +108,7 @@ class GradientBoosting(TreeTable, ABC):
             options={
                 "learning_rate": self.learning_rate,
                 "subsample": self.subsample,
+                "sampling": self.sampling,
                 "max_features": self.max_features,
                 "order": self.order,
                 "seed": seed,
@@ -221,28 +223,22 @@ class GradientBoosting(TreeTable, ABC):
             scores = scores + scores_of_batch(batch, self.trees_, np.zeros(K), r * K, (r + 1) * K, self.n_jobs)
             yield scores
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every feature in the total gain of all splits."""
-        return self.importance("gain")
+    def _split_totals(self, kind: str) -> np.ndarray:
+        return importances(self.trees_, self.n_features_in_, kind)
 
-    def importance(self, kind: str = "gain") -> np.ndarray:
-        """Importance of every feature, as shares that add up to one (zeros where nothing was split).
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        return scores_of_batch(Batch(X), self.trees_, self._start_, 0, n_trees(self.trees_), self.n_jobs)
 
-        Parameters
-        ----------
-        kind : {"gain", "split"}
-            By how much the splits of a feature lowered the expansion of the loss, or how many they are.
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self._loss().row_values(y, values)
 
-        Returns
-        -------
-        ndarray of shape (n_features,)
-        """
-        self._check_fitted()
-        if kind not in ("gain", "split"):
-            raise ParameterError(f"kind={kind!r}; expected 'gain' or 'split'")
-        total = importances(self.trees_, self.n_features_in_, kind)
-        return total / total.sum() if total.any() else total
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        trees, K = self.trees_, len(self._start_)
+        arrays = trees["nodes"], trees["values"][:, None], trees["roots"], trees["levels"], trees["count"]
+        scores = np.tile(self._start_, (len(points), 1))
+        for t, values in enumerate(expected_values(arrays, columns, points)):
+            scores[:, t % K] += values[:, 0]
+        return scores
 
     def shap_values(self, X: Any) -> Any:
         """Exact Shapley values: by how much every feature moved the score of a row away from the average score.

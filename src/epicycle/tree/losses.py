@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 from epicycle import _native
 from epicycle.exceptions import DataError, ParameterError
@@ -126,6 +127,26 @@ class Loss:
         sums = _native.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
+    def row_values(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """The loss of every row at `score` (n, K)."""
+        if self.name == "softmax":
+            return logsumexp(score, axis=1) - score[np.arange(len(y)), y.astype(np.intp)]
+        s = score[:, 0]
+        if self.name == "logistic":
+            return np.logaddexp(0.0, s) - y * s
+        if self.name in _LOG_LINK:
+            power = {"poisson": 1.0, "gamma": 2.0}.get(self.name, self.parameter)
+            first = s if power == 2 else np.exp((2 - power) * s) / (2 - power)
+            return first - (y * s if power == 1 else y * np.exp((1 - power) * s) / (1 - power))
+        r = y - s
+        if self.name == "squared":
+            return r * r / 2
+        if self.name == "huber":
+            delta = self.parameter
+            return np.where(np.abs(r) <= delta, r * r / 2, delta * (np.abs(r) - delta / 2))
+        tau = self.parameter if self.name == "quantile" else 0.5
+        return np.maximum(tau * r, (tau - 1) * r) * (1.0 if self.name == "quantile" else 2.0)
+
     def response(self, score: np.ndarray) -> np.ndarray:
         """What is predicted for scores: the mean for losses with a logarithmic link, else the score itself."""
         return np.exp(score) if self.name in _LOG_LINK else score
@@ -180,6 +201,10 @@ class UserLoss:
         loss = float(np.sum(w * self._terms("value", y, s)))
         sums = np.abs(gh).sum(axis=1, dtype=np.float64)
         return Evaluation(loss, sums[:, 0], sums[:, 1])
+
+    def row_values(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """As :meth:`Loss.row_values`."""
+        return self._terms("value", y, score[:, 0])
 
     def response(self, score: np.ndarray) -> np.ndarray:
         """The score itself."""

@@ -9,19 +9,21 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.tree.binning import MISSING
-from epicycle.tree.boosting import drawn_rows, with_weights
+from epicycle.tree.boosting import with_weights
 from epicycle.tree.losses import Loss, UserLoss
 from epicycle.tree.parts import Extremes, Part, Scores
+from epicycle.tree.row_sampling import Drawn, bucket_counts, draw, row_sizes
 from epicycle.tree.selection import digit_counts
 
 __all__ = [
     "Draw",
     "Growing",
+    "LeafNumbers",
     "Shape",
     "Step",
     "begin_growing",
-    "count_drawn",
     "divided",
+    "drawn_sums",
     "histograms",
     "leaf_numbers",
     "leaf_slopes",
@@ -29,28 +31,56 @@ __all__ = [
     "leaf_weights",
     "residual_digits",
     "root_histograms",
+    "size_counts",
 ]
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Which rows a round sees: by their number among all that are learnt from, partition i beginning at `starts[i]`."""
+    """Which rows a round sees: by their number among all that are learnt from, partition i beginning at `starts[i]`.
+
+    By gradient where there is a `ridge` (K,), with the threshold mu.
+    """
 
     seed: int
     number: int
     subsample: float
     starts: np.ndarray
+    first_order: bool
+    ridge: np.ndarray | None = None
+    mu: float = 0.0
 
-    def rows(self, part: Part) -> np.ndarray:
+    def rows(self, part: Part, scores: Scores) -> Drawn:
         """Numbers within the partition."""
         start = int(self.starts[part.number])
-        rows = drawn_rows(self.seed, self.number, self.subsample, start, start + len(part.y))
-        return np.arange(len(part.y), dtype=np.uint32) if rows is None else rows
+        sizes = None if self.ridge is None else self.sizes(part, scores)
+        stop = start + len(part.y)
+        drawn = draw(self.seed, self.number, self.subsample, start, stop, sizes=sizes, mu=self.mu)
+        return drawn if drawn.rows is not None else Drawn(np.arange(len(part.y), dtype=np.uint32))
+
+    def sizes(self, part: Part, scores: Scores) -> np.ndarray:
+        """What each row can add to the sums of trees."""
+        assert self.ridge is not None
+        gh = np.stack([_gradients(part, scores, k, self.first_order) for k in range(len(self.ridge))])
+        return row_sizes(gh, self.ridge)
 
 
-def count_drawn(part: Part, draw: Draw) -> tuple[int]:
-    """How many rows a round sees."""
-    return (len(draw.rows(part)),)
+def size_counts(part: Part, scores: Scores, plan: Draw) -> tuple[np.ndarray]:
+    """How many rows can add how much."""
+    return (bucket_counts(plan.sizes(part, scores)),)
+
+
+def drawn_sums(part: Part, scores: Scores, plan: Draw) -> tuple[Any, ...]:
+    """How many rows a round sees; by gradient also their sums of |gradient| and curvature, (K, 2)."""
+    drawn = plan.rows(part, scores)
+    assert drawn.rows is not None
+    if drawn.factor is None:
+        return (len(drawn.rows),)
+    sums = [
+        np.abs(drawn.times(_gradients(part, scores, k, plan.first_order))[drawn.rows]).sum(axis=0, dtype=np.float64)
+        for k in range(len(scores.gh))
+    ]
+    return len(drawn.rows), np.array(sums)
 
 
 class Step(NamedTuple):
@@ -70,27 +100,29 @@ class Growing:
     Nodes stay when they are divided: the pieces of children make up that of their parent.
     """
 
+    drawn: Drawn
     packed: tuple[np.ndarray, ...]
     order: tuple[np.ndarray, ...]
     pieces: tuple[dict[int, tuple[int, int]], ...]
     extremes: Extremes
 
 
-def begin_growing(
-    part: Part, scores: Scores, measures: np.ndarray, draw: Draw, first_order: bool, first_row: bool
-) -> Growing:
+def begin_growing(part: Part, scores: Scores, measures: np.ndarray, plan: Draw, first_row: bool) -> Growing:
     """All rows of the round in the root of each tree. `measures` (K, 6) says what gradients are measured by; with
     `first_row` nothing was drawn, and the first row stands for it."""
-    rows = draw.rows(part)
-    if first_row and int(draw.starts[part.number]) == 0:
-        rows = np.zeros(1, np.uint32)
+    drawn = plan.rows(part, scores)
+    if first_row and int(plan.starts[part.number]) == 0:
+        drawn = Drawn(np.zeros(1, np.uint32))
+    rows = drawn.rows
+    assert rows is not None
     packed = np.empty((len(measures), len(part.y)), np.int64)
     found = np.empty((len(measures), 3))
     for k, measure in enumerate(measures):
-        found[k] = _native.quantise_rows(_gradients(part, scores, k, first_order), rows, measure, packed[k])
+        gh = drawn.times(_gradients(part, scores, k, plan.first_order))
+        found[k] = _native.quantise_rows(gh, rows, measure, packed[k])
     pieces = tuple({0: (0, len(rows))} for _ in measures)
     extremes = Extremes(found[:, 0], found[:, 1:])
-    return Growing(tuple(packed), (rows,) * len(measures), pieces, extremes)
+    return Growing(drawn, tuple(packed), (rows,) * len(measures), pieces, extremes)
 
 
 def _gradients(part: Part, scores: Scores, k: int, first_order: bool) -> np.ndarray:
@@ -166,7 +198,7 @@ def leaf_sums(
     sums = []
     for k, nodes in enumerate(leaves):
         begin, end = np.array([growing.pieces[k][node] for node in nodes], np.int64).T.copy()
-        gh = _gradients(part, scores, k, first_order)
+        gh = growing.drawn.times(_gradients(part, scores, k, first_order))
         sums += [_native.sum_ranges(gh, growing.order[k], begin, end, measures[k]), end - begin]
     return tuple(sums)
 
@@ -174,42 +206,55 @@ def leaf_sums(
 # ------------------------------------------------------------------------------------------------ values of leaves
 
 
-def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[list[int]]) -> np.ndarray:
-    """After the last splits: of every output the leaf that a row is in, (K, n); -1 for rows that were not drawn."""
+class LeafNumbers(NamedTuple):
+    """Of every output the leaf that a row is in, (K, n), -1 for rows that were not drawn; and the weights of rows."""
+
+    number: np.ndarray
+    weight: np.ndarray | None
+
+    def of_output(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """(rows in leaves of output k, the numbers of these, their weights)."""
+        rows = np.flatnonzero(self.number[k] >= 0)
+        return rows, self.number[k, rows], None if self.weight is None else self.weight[rows]
+
+
+def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[list[int]]) -> LeafNumbers:
+    """Where rows are after the last splits."""
     growing = divided(growing, part, steps)
     numbers = np.full((len(leaves), len(part.y)), -1, np.int32)
     for k, nodes in enumerate(leaves):
         for i, node in enumerate(nodes):
             begin, end = growing.pieces[k][node]
             numbers[k, growing.order[k][begin:end]] = i
-    return numbers
+    weight = part.weight
+    if growing.drawn.factor is not None:
+        weight = growing.drawn.times(np.ones(len(part.y)) if weight is None else weight)
+    return LeafNumbers(numbers, weight)
 
 
 def leaf_slopes(
-    numbers: np.ndarray, part: Part, scores: Scores, loss: Loss | UserLoss, k: int, values: np.ndarray
+    numbers: LeafNumbers, part: Part, scores: Scores, loss: Loss | UserLoss, k: int, values: np.ndarray
 ) -> tuple[Any, ...]:
     """Sums of gradients, curvatures and |gradients| of the leaves of output k with these values added."""
-    rows = np.flatnonzero(numbers[k] >= 0)
-    which = numbers[k, rows]
+    rows, which, weight = numbers.of_output(k)
     score = np.ascontiguousarray(scores.score[:, rows])
     score[k] += values[which]
     gh = np.empty((*score.shape, 2), np.float32)
-    loss.evaluate(part.y[rows], None if part.weight is None else part.weight[rows], score, gh, 1)
+    loss.evaluate(part.y[rows], weight, score, gh, 1)
     g, h = gh[k].astype(np.float64).T
     return tuple(np.bincount(which, of_rows, minlength=len(values)) for of_rows in (g, h, np.abs(g)))
 
 
-def leaf_weights(numbers: np.ndarray, part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
+def leaf_weights(numbers: LeafNumbers, part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
     """Total weights of the leaves of output k."""
-    rows = np.flatnonzero(numbers[k] >= 0)
-    return (np.bincount(numbers[k, rows], part.weight[rows], minlength=n_leaves),)
+    _, which, weight = numbers.of_output(k)
+    return (np.bincount(which, weight, minlength=n_leaves),)
 
 
 def residual_digits(
-    numbers: np.ndarray, part: Part, scores: Scores, k: int, begin: np.ndarray, shift: int, bits: int
+    numbers: LeafNumbers, part: Part, scores: Scores, k: int, begin: np.ndarray, shift: int, bits: int
 ) -> tuple[np.ndarray]:
     """Digits of the residuals by leaf of output k, for their quantiles."""
-    rows = np.flatnonzero(numbers[k] >= 0)
-    weight = None if part.weight is None else part.weight[rows]
+    rows, which, weight = numbers.of_output(k)
     residual = part.y[rows] - scores.score[k, rows]
-    return (digit_counts(residual, numbers[k, rows].astype(np.intp), weight, begin, shift, bits),)
+    return (digit_counts(residual, which.astype(np.intp), weight, begin, shift, bits),)

@@ -90,11 +90,12 @@ class Preparation:
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         self.loss.check_target(target[weight > 0])
         weighted, threads = self._weighted(data), n_threads(float(rows.size), self.n_jobs)
-        which, in_memory = (
-            None if train.all() else train,
-            isinstance(data, ArrayData),
-        )  # of files one byte a cell is kept
-        bins = take_rows(rows, target, weight, which, threads, weighted=weighted, columns=in_memory)
+        which = None if train.all() else train
+        in_memory = isinstance(data, ArrayData)  # of files one byte a cell is kept
+        n_bins = self.growth.n_bins
+        held_rows = None if held is None else rows[held]
+        bins = take_rows(rows, target, weight, which, n_bins, threads, weighted=weighted, columns=in_memory)
+        del rows  # before anything else is made
         start = self.loss.start(bins.y, bins.weight) if self.start is None else self.start
         scores = self.raw(data, self.known) if self.first else None
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
@@ -102,7 +103,7 @@ class Preparation:
             score = np.ascontiguousarray(scores[train].T)
         validation = None
         if held is not None:
-            validation = MemoryValidation(rows[held], target[held], weight[held] if weighted else None, self.loss)
+            validation = MemoryValidation(held_rows, target[held], weight[held] if weighted else None, self.loss)
             validation.begin((start if scores is None else scores[held]).T, self.first, self.earlier)
         return start, MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options), validation
 

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.base import MethodCard
 from epicycle.data import Data
+from epicycle.data.target import as_numeric_target
 from epicycle.exceptions import ParameterError
 from epicycle.parameters import Choice, Domain, Real
 from epicycle.tree.gradient_boosting import GradientBoosting
@@ -84,7 +85,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         Bins of a feature at most, beside one for missing values. Cuts are at quantiles of all rows, or of a sample of
         200,000.
     subsample : float, default=1.0
-        Probability that a row is used by a tree.
+        Share of the rows that a tree is grown from, drawn anew for every round.
+    sampling : {"uniform", "gradient"}, default="uniform"
+        How they are drawn. "gradient": rows with larger gradients more likely, each counting as much more as it is less
+        likely, so that the sums of trees stay right on average. It keeps the quality with fewer rows, 0.2 or 0.3 of
+        them, where most rows are fitted well.
     order : {1, 2}, default=2
         Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
         negative gradient by least squares, and its leaves take the best constant for the loss itself.
@@ -93,7 +98,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
         Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
         type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    categorical_smoothing : float, default=10.0
+        A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
+    categorical_smoothing : float, default=20.0
         Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
     handle_unknown : {"missing", "error"}, default="missing"
         What to do in prediction with levels that the fit did not see.
@@ -174,10 +180,11 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
+        sampling: str = "uniform",
         max_features: float = 1.0,
         order: int = 2,
         categorical_features: Any = "from_dtype",
-        categorical_smoothing: float = 10.0,
+        categorical_smoothing: float = 20.0,
         handle_unknown: str = "missing",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
@@ -203,6 +210,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
         self.min_split_gain = min_split_gain
         self.max_bins = max_bins
         self.subsample = subsample
+        self.sampling = sampling
         self.max_features = max_features
         self.order = order
         self.categorical_features = categorical_features
@@ -229,6 +237,14 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
 
     def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
         return data, None
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        target = as_numeric_target(y, n, multi_output=False, estimator_name=type(self).__name__)
+        self._loss().check_target(target)
+        return target
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._loss().response(self._outputs_of(X))
 
     def predict(self, X: Any) -> Any:
         """The prediction for every row: F(x), or exp(F(x)) for losses with a logarithmic link."""

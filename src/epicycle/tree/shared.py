@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.evidence import Certificate, History
+from epicycle.exceptions import DataError
 from epicycle.parameters import (
     AnyOf,
     ArrayLike,
@@ -20,7 +21,7 @@ from epicycle.parameters import (
     Real,
 )
 
-__all__ = ["greedy_certificate", "joined", "per_block", "shared_parameters"]
+__all__ = ["greedy_certificate", "joined", "known_codes", "per_block", "shared_parameters"]
 
 
 def shared_parameters() -> dict[str, Domain]:
@@ -36,6 +37,7 @@ def shared_parameters() -> dict[str, Domain]:
         "min_split_gain": Real(0),
         "max_bins": Integer(2, 255),
         "subsample": Real(0, 1, inclusive=(False, True)),
+        "sampling": Choice("uniform", "gradient"),
         "max_features": Real(0, 1, inclusive=(False, True)),
         "order": Integer(1, 2),
         "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),
@@ -82,6 +84,22 @@ def joined(first: History, second: History) -> History:
             for name in names
         }
     )
+
+
+def known_codes(y: np.ndarray, classes: np.ndarray, argument: str = "y") -> np.ndarray:
+    """Labels as positions among the classes that the fit learnt; others are refused."""
+    texts = y.dtype.kind in "OUS", classes.dtype.kind in "OUS"
+    if texts[0] == texts[1]:
+        position = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        strange = y[classes[position] != y]
+    else:
+        strange = y
+    if len(strange):
+        raise DataError(
+            f"{argument}: the class {strange.tolist()[0]!r} is not among those that were learnt, "
+            f"{classes.tolist()!r:.80}"
+        )
+    return position.astype(np.float64)
 
 
 def per_block(scores: Any, function: Any, *parameters: Any) -> Any:

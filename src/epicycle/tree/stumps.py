@@ -35,7 +35,7 @@ class Stump:
     @property
     def splits(self) -> bool:
         """Whether anything can go right."""
-        return not (np.isinf(self.threshold) and self.missing_left)
+        return not (self.threshold == np.inf and self.missing_left)
 
 
 def column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:

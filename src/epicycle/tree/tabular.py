@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.base import Estimator
 from epicycle.data import DaskData, Data, as_data
+from epicycle.data.levels import is_table
 from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataTypeError
 from epicycle.tree.categories import Categories, encode, learn
-from epicycle.tree.dask_levels import is_table
+from epicycle.tree.reading import Readable
 
 __all__ = ["TreeTable"]
 
 
-class TreeTable(Estimator):
+class TreeTable(Readable):
     """An estimator that takes NaN, infinity and columns of categories; it has `categorical_features` and
     `handle_unknown` among its arguments."""
 

@@ -20,6 +20,7 @@ from epicycle.linear.moments import CentredFactor
 from epicycle.linear.quadratic_objective import excess_certificate
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.plot.style import COLOURS, axes_of, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,6 +237,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     # ------------------------------------------------------------------------------------------- drawing
 
+    @styled
     def plot(self, X: Any = None, y: Any = None, *, column: int = 0, target: int = 0, ax: Axes | None = None) -> Axes:
         """Draw the fitted function of one column, the others held at the middle of their range.
 
@@ -251,12 +253,9 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         -------
         matplotlib Axes
         """
-        import matplotlib.pyplot as plt
-
         self._check_fitted()
         self._check_column(column)
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
+        ax = axes_of(ax)
         grid = np.tile([np.mean(self._range(j)) for j in range(self.n_features_in_)], (400, 1))
         grid[:, column] = np.linspace(*self._range(column), 400)
         basis, coef = self._basis(), np.atleast_2d(self.coef_)[target].astype(np.float64)
@@ -264,7 +263,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         if X is not None and y is not None:
             points, values = np.asarray(X), np.asarray(y)
             ax.plot(points.reshape(len(points), -1)[:, column], values.reshape(len(values), -1)[:, target], ".",
-                    color="0.6", ms=4, alpha=0.7, zorder=1)  # fmt: skip
+                    color=COLOURS["grey"], ms=4, alpha=0.7, zorder=1)  # fmt: skip
         ax.plot(grid[:, column], curve, lw=2, zorder=3)
         self._decorate(ax, column)
         ax.set(xlabel=self._names()[column], ylabel="fit")

@@ -20,6 +20,7 @@ from epicycle.linear.basis.knots import KNOTS, place_knots
 from epicycle.linear.basis.ranges import column_ranges
 from epicycle.linear.basis.regressor import BasisRegressor, penalties_of
 from epicycle.parameters import AnyOf, ArrayLike, Choice, Domain, Real
+from epicycle.plot.style import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +153,7 @@ class LinearSpline(BasisRegressor):
 
     def _decorate(self, ax: Axes, column: int) -> None:
         for knot in self.knots_[column]:
-            ax.axvline(knot, color="0.75", lw=0.7, ls=":", zorder=0)
+            ax.axvline(knot, color=ink(ax, 0.25), lw=0.7, ls=":", zorder=0)
 
     def _penalty_line(self) -> str:
         alpha = getattr(self, "alpha_", self.alpha)

@@ -8,6 +8,7 @@ import numpy as np
 
 from epicycle.exceptions import ParameterError
 from epicycle.linear.epicycles.orbit import Circles
+from epicycle.plot.style import COLOURS, axes_of, ink, paper, styled
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -51,19 +52,17 @@ def _largest_first(circles: Circles) -> Circles:
     )
 
 
+@styled
 def draw_orbit(circles: Circles, X: Any, y: Any, at: float | None, ax: Axes | None) -> Axes:
     """The orbit in the plane, with the arm of circles at one time."""
-    import matplotlib.pyplot as plt
-
     circles = _largest_first(circles)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
+    ax = axes_of(ax, (5.6, 5.6))
     times = _times(circles, X)
     moment = times[-1] if at is None else np.full(len(circles.origin), float(at))
     orbit = circles.position(times)
     if y is not None:
         z = _plane(y)
-        ax.plot(z.real, z.imag, ".", color="0.55", ms=4, alpha=0.6, zorder=1, label="data")
+        ax.plot(z.real, z.imag, ".", color=COLOURS["grey"], ms=4, alpha=0.6, zorder=1, label="data")
     (path,) = ax.plot(orbit.real, orbit.imag, lw=1.3, alpha=0.85, zorder=3, label="orbit")
     _draw_arm(ax, circles, moment, path.get_color())
     ax.set_aspect("equal")
@@ -79,44 +78,47 @@ def _draw_arm(ax: Axes, circles: Circles, moment: np.ndarray, body: str) -> list
         rim = joints[k] + np.abs(circles.radii[k]) * _TURN
         # Later circles are lighter: they are corrections to the first.
         shade = 0.75 * 0.75**k + 0.2
-        drawn += ax.plot(rim.real, rim.imag, color="#E69F00", lw=2.0, alpha=shade, zorder=4)
-    drawn += ax.plot(joints.real, joints.imag, "-", color="#D55E00", lw=2.0, zorder=5, solid_capstyle="round")
-    drawn += ax.plot(joints[:-1].real, joints[:-1].imag, "o", color="#D55E00", ms=4, zorder=6)
-    drawn += ax.plot(joints[:1].real, joints[:1].imag, "o", color="black", ms=6, zorder=7)
-    drawn += ax.plot(joints[-1:].real, joints[-1:].imag, "o", color=body, ms=10, mec="white", mew=1.2, zorder=8)
+        drawn += ax.plot(rim.real, rim.imag, color=COLOURS["orange"], lw=2.0, alpha=shade, zorder=4)
+    drawn += ax.plot(
+        joints.real, joints.imag, "-", color=COLOURS["vermilion"], lw=2.0, zorder=5, solid_capstyle="round"
+    )
+    drawn += ax.plot(joints[:-1].real, joints[:-1].imag, "o", color=COLOURS["vermilion"], ms=4, zorder=6)
+    drawn += ax.plot(joints[:1].real, joints[:1].imag, "o", color=ink(ax), ms=6, zorder=7)
+    drawn += ax.plot(joints[-1:].real, joints[-1:].imag, "o", color=body, ms=10, mec=paper(ax), mew=1.2, zorder=8)
     return drawn
 
 
+@styled
 def draw_coordinate(circles: Circles, X: Any, y: Any, at: float | None, ax: Axes | None) -> Axes:
     """One coordinate of the orbit against time."""
-    import matplotlib.pyplot as plt
-
     if len(circles.origin) > 1:
         raise ParameterError(f"plot: draws one coordinate against one time, X had {len(circles.origin)} columns")
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    ax = axes_of(ax)
     times = _times(circles, X)
     if X is not None and y is not None:
-        ax.plot(np.asarray(X, dtype=np.float64).ravel(), np.asarray(y).ravel(), ".", color="0.55", ms=4, alpha=0.6)
+        ax.plot(
+            np.asarray(X, dtype=np.float64).ravel(), np.asarray(y).ravel(), ".", color=COLOURS["grey"], ms=4, alpha=0.6
+        )
     ax.plot(times[:, 0], circles.position(times).real, lw=1.6)
     if at is not None:
-        ax.axvline(at, color="0.4", lw=0.8, ls=":")
+        ax.axvline(at, color=ink(ax, 0.6), lw=0.8, ls=":")
     ax.set(xlabel="t", ylabel="position")
     return ax
 
 
+@styled
 def animate_orbit(circles: Circles, X: Any, y: Any, frames: int, interval: float) -> FuncAnimation:
     """The arm drawing the orbit."""
-    import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
     circles = _largest_first(circles)
-    figure, ax = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
+    ax = axes_of(None, (5.6, 5.6))
+    figure = ax.figure
     times = _times(circles, X)
     orbit = circles.position(times)
     if y is not None:
         z = _plane(y)
-        ax.plot(z.real, z.imag, ".", color="0.55", ms=4, alpha=0.6)
+        ax.plot(z.real, z.imag, ".", color=COLOURS["grey"], ms=4, alpha=0.6)
     reach = 1.08 * (np.abs(circles.radii).sum() or 1.0)
     ax.set(
         xlim=(circles.centre.real - reach, circles.centre.real + reach),

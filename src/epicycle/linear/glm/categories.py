@@ -10,15 +10,15 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.data import Batch, Data, Scan
-from epicycle.data.frames import frame_columns, is_frame
+from epicycle.data import Batch, Data
+from epicycle.data.frames import is_frame
+from epicycle.data.levels import column_label, dictionary, is_dask_frame, kind_of_level
 from epicycle.data.partitions import is_dask
-from epicycle.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
+from epicycle.exceptions import DataError, DataTypeError
 
-__all__ = ["Levels", "category_columns", "encode", "learn", "learn_in_passes", "unknown_level"]
+__all__ = ["Levels", "encode", "learn", "learn_in_passes", "unknown_level"]
 
 #: Sorted levels of each column of categories, by the column's number.
 Levels = dict[int, np.ndarray]
@@ -26,56 +26,22 @@ Levels = dict[int, np.ndarray]
 SINGLE = 1 << 24
 
 
-def category_columns(X: Any, asked: Any) -> list[int]:
-    """Numbers of the columns of categories: by type for "from_dtype", or those that a list names, numbers or marks."""
-    if asked is None or (isinstance(asked, str) and not is_frame(X) and not _is_dask_frame(X)):
-        return []
-    if sp.issparse(X):
-        raise DataTypeError(
-            "categorical_features: X is sparse; expected a data frame, an array, a scan or a collection"
-        )
-    if isinstance(asked, str):
-        schema = nw.from_native(X._meta if is_dask(X) else X, eager_only=True).schema
-        kinds = (nw.Categorical, nw.Enum)
-        return [j for j, dtype in enumerate(schema.values()) if isinstance(dtype, kinds) or dtype in kinds]
-    names = _names(X)
-    p = len(names) if names is not None else int(np.shape(X)[-1])
-    chosen = list(np.asarray(asked).tolist())
-    if chosen and all(isinstance(c, bool) for c in chosen):
-        if len(chosen) != p:
-            raise ParameterError(f"categorical_features: a mask of {len(chosen)} values; X has {p} columns")
-        return [j for j, c in enumerate(chosen) if c]
-    found = []
-    for c in chosen:
-        if isinstance(c, str):
-            if names is None or c not in names:
-                raise ParameterError(f"categorical_features names {c!r}, which X does not have")
-            found.append(names.index(c))
-        elif isinstance(c, int) and not isinstance(c, bool):
-            if not 0 <= c < p:
-                raise ParameterError(f"categorical_features: column {c}; X has {p} columns")
-            found.append(c)
-        else:
-            raise ParameterTypeError(f"categorical_features: {c!r}; expected names, numbers or truth values")
-    return sorted(set(found))
-
-
 def learn(X: Any, columns: list[int]) -> Levels:
     """Levels of columns of a frame or an array."""
     levels = {}
     for j in columns:
-        if _is_dask_frame(X):
+        if is_dask_frame(X):
             levels[j] = _known_categories(X, j)
             continue
-        values, index = _dictionary(X, j)
+        values, index = dictionary(X, j)
         present = np.flatnonzero(np.bincount(index[index >= 0], minlength=len(values)))
         found = [values[i] for i in present]
         if (index < 0).any():
             raise DataError(
-                f"Input X contains NaN: column {_label(X, j)} has a missing level in row {_first(index < 0)}"
+                f"Input X contains NaN: column {column_label(X, j)} has a missing level in row {_first(index < 0)}"
             )
-        if len({_kind(level) for level in found}) > 1:
-            raise DataTypeError(f"X: column {_label(X, j)} mixes levels of different types; expected one")
+        if len({kind_of_level(level) for level in found}) > 1:
+            raise DataTypeError(f"X: column {column_label(X, j)} mixes levels of different types; expected one")
         levels[j] = np.array(sorted(found))
     return levels
 
@@ -84,7 +50,7 @@ def encode(X: Any, levels: Levels, *, ignore_unknown: bool, estimator_name: str)
     """X with levels replaced by their codes, -1 for those that are not known; X itself where nothing has to change."""
     if not levels:
         return X
-    if _is_dask_frame(X):
+    if is_dask_frame(X):
         return X.map_partitions(_encode_partition, levels, ignore_unknown, estimator_name, meta=_coded_meta(X, levels))
     if is_frame(X):
         return _encode_frame(X, levels, ignore_unknown)
@@ -106,8 +72,8 @@ def _encode_frame(X: Any, levels: Levels, ignore_unknown: bool) -> Any:
     dtype = np.float32 if single else np.float64
     coded = {}
     for j, known in levels.items():
-        values, index = _dictionary(X, j)
-        coded[names[j]] = _codes(values, index, known, _label(X, j), ignore_unknown).astype(dtype)
+        values, index = dictionary(X, j)
+        coded[names[j]] = _codes(values, index, known, column_label(X, j), ignore_unknown).astype(dtype)
     if frame.implementation.is_pandas_like():
         return frame.to_native().assign(**coded)
     kind = nw.Float32 if single else nw.Float64
@@ -170,10 +136,6 @@ def _distinct_statistic(batch: Batch, columns: tuple[int, ...]) -> tuple[_Distin
     return tuple(_Distinct(np.unique(batch.X[:, j])) for j in columns)
 
 
-def _is_dask_frame(X: Any) -> bool:
-    return is_dask(X) and hasattr(X, "columns")
-
-
 def _known_categories(X: Any, j: int) -> np.ndarray:
     series = X[X.columns[j]]
     if not hasattr(series, "cat"):
@@ -210,50 +172,6 @@ def _codes(values: list[Any], index: np.ndarray, known: np.ndarray, label: str, 
             raise DataError(f"Input X contains NaN: column {label} has a missing level in row {row}")
         raise unknown_level(label, values[index[row]])
     return codes
-
-
-def _dictionary(X: Any, j: int) -> tuple[list[Any], np.ndarray]:
-    """Distinct values of column j and for every row its position among them, -1 where it is missing."""
-    if not is_frame(X):
-        column = np.asarray(X[:, j])
-        found, index = np.unique(column, return_inverse=True)
-        missing = column != column
-        return found.tolist(), np.where(missing, -1, index) if missing.any() else index
-    import pyarrow as pa
-
-    frame = nw.from_native(X, eager_only=True)
-    column = frame.get_column(frame.columns[j]).to_arrow()
-    if isinstance(column, pa.ChunkedArray):
-        dictionary = pa.types.is_dictionary(column.type)
-        column = (column.unify_dictionaries() if dictionary else column).combine_chunks()
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    values = column.dictionary.to_pylist()
-    index = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).copy()
-    missing_values = [i for i, value in enumerate(values) if value is None or value != value]
-    if missing_values:
-        index[np.isin(index, missing_values)] = -1
-    return values, index
-
-
-def _names(X: Any) -> list[str] | None:
-    if isinstance(X, Scan):
-        return list(X.columns)
-    if _is_dask_frame(X):
-        return [str(c) for c in X.columns]
-    if is_frame(X):
-        names = frame_columns(X)
-        return list(names) if names is not None else [str(c) for c in nw.from_native(X, eager_only=True).columns]
-    return None
-
-
-def _kind(level: Any) -> str:
-    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
-
-
-def _label(X: Any, j: int) -> str:
-    names = frame_columns(X) if is_frame(X) else None
-    return str(j) if names is None else repr(names[j])
 
 
 def _first(mask: np.ndarray) -> int:

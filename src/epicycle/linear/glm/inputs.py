@@ -9,9 +9,10 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.data import Data, Scan, as_data
+from epicycle.data.levels import category_columns
 from epicycle.data.partitions import is_dask
 from epicycle.exceptions import DataTypeError, ParameterError
-from epicycle.linear.glm.categories import Levels, category_columns, encode, learn, learn_in_passes
+from epicycle.linear.glm.categories import Levels, encode, learn, learn_in_passes
 from epicycle.linear.glm.designs import Design
 from epicycle.linear.glm.targets import Target, gather, vector
 

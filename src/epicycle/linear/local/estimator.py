@@ -29,6 +29,7 @@ from epicycle.linear.local.smoother import Smoother, predict_rows
 from epicycle.linear.local.smoothing import Answers, Points
 from epicycle.optim import Solution
 from epicycle.parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.plot.style import COLOURS, axes_of, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -363,6 +364,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
 
     # ------------------------------------------------------------------------------------------- drawing
 
+    @styled
     def plot(self, *, confidence: float | None = 0.95, target: int = 0, ax: Axes | None = None) -> Axes:
         """Draw the points, the fit and its confidence band; for one column of X.
 
@@ -378,15 +380,12 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         -------
         matplotlib Axes
         """
-        import matplotlib.pyplot as plt
-
         self._check_fitted()
         if self.n_features_in_ != 1:
             raise ParameterError(f"plot: draws one column, the fit has {self.n_features_in_}")
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
+        ax = axes_of(ax)
         x = self._points_[:, 0] * (1.0 if self._root_ is None else float(self._root_[0, 0]))
-        ax.plot(x, self._targets_[:, target], ".", color="0.6", ms=4, alpha=0.7, zorder=1)
+        ax.plot(x, self._targets_[:, target], ".", color=COLOURS["grey"], ms=4, alpha=0.7, zorder=1)
         grid = np.linspace(x.min(), x.max(), 300)
         (line,) = ax.plot(grid, self._smoother().values(grid[:, None], self.n_jobs)[:, target], lw=2, zorder=3)
         if confidence is not None and self._has_statistics():

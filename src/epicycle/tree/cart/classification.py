@@ -11,13 +11,14 @@ from sklearn.base import ClassifierMixin
 from epicycle._labels import class_weights
 from epicycle.base import MethodCard
 from epicycle.data import ArrayData
+from epicycle.data.target import as_labels
 from epicycle.exceptions import DataError
 from epicycle.parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.tree.cart.decision_tree import DecisionTree
 from epicycle.tree.cart.domains import growth_domains
 from epicycle.tree.cart.growing import Target, class_target
 from epicycle.tree.cart.targets import encode_classes
-from epicycle.tree.shared import per_block
+from epicycle.tree.shared import known_codes, per_block
 
 __all__ = ["DecisionTreeClassifier"]
 
@@ -167,6 +168,12 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         if factors is not None:
             weight = weight * factors[data.y]
         return class_target(data.y, len(self.classes_)), weight
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (values.argmax(axis=1) != y).astype(np.float64)
 
     def predict_proba(self, X: Any) -> Any:
         """Shares of the classes in the leaf of every row, in the order of `classes_`."""

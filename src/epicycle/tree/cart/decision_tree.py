@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from epicycle import engine
 from epicycle.base import fitting, seed_of
-from epicycle.data import ArrayData, Data
+from epicycle.data import ArrayData, Batch
 from epicycle.engine import n_threads
 from epicycle.evidence import Certificate
 from epicycle.exceptions import DataError, DataTypeError
@@ -22,6 +22,7 @@ from epicycle.tree.cart.pruning import prune, weakest_links
 from epicycle.tree.cart.structure import Tree, leaves_of_batch, sums_of_batch
 from epicycle.tree.cart.table import exact_table
 from epicycle.tree.constraints import monotone_signs
+from epicycle.tree.dependence import expected_values
 from epicycle.tree.tabular import TreeTable
 
 if TYPE_CHECKING:
@@ -161,12 +162,6 @@ class DecisionTree(TreeTable, ABC):
         batch = data.rows(0, data.n_rows)
         return leaves_of_batch(batch, self.tree_.nodes, roots, self.tree_.levels, self.n_jobs)[:, 0].astype(np.int64)
 
-    def _memory(self, X: Any) -> ArrayData:
-        data: Data = self._predict_data(X)
-        if not isinstance(data, ArrayData):
-            raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
-        return data
-
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf that each row falls into."""
         return self._leaves(X)
@@ -185,12 +180,28 @@ class DecisionTree(TreeTable, ABC):
         self._check_fitted()
         return self.tree_.n_leaves
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every feature in the total decrease of impurity (zeros where nothing was split)."""
-        self._check_fitted()
-        total = self.tree_.importances(self.n_features_in_)
-        return total / total.sum() if total.any() else total
+    def _split_totals(self, kind: str) -> np.ndarray:
+        if kind == "gain":
+            return self.tree_.importances(self.n_features_in_)
+        feature = self.tree_.feature
+        return np.bincount(feature[feature >= 0], minlength=self.n_features_in_).astype(np.float64)
+
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        tree, roots = self.tree_, np.array([0, self.tree_.node_count], np.int64)
+        return sums_of_batch(Batch(X), tree.nodes, tree.value, roots, tree.levels, self.n_jobs)
+
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        tree, roots = self.tree_, np.array([0, self.tree_.node_count], np.int64)
+        arrays = tree.nodes, tree.value, roots, tree.levels, tree.weighted_n_node_samples
+        (values,) = expected_values(arrays, columns, points)
+        return self._shown(values)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._shown(self._outputs_of(X))
+
+    def _shown(self, values: np.ndarray) -> np.ndarray:
+        """Of two classes the second alone."""
+        return values[:, 1:] if len(getattr(self, "classes_", ())) == 2 else values
 
     # ------------------------------------------------------------------------------------------- to look at
 

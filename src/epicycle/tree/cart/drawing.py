@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epicycle.plot.style import COLOURS, axes_of, ink, paper, styled
 from epicycle.tree.cart.export import question
 
 if TYPE_CHECKING:
@@ -15,22 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-#: Colours that colour-blind readers can tell apart (Okabe and Ito).
-_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
-_INK, _EDGE, _PAPER = "#333333", "#B8BDC4", "#FFFFFF"
+_PALETTE = tuple(COLOURS.values())
 _WIDTH, _HEIGHT, _LEAF_HEIGHT = 0.86, 0.44, 0.5
 
 
+@styled
 def draw(model: Any, *, max_depth: int | None, decimals: int, ax: Axes | None) -> Axes:
-    import matplotlib.pyplot as plt
-
     tree = model.tree_
     depth = tree.depth
     limit = int(depth.max()) if max_depth is None else min(int(depth.max()), max_depth)
     x, shown = _places(tree, limit)
     columns = max(1.0, float(np.ceil(max(x[i] for i in shown) + 1)))
-    if ax is None:
-        _, ax = plt.subplots(figsize=(max(4.0, 1.45 * columns), 1.25 * (limit + 0.75)), layout="constrained")
+    ax = axes_of(ax, (max(4.0, 1.45 * columns), 1.25 * (limit + 0.75)))
     ax.set(xlim=(-0.55, columns - 0.45), ylim=(-limit - 0.4, 0.35))
     ax.axis("off")
     left = tree.children_left
@@ -78,11 +75,13 @@ def _branch(ax: Axes, x0: float, y0: float, x1: float, y1: float, tree: Any, par
     middle = (top + bottom) / 2
     path = Path([(x0, top), (x0, middle), (x1, middle), (x1, bottom)], [1, 4, 4, 4])
     share = float(tree.weighted_n_node_samples[child] / tree.weighted_n_node_samples[0])
-    ax.add_patch(PathPatch(path, fill=False, lw=0.8 + 9.0 * share, ec=_EDGE, capstyle="butt", zorder=1))
+    ax.add_patch(PathPatch(path, fill=False, lw=0.8 + 9.0 * share, ec=ink(ax, 0.27), capstyle="butt", zorder=1))
     is_left = x1 <= x0
     if parent == 0:
         side = "right" if is_left else "left"
-        ax.text((x0 + x1) / 2, middle + 0.11, "yes" if is_left else "no", ha=side, va="bottom", size=8, color="#777777")
+        ax.text(
+            (x0 + x1) / 2, middle + 0.11, "yes" if is_left else "no", ha=side, va="bottom", size=8, color=ink(ax, 0.6)
+        )
 
 
 def _box(ax: Axes, x: float, y: float, height: float, **style: Any) -> None:
@@ -101,11 +100,13 @@ def _box(ax: Axes, x: float, y: float, height: float, **style: Any) -> None:
 
 
 def _question(ax: Axes, x: float, y: float, text: str, rows: int) -> None:
-    _box(ax, x, y, _HEIGHT, fc=_PAPER, ec="#8A9099", lw=1.0)
+    _box(ax, x, y, _HEIGHT, fc=paper(ax), ec=ink(ax, 0.5), lw=1.0)
     text = text.replace(" <= ", " \u2264\u00a0").replace(" in {", " in\u00a0{")  # signs stay with what they compare to
     lines = textwrap.wrap(text, 19, break_long_words=True)[:2]
-    ax.text(x, y + 0.045, "\n".join(lines), ha="center", va="center", size=8, color=_INK, zorder=3, linespacing=1.05)
-    ax.text(x, y - _HEIGHT / 2 + 0.03, f"{rows:,} rows", ha="center", va="bottom", size=6.2, color="#888888", zorder=3)
+    ax.text(x, y + 0.045, "\n".join(lines), ha="center", va="center", size=8, color=ink(ax), zorder=3, linespacing=1.05)
+    ax.text(
+        x, y - _HEIGHT / 2 + 0.03, f"{rows:,} rows", ha="center", va="bottom", size=6.2, color=ink(ax, 0.55), zorder=3
+    )
 
 
 def _leaf(ax: Axes, x: float, y: float, model: Any, i: int, colours: _Colours, decimals: int, *, cut: bool) -> None:
@@ -113,12 +114,12 @@ def _leaf(ax: Axes, x: float, y: float, model: Any, i: int, colours: _Colours, d
 
     tree = model.tree_
     colour = colours.of(i)
-    _box(ax, x, y, _LEAF_HEIGHT, fc=_tint(colour, 0.2), ec=colour, lw=1.4, ls="--" if cut else "-")
+    _box(ax, x, y, _LEAF_HEIGHT, fc=_tint(colour, 0.2, paper(ax)), ec=colour, lw=1.4, ls="--" if cut else "-")
     value = tree.value[i]
     rows = f"{int(tree.n_node_samples[i]):,} rows" + (" ..." if cut else "")
     if colours.classes is not None:
         label = textwrap.shorten(str(colours.classes[int(np.argmax(value))]), 16, placeholder="..")
-        ax.text(x, y + 0.1, label, ha="center", va="center", size=8.5, weight="bold", color=_INK, zorder=3)
+        ax.text(x, y + 0.1, label, ha="center", va="center", size=8.5, weight="bold", color=ink(ax), zorder=3)
         start, width = x - 0.34, 0.68
         for k, share in enumerate(value):  # the shares of the classes as one bar
             piece = Rectangle((start, y - 0.075), width * share, 0.075, fc=colours.class_colour(k), ec="none", zorder=3)
@@ -126,15 +127,15 @@ def _leaf(ax: Axes, x: float, y: float, model: Any, i: int, colours: _Colours, d
             start += width * share
     else:
         label = ", ".join(f"{v:.{decimals}g}" for v in value[:3]) + (", .." if len(value) > 3 else "")
-        ax.text(x, y + 0.045, label, ha="center", va="center", size=9.5, weight="bold", color=_INK, zorder=3)
-    ax.text(x, y - _LEAF_HEIGHT / 2 + 0.035, rows, ha="center", va="bottom", size=6.2, color="#666666", zorder=3)
+        ax.text(x, y + 0.045, label, ha="center", va="center", size=9.5, weight="bold", color=ink(ax), zorder=3)
+    ax.text(x, y - _LEAF_HEIGHT / 2 + 0.035, rows, ha="center", va="bottom", size=6.2, color=ink(ax, 0.7), zorder=3)
 
 
-def _tint(colour: Any, strength: float) -> tuple[float, ...]:
-    """The colour, thinned with white."""
+def _tint(colour: Any, strength: float, ground: str) -> tuple[float, ...]:
+    """The colour, thinned with the ground that it is on."""
     from matplotlib.colors import to_rgb
 
-    return tuple(1.0 - strength * (1.0 - c) for c in to_rgb(colour))
+    return tuple(strength * c + (1 - strength) * g for c, g in zip(to_rgb(colour), to_rgb(ground), strict=True))
 
 
 class _Colours:
@@ -164,4 +165,4 @@ class _Colours:
         if self.classes is None or len(self.classes) > len(_PALETTE):
             return
         handles = [Patch(fc=self.class_colour(k), label=str(c)) for k, c in enumerate(self.classes)]
-        ax.legend(handles=handles, loc="upper left", frameon=False, fontsize=8, handlelength=1.0, handleheight=1.0)
+        ax.legend(handles=handles, loc="upper left", fontsize=8, handlelength=1.0, handleheight=1.0)

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.base import MethodCard
 from epicycle.data import ArrayData
+from epicycle.data.target import as_numeric_target
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.parameters import Choice, Domain, Real
 from epicycle.tree.cart.decision_tree import DecisionTree
@@ -181,6 +182,12 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         if not (weight > 0).any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         return number_target(data.y, weight, self.criterion, self._penalty()), weight
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return as_numeric_target(y, n, multi_output=True, estimator_name=type(self).__name__)
+
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.mean((values - y.reshape(len(y), -1)) ** 2, axis=1)
 
     def predict(self, X: Any) -> Any:
         """The value of the leaf of every row, (n_samples,) or (n_samples, n_outputs)."""

@@ -84,6 +84,6 @@ def importances(forest: ForestArrays, n_features: int) -> np.ndarray:
     cost = forest["impurity"].astype(np.float64) * forest["weight"]
     fall = np.maximum(cost[inner] - cost[left] - cost[left + 1], 0.0)
     total = np.bincount(tree[inner] * n_features + feature, weights=fall, minlength=T * n_features)
-    table = total.reshape(T, n_features)
+    table = total.astype(np.float64).reshape(T, n_features)
     sums = table.sum(axis=1, keepdims=True)
     return np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from epicycle._labels import class_weights, codes
+from epicycle._labels import class_weights
 from epicycle.base import MethodCard
 from epicycle.data import Data
 from epicycle.data.target import as_labels
@@ -20,7 +20,7 @@ from epicycle.tree.cart.structure import Tree
 from epicycle.tree.cart.targets import encode_classes
 from epicycle.tree.forest.domains import forest_domains
 from epicycle.tree.forest.forest import Forest
-from epicycle.tree.shared import per_block
+from epicycle.tree.shared import known_codes, per_block
 
 __all__ = ["ExtraTreesClassifier", "RandomForestClassifier"]
 
@@ -73,7 +73,7 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def _known_target(self, y: Any, n: int) -> np.ndarray:
         labels = as_labels(y, n, estimator_name=type(self).__name__)
-        return codes(labels, labels=self.classes_)
+        return known_codes(labels, self.classes_)
 
     def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
         return (_shares(values, len(self.classes_)).argmax(axis=1) != y).astype(np.float64)

@@ -31,6 +31,8 @@ from epicycle.tree.cart.pruning import prune
 from epicycle.tree.cart.structure import Tree, leaves_of_batch, sums_of_batch
 from epicycle.tree.cart.table import FeatureTable, binned_table, exact_table
 from epicycle.tree.constraints import monotone_signs
+from epicycle.tree.dependence import expected_values
+from epicycle.tree.ensemble import split_features
 from epicycle.tree.forest.arrays import ForestArrays, empty_forest, importances, join, n_trees, tree_of
 from epicycle.tree.forest.leaves import LeafSamples
 from epicycle.tree.forest.reading import ForestReading
@@ -155,18 +157,24 @@ class Forest(ForestReading, ABC):
         # One byte a cell is more than a very sparse matrix holds: then its columns are sorted instead.
         wide = isinstance(data, ArrayData) and data.sparse and data.X.nnz * 24.0 < data.n_rows * float(p)
         batch = data.rows(0, data.n_rows) if isinstance(data, ArrayData) else None
+        keys: list[np.ndarray] = []
+
+        def see(rows: Batch) -> None:
+            keys.append(row_keys(rows.X, np.asarray(rows.y, np.float64)))
+
         if exact or wide:
             table = exact_table(data.X, levels, self.n_jobs)
             y, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
+            see(batch)
         else:
             cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
-            codes, y, weight = bin_data(data, cuts, self.n_jobs)
+            codes, y, weight = bin_data(data, cuts, self.n_jobs, see=see)
             table = binned_table(codes, cuts, levels)
         if not (weight > 0).any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         target, factors = self._prepare(y, weight)
-        keys = row_keys(table.codes if batch is None else data.X, y)
-        samples = RowSamples(keys, weight if data.has_weight else None, self.max_samples, bootstrap=self.bootstrap)
+        drawn_by = weight if data.has_weight else None
+        samples = RowSamples(np.concatenate(keys), drawn_by, self.max_samples, bootstrap=self.bootstrap)
         rules = self._rules(weight, p)
         mass = (weight > 0).astype(np.float64) if self.bootstrap else weight
         mass = mass if factors is None else mass * factors
@@ -323,13 +331,23 @@ class Forest(ForestReading, ABC):
             return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs) / n_trees(trees)
         return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs) / n_trees(trees)
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of every feature in the decrease of impurity, as the mean over trees."""
-        self._check_fitted()
-        table = importances(self.trees_, self.n_features_in_)
-        total = table.sum(axis=0)
-        return total / total.sum() if total.any() else total
+    def _split_totals(self, kind: str) -> np.ndarray:
+        if kind == "gain":  # the mean over trees of the shares in each
+            return importances(self.trees_, self.n_features_in_).sum(axis=0)
+        return np.bincount(split_features(self.trees_)[1], minlength=self.n_features_in_).astype(np.float64)
+
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        trees = self.trees_
+        total = sums_of_batch(Batch(X), trees["nodes"], trees["value"], trees["roots"], trees["levels"], self.n_jobs)
+        return total / n_trees(trees)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        return self._outputs_of(X)
+
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        trees = self.trees_
+        arrays = trees["nodes"], trees["value"], trees["roots"], trees["levels"], trees["weight"].astype(np.float64)
+        return np.asarray(sum(expected_values(arrays, columns, points))) / n_trees(trees)
 
     def tree(self, t: int) -> Any:
         """Tree t as a fitted decision tree, to be drawn or read."""

@@ -9,16 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle._memory import require_memory
-from epicycle.data import ArrayData, Batch
+from epicycle.data import Batch
 from epicycle.data.target import as_weight
 from epicycle.engine import n_threads
 from epicycle.engine.ordered import in_order
-from epicycle.exceptions import DataError, DataTypeError, ParameterError
+from epicycle.exceptions import DataError, ParameterError
 from epicycle.randomness import seed_of, stream
 from epicycle.tree.cart.structure import Tree, leaves_of_batch
 from epicycle.tree.forest.arrays import ForestArrays, n_trees, tree_of
 from epicycle.tree.forest.leaves import leaf_indicator
 from epicycle.tree.forest.sampling import RowSamples, row_keys
+from epicycle.tree.reading import check_repeats
 from epicycle.tree.tabular import TreeTable
 
 __all__ = ["ForestReading"]
@@ -32,20 +33,6 @@ class ForestReading(TreeTable):
     @abstractmethod
     def _as_tree(self, tree: Tree) -> Any:
         """A fitted decision tree around these nodes."""
-
-    @abstractmethod
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        """Targets as the forest learnt them."""
-
-    @abstractmethod
-    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The loss of each row by the values of one tree."""
-
-    def _memory(self, X: Any) -> ArrayData:
-        data = self._predict_data(X)
-        if not isinstance(data, ArrayData):
-            raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
-        return data
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf that each row falls into in each tree, (n_samples, n_estimators)."""
@@ -86,33 +73,43 @@ class ForestReading(TreeTable):
         return sp.csr_array((out.data.astype(np.float64) / T, out.indices, out.indptr), shape=out.shape)
 
     def permutation_importances(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1, random_state: Any = 0
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_repeats: int = 1,
+        random_state: Any = 0,
+        out_of_bag: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """By how much the out-of-bag loss of a tree rises when a feature is shuffled (Breiman, 2001).
 
         Parameters
         ----------
-        X, y, sample_weight : the training data
+        X, y, sample_weight : the training data, or with ``out_of_bag=False`` any rows
             In memory; the samples of the trees are drawn again from their seeds.
         n_repeats : int, default=1
             Shuffles of every feature in every tree.
         random_state : int, Generator, RandomState or None, default=0
+        out_of_bag : bool, default=True
+            Whether each tree is asked for the training rows that it did not see. Otherwise the whole forest is asked
+            for all rows.
 
         Returns
         -------
         mean, standard_error : ndarray of shape (n_features,)
-            Over the trees. The loss is the squared error, or for classes the share of wrong predictions.
+            Over the trees, or over the rows. The loss is the squared error, or for classes the share of wrong
+            predictions.
         """
-        data = self._memory(X)
-        if data.sparse:
-            raise DataTypeError("X: expected a dense array or a frame, got a sparse matrix")
+        if not out_of_bag:
+            return super().permutation_importances(X, y, sample_weight, n_repeats=n_repeats, random_state=random_state)
+        data = self._dense(X)
         n, T, p = data.n_rows, n_trees(self.trees_), data.n_features
         if n != self._n_rows_:
             raise DataError(f"X has {n} rows; the forest was grown on {self._n_rows_}: expected the training data")
         if not self.bootstrap and self.max_samples is None:
             raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True or max_samples")
-        if n_repeats < 1:
-            raise ParameterError(f"n_repeats={n_repeats}; expected an integer >= 1")
+        check_repeats(n_repeats)
         target, seed = self._known_target(y, n), seed_of(random_state)
         weight = as_weight(sample_weight, n)
         samples = RowSamples(row_keys(data.X, target), weight, self.max_samples, bootstrap=self.bootstrap)

@@ -40,7 +40,11 @@ def row_keys(X: Any, y: np.ndarray) -> np.ndarray:
 
 def _hashed(values: np.ndarray, column: np.ndarray) -> np.ndarray:
     """splitmix64 of the bits of each value and its column; 0 for zeros."""
-    bits = values.astype(np.float64).view(np.uint64) + (column + np.uint64(1)) * _FACTORS[0]
+    values = values.astype(np.float64)
+    missing = np.isnan(values)
+    if missing.any():
+        values[missing] = np.nan  # of which there are several
+    bits = values.view(np.uint64) + (column + np.uint64(1)) * _FACTORS[0]
     bits = (bits ^ (bits >> np.uint64(30))) * _FACTORS[1]
     bits = (bits ^ (bits >> np.uint64(27))) * _FACTORS[2]
     return np.where(values == 0, np.uint64(0), bits ^ (bits >> np.uint64(31)))

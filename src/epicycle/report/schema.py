@@ -1,0 +1,259 @@
+"""The record that a report is made from: plain data, every key optional.
+
+A section of the page is left out where its key is absent, keys that are not named here are ignored, and a value that is
+missing or not a number is shown as a dash. NumPy's arrays and numbers, certificates and findings are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict
+
+__all__ = [
+    "Baseline",
+    "CalibrationCurve",
+    "CertificateRecord",
+    "ColumnProfile",
+    "ConfusionCounts",
+    "Curves",
+    "DataSummary",
+    "FindingRecord",
+    "HeldOutScore",
+    "Importance",
+    "LeaderboardRow",
+    "LearningCurve",
+    "Metric",
+    "PrecisionRecallCurve",
+    "RacePoint",
+    "Record",
+    "ResidualBands",
+    "RocCurve",
+    "Sketch",
+    "ThresholdCurve",
+    "Warned",
+]
+
+Number: TypeAlias = "float | int | None"
+Numbers: TypeAlias = "Sequence[Number]"
+
+
+class DataSummary(TypedDict, total=False):
+    """The data set as a whole."""
+
+    rows: int
+    columns: int
+    source: str
+    target: str
+    task: str  # such as "classification" or "regression"
+    split: Mapping[str, int]  # rows by part: {"train": 112, "test": 38}
+
+
+class Sketch(TypedDict, total=False):
+    """The distribution of a column: k + 1 edges of k counts, or the most frequent levels with their counts."""
+
+    edges: Numbers
+    levels: Sequence[str]
+    counts: Numbers
+
+
+class ColumnProfile(TypedDict, total=False):
+    """One column of the data."""
+
+    name: str
+    kind: str
+    missing: float  # share of the rows, 0 to 1
+    distinct: int
+    treatment: str
+    warnings: Sequence[str]
+    sketch: Sketch
+
+
+class Warned(TypedDict, total=False):
+    """Something about the data that a reader has to know."""
+
+    kind: str
+    severity: str  # "high", "medium" or "low"
+    text: str
+    columns: Sequence[str]
+
+
+class LeaderboardRow(TypedDict, total=False):
+    """A model that was tried."""
+
+    name: str
+    params: Mapping[str, Any] | str
+    score_mean: Number
+    score_se: Number
+    seconds: Number
+    n_folds: int
+    status: str  # "done", "stopped", "failed", ...
+    rounds: int
+
+
+class Baseline(TypedDict, total=False):
+    """What is reached without learning from the features."""
+
+    name: str
+    score_mean: Number
+    score_se: Number
+
+
+class Metric(TypedDict, total=False):
+    """What the scores measure."""
+
+    name: str
+    greater_is_better: bool
+    label: str
+
+
+class HeldOutScore(TypedDict, total=False):
+    """The score on the rows set aside, and between what the true score is with probability `level`."""
+
+    score: Number
+    lower: Number
+    upper: Number
+    level: float
+    method: str
+    n: int
+    baseline_score: Number
+
+
+class CertificateRecord(TypedDict, total=False):
+    """The fields of :class:`epicycle.Certificate`; `holds` follows from them where it is absent."""
+
+    kind: str
+    value: Number
+    tolerance: Number
+    meaning: str
+    holds: bool
+
+
+class FindingRecord(TypedDict, total=False):
+    """``to_dict()`` of what a function of :mod:`epicycle.diagnose` returns, with the place that it belongs to."""
+
+    slot: str  # "bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold"
+    kind: str
+    verdict: str
+    table: Mapping[str, Sequence[Any]]
+    next_steps: Sequence[str]
+    notes: Sequence[str]
+    examples: Mapping[str, Sequence[Any]]  # the worst rows, for slot "slices"
+
+
+class CalibrationCurve(TypedDict, total=False):
+    """Predicted probabilities against observed shares, by bin."""
+
+    predicted: Numbers
+    observed: Numbers
+    lower: Numbers
+    upper: Numbers
+    counts: Numbers
+
+
+class RocCurve(TypedDict, total=False):
+    """The receiver operating characteristic."""
+
+    fpr: Numbers
+    tpr: Numbers
+    auc: Number
+
+
+class PrecisionRecallCurve(TypedDict, total=False):
+    """Precision against recall, and the area as a step function."""
+
+    precision: Numbers
+    recall: Numbers
+    average_precision: Number
+    prevalence: Number
+
+
+class ConfusionCounts(TypedDict, total=False):
+    """Rows by true class (first index) and predicted class."""
+
+    labels: Sequence[str]
+    counts: Sequence[Numbers]
+
+
+class ResidualBands(TypedDict, total=False):
+    """Quantiles of target minus prediction, by bins of the prediction: one list for each level."""
+
+    predicted_edges: Numbers
+    predicted: Numbers
+    levels: Numbers
+    quantiles: Sequence[Numbers]
+    counts: Numbers
+
+
+class Importance(TypedDict, total=False):
+    """What is lost without a feature."""
+
+    name: str
+    mean: Number
+    se: Number
+
+
+class LearningCurve(TypedDict, total=False):
+    """Scores by number of training rows; those of `metric` where it is not that of the record."""
+
+    metric: Metric
+    sizes: Numbers
+    train: Numbers
+    train_se: Numbers
+    test: Numbers
+    test_se: Numbers
+
+
+class ThresholdCurve(TypedDict, total=False):
+    """What each threshold of a score gives; `chosen` and `default` are marked."""
+
+    thresholds: Numbers
+    precision: Numbers
+    recall: Numbers
+    f1: Numbers
+    chosen: Number
+    default: Number
+
+
+class RacePoint(TypedDict, total=False):
+    """A score at the moment when it became known."""
+
+    seconds: Number
+    name: str
+    score: Number
+    best: Number
+
+
+class Curves(TypedDict, total=False):
+    """What is drawn; :mod:`epicycle.report.curves` makes most of it from predictions."""
+
+    calibration: CalibrationCurve
+    roc: RocCurve
+    precision_recall: PrecisionRecallCurve
+    confusion: ConfusionCounts
+    residuals: ResidualBands
+    importances: Sequence[Importance]
+    learning_curve: LearningCurve
+    threshold: ThresholdCurve
+    race: Sequence[RacePoint]
+
+
+class Record(TypedDict, total=False):
+    """All that a report is made from."""
+
+    title: str
+    created: str
+    data: DataSummary
+    columns: Sequence[ColumnProfile]
+    warnings: Sequence[Warned]
+    plan: Sequence[str] | Mapping[str, Any] | str
+    leaderboard: Sequence[LeaderboardRow]
+    best: str  # name of the winner; by default the first row of the leaderboard with the best score
+    baseline: Baseline
+    metric: Metric
+    score_name: str
+    test: HeldOutScore
+    certificate: CertificateRecord
+    findings: Sequence[FindingRecord]
+    curves: Curves
+    environment: Mapping[str, Any]
+    reproduce: str

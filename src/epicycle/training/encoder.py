@@ -1,0 +1,367 @@
+"""Columns of a table to features of a model: numbers, levels of categories and parts of dates, by name.
+
+What is learnt (medians, means, spreads, levels) comes from the rows of `fit` alone, and never from a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from epicycle.exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.training.column_kinds import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.training.tables import as_table
+
+__all__ = ["TableEncoder"]
+
+#: Parts of a date, each a feature where it varies in the rows of the fit.
+_PARTS = ("days", "year", "month", "weekday", "hour")
+_MOST_LEVELS = {"trees": 254, "linear": 40}
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Columns of a table as a matrix of numbers.
+
+    For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
+    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
+    scaled to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
+    year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
+
+    Parameters
+    ----------
+    columns : "auto" or dict of str, default="auto"
+        What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
+        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
+        Columns that are not named are left out. "auto" decides by types and values.
+    form : {"trees", "linear"}, default="trees"
+    max_levels : int, optional
+        Levels of a category at most, the most frequent; by default 254 for trees and 40 for linear models.
+    sparse : bool, default=False
+        A sparse matrix, for ``form="linear"`` with many levels; numbers are then scaled without being centred.
+    dtype : {"float64", "float32"}, default="float64"
+    absent : {"error", "skip"}, default="error"
+        What to do when the table of `fit` lacks a column that `columns` names.
+
+    Attributes
+    ----------
+    columns_ : dict of str
+        The kinds in use.
+    levels_ : dict of ndarray
+        The levels of each category.
+    types_ : dict of str
+        The types that the columns had.
+    categorical_ : list of int
+        Which features are numbers of levels, with ``form="trees"``.
+    sources_ : list of str
+        The column that each feature comes from.
+    median_, mean_, scale_ : ndarray
+        Of the features that are numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from epicycle import TableEncoder
+    >>> table = pa.table({"size": [1.0, None, 3.0, 5.0], "colour": ["red", "blue", "red", None]})
+    >>> TableEncoder().fit_transform(table)
+    array([[ 1.,  1.],
+           [nan,  0.],
+           [ 3.,  1.],
+           [ 5., nan]])
+    >>> TableEncoder(form="linear").fit(table).get_feature_names_out().tolist()
+    ['size', 'size missing', 'colour=blue', 'colour=red']
+    """
+
+    columns_: dict[str, str]
+    levels_: dict[str, np.ndarray]
+    types_: dict[str, str]
+    categorical_: list[int]
+    sources_: list[str]
+    median_: np.ndarray
+    mean_: np.ndarray
+    scale_: np.ndarray
+    _numbers_: list[list[str]]
+    _flags_: list[bool]
+
+    def __init__(
+        self,
+        columns: Any = "auto",
+        *,
+        form: str = "trees",
+        max_levels: int | None = None,
+        sparse: bool = False,
+        dtype: str = "float64",
+        absent: str = "error",
+    ) -> None:
+        self.columns = columns
+        self.form = form
+        self.max_levels = max_levels
+        self.sparse = sparse
+        self.dtype = dtype
+        self.absent = absent
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # ---------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Learn medians, spreads and levels.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or Arrow, or array
+        y : ignored
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+        """
+        self._check_parameters()
+        table = self._table(X, reset=True)
+        kinds = self._kinds(table)
+        numbers: list[list[str]] = []
+        levels: dict[str, np.ndarray] = {}
+        statistics, flags = [], []
+        for name, kind in kinds.items():
+            if kind == "category":
+                levels[name] = self._levels(table[name], name)
+                continue
+            for part, values in self._parts(table, name, kind).items():
+                finite = values[~np.isnan(values)]
+                if part and (len(finite) == 0 or finite.min() == finite.max()):
+                    continue  # a part of a date that does not vary
+                numbers.append([name, part])
+                flags.append(len(finite) < len(values))
+                statistics.append(_statistics(finite))
+        self.columns_ = dict(kinds)
+        self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
+        self.levels_ = levels
+        self._numbers_, self._flags_ = numbers, flags
+        self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
+        sources = [name for name, _ in numbers]
+        if self.form == "trees":
+            self.categorical_ = list(range(len(numbers), len(numbers) + len(levels)))
+            self.sources_ = [*sources, *levels]
+        else:
+            self.categorical_ = []
+            flagged = [name for (name, _), flag in zip(numbers, flags, strict=True) if flag]
+            self.sources_ = [*sources, *flagged, *(name for name, known in levels.items() for _ in known)]
+        if not self.sources_:
+            if table.num_rows == 1:
+                raise DataError("X: one sample (n_samples=1), in which no column varies; expected at least 2")
+            raise DataError("columns: none is left that a model can use; every one is constant, missing or left out")
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.form not in ("trees", "linear"):
+            raise ParameterError(f"form={self.form!r}; expected 'trees' or 'linear'")
+        if self.dtype not in ("float64", "float32"):
+            raise ParameterError(f"dtype={self.dtype!r}; expected 'float64' or 'float32'")
+        if self.absent not in ("error", "skip"):
+            raise ParameterError(f"absent={self.absent!r}; expected 'error' or 'skip'")
+        if self.sparse and self.form == "trees":
+            raise ParameterError("sparse=True: expected form='linear'")
+        m = self.max_levels
+        if m is not None and (not isinstance(m, int) or isinstance(m, bool) or not 1 <= m <= 254):
+            raise ParameterError(f"max_levels={m!r}; expected None or a number from 1 to 254")
+
+    def _table(self, X: Any, *, reset: bool) -> pa.Table:
+        """X as a table, and what scikit-learn wants to know of its features."""
+        if (
+            isinstance(X, np.ndarray | list)
+            or sp.issparse(X)
+            or (hasattr(X, "__array__") and not hasattr(X, "columns"))
+        ):
+            # Text of an array stays text; numbers are checked as scikit-learn does.
+            kind = getattr(X, "dtype", None)
+            plain = (
+                None if isinstance(X, list) or (kind is not None and getattr(kind, "kind", "") in "OUS") else "numeric"
+            )
+            X = validate_data(self, X, reset=reset, dtype=plain, ensure_all_finite=False, ensure_min_samples=1)
+            return as_table(X)
+        table = as_table(X)
+        if reset:
+            validate_data(
+                self,
+                pa.table({name: pa.array([], pa.float64()) for name in table.column_names}),
+                reset=True,
+                skip_check_array=True,
+            )
+        if table.num_rows == 0:
+            raise DataError(f"X: Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required")
+        return table
+
+    def _kinds(self, table: pa.Table) -> dict[str, str]:
+        if isinstance(self.columns, str) and self.columns == "auto":
+            some = sample_of(table, 50_000)
+            found = {name: kind_of_column(some[name], name).kind for name in table.column_names}
+            return {name: kind for name, kind in found.items() if is_feature(kind)}
+        if not isinstance(self.columns, Mapping):
+            raise ParameterTypeError(f"columns={self.columns!r:.60}; expected 'auto' or kinds by the names of columns")
+        for name, kind in self.columns.items():
+            if not isinstance(kind, str) or (kind not in KINDS and not kind.startswith("date ")):
+                raise ParameterError(f"columns[{name!r}]={kind!r:.40}; expected one of {', '.join(KINDS)}")
+        wanted = {name: kind for name, kind in self.columns.items() if is_feature(kind)}
+        there = set(table.column_names)
+        if self.absent == "error" and (gone := [name for name in wanted if name not in there]):
+            raise DataError(f"columns: the table has no column {', '.join(map(repr, gone[:5]))}")
+        return {name: kind for name, kind in wanted.items() if name in there}
+
+    def _levels(self, column: Any, name: str) -> np.ndarray:
+        counts = as_text(column).drop_null().value_counts()
+        values, n = counts.field("values").to_pylist(), counts.field("counts").to_numpy(zero_copy_only=False)
+        most = self.max_levels or _MOST_LEVELS[self.form]
+        order = sorted(range(len(values)), key=lambda i: (-n[i], values[i]))[:most]
+        return np.array(sorted(values[i] for i in order), dtype=str)
+
+    # ---------------------------------------------------------------------------------------------- transform
+
+    def transform(self, X: Any) -> Any:
+        """The features of rows.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            Columns are found by name; others are ignored.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_samples, n_features_out)
+        """
+        try:
+            check_is_fitted(self, "columns_")
+        except ValueError as error:
+            raise NotFittedError(str(error)) from None
+        table = self._table(X, reset=False)
+        there = set(table.column_names)
+        if gone := [name for name in self.columns_ if name not in there]:
+            raise DataError(f"X: has no column {', '.join(map(repr, gone[:5]))}, which the fit had")
+        if self.form == "trees":
+            return self._for_trees(table)
+        return self._for_linear(table)
+
+    def _for_trees(self, table: pa.Table) -> np.ndarray:
+        out = np.empty((table.num_rows, len(self.sources_)), self.dtype)
+        for j, values in enumerate(self._number_columns(table)):
+            out[:, j] = values
+        for j, name in enumerate(self.levels_, start=len(self._numbers_)):
+            codes = self._codes(table, name)
+            out[:, j] = np.where(codes < 0, np.nan, codes)
+        return out
+
+    def _for_linear(self, table: pa.Table) -> Any:
+        n, m = table.num_rows, len(self._numbers_)
+        width = m + sum(self._flags_)
+        dense = np.empty((n, width if self.sparse else len(self.sources_)), self.dtype)
+        flag = m
+        for j, values in enumerate(self._number_columns(table)):
+            unknown = np.isnan(values)
+            values = np.where(unknown, self.median_[j], values)
+            dense[:, j] = (values if self.sparse else values - self.mean_[j]) / self.scale_[j]
+            if self._flags_[j]:
+                dense[:, flag] = unknown
+                flag += 1
+        if not self.sparse:
+            dense[:, width:] = 0.0
+            for name, levels in self.levels_.items():
+                codes = self._codes(table, name)
+                known = np.flatnonzero(codes >= 0)
+                dense[known, width + codes[known]] = 1.0
+                width += len(levels)
+            return dense
+        blocks = [sp.csr_array(dense)]
+        for name, levels in self.levels_.items():
+            codes = self._codes(table, name)
+            seen = codes >= 0
+            starts = np.concatenate([[0], np.cumsum(seen)]).astype(np.int32)
+            ones = np.ones(int(starts[-1]), self.dtype)
+            blocks.append(sp.csr_array((ones, codes[seen].astype(np.int32), starts), shape=(n, len(levels))))
+        return sp.hstack(blocks, format="csr", dtype=self.dtype)
+
+    def _number_columns(self, table: pa.Table) -> Any:
+        """The features that are numbers, one after the other."""
+        last, parts = None, {}
+        for name, part in self._numbers_:
+            if name != last:
+                last, parts = name, self._parts(table, name, self.columns_[name])
+            yield parts[part]
+
+    def _parts(self, table: pa.Table, name: str, kind: str) -> dict[str, np.ndarray]:
+        """A column as numbers: one for a number, several for a date."""
+        try:
+            if kind == "number":
+                return {"": self._checked(as_numbers(table[name]), table[name], name)}
+            dates = as_dates(table[name], kind.removeprefix("date").strip())
+        except (DataError, pa.ArrowException) as error:
+            raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
+        days = as_numbers(dates.cast(pa.int64())) / 86_400e6
+        found = {"days": days}
+        for part, function in (("year", pc.year), ("month", pc.month), ("weekday", pc.day_of_week), ("hour", pc.hour)):
+            found[part] = as_numbers(function(dates))
+        return found
+
+    def _checked(self, values: np.ndarray, column: Any, name: str) -> np.ndarray:
+        """The numbers of a column; text where the fit had numbers is an error, not a missing value."""
+        known = getattr(self, "types_", {}).get(name, "string")
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if text and "string" not in known and "dictionary" not in known:
+            odd = [bool(o) for o in np.isnan(values)]
+            odd = [a and b for a, b in zip(odd, pc.is_valid(column).to_pylist(), strict=True)]
+            if any(odd):
+                raise DataError(f"holds text such as {column[odd.index(True)].as_py()!r:.40}; expected numbers")
+        return values
+
+    def _codes(self, table: pa.Table, name: str) -> np.ndarray:
+        """The number of the level of each row, -1 where it is missing or unknown."""
+        levels = pa.array(self.levels_[name].tolist(), pa.string())
+        try:
+            found = pc.index_in(as_text(table[name]), value_set=levels)
+        except pa.ArrowException as error:
+            raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
+        codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        return codes
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self, "columns_")
+        names = [f"{name} {part}".strip() for name, part in self._numbers_]
+        if self.form == "trees":
+            names += list(self.levels_)
+        else:
+            names += [f"{n} missing" for n, flag in zip(list(names), self._flags_, strict=True) if flag]
+            names += [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
+        return np.array(names, dtype=object)
+
+
+def is_feature(kind: str) -> bool:
+    """Whether columns of this kind become features."""
+    return kind in FEATURES or kind.startswith("date ")
+
+
+def _statistics(values: np.ndarray) -> tuple[float, float, float]:
+    """Median, mean and standard deviation; 1 where a column does not vary."""
+    if len(values) == 0:
+        return 0.0, 0.0, 1.0
+    spread = float(values.std())
+    return float(np.median(values)), float(values.mean()), spread if spread > 0 else 1.0
