@@ -38,7 +38,7 @@ class Outcome(Answers):
         if self.method_ == "inducing":
             end, self._backward_error_ = likelihood.conclude(summit.theta)
             chosen = likelihood.rows
-            self._keep(rows_of(seen.rows, self.kernel_, chosen))
+            self._keep(rows_of(seen.rows, self.kernel_, chosen), self._given_rows_[chosen])
             back = scipy.linalg.solve_triangular(
                 end.Lm, scipy.linalg.cho_solve((end.LB, True), np.hstack([end.VY, end.VH])), lower=True, trans=1
             )
@@ -49,7 +49,7 @@ class Outcome(Answers):
             self.y_train_, self.jitter_, value = seen.Y[chosen], likelihood.jitter, end.value
             self.inducing_rows_ = self._first_of_group(seen)[chosen]
         else:
-            self._keep(seen.rows)
+            self._keep(seen.rows, self._given_rows_)
             self._weight_, self._known_, self._spread_ = seen.weight, seen.alpha, seen.spread
             self._group_, self.y_train_ = seen.group, seen.Y
             if self.method_ == "cg":
