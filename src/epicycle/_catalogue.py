@@ -93,10 +93,12 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
             inside = import_module(f"epicycle.{module}")
             for name in inside.__all__:
                 function = getattr(inside, name)
-                own: Any = getattr(function, "_card", None)
-                if isinstance(function, type) or own is None or family not in (None, own.family):
+                if isinstance(function, type) or not hasattr(function, "_card"):
+                    continue
+                card = function._card
+                if family not in (None, card.family):
                     continue
                 summary = (function.__doc__ or "").strip().partition("\n")[0]
-                full, rows = f"{module}.{name}", own.catalogue
-                found.append(MethodInfo(full, summary, own.family, rows, (), own.engines, own.certificate))
+                full, rows = f"{module}.{name}", card.catalogue
+                found.append(MethodInfo(full, summary, card.family, rows, (), card.engines, card.certificate))
     return found

@@ -139,5 +139,5 @@ class History(Mapping[str, np.ndarray]):
             ax.plot(np.arange(len(values)), values, marker="o", ms=3, **line)
             ax.set_ylabel(column)
         ax.set_xlabel("iteration")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         return ax

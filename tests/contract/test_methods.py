@@ -205,3 +205,13 @@ class StopAt:
 
     def teardown(self, estimator, context):
         pass
+
+
+def test_functions_of_the_catalogue_are_listed_when_asked_for():
+    listed = ep.methods(functions=True)
+    assert listed[: len(METHODS)] == METHODS
+    found = {m.name: m for m in listed[len(METHODS) :]}
+    assert {row for m in listed for row in m.catalogue} >= {f"J{i}" for i in range(1, 8)}
+    assert found["select.k_fold"].catalogue == ("J1",)
+    assert {m.name for m in ep.methods("diagnose", functions=True)} == {n for n in found if n.startswith("diagnose.")}
+    assert all(m.summary.endswith(".") and m.engines and m.certificate for m in found.values())

@@ -52,17 +52,10 @@ def test_package():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name):
-    elsewhere = {
-        "load",
-        "save",
-        "scan",
-        "train",
-        "TableEncoder",
-        "TableModel",
-        "TrainingRun",
-    }  # listed with the package
-    elsewhere |= {m.name for m in ep.methods()}
-    assert public(MODULES[name]) - elsewhere == listed(f"{name}.rst")
+    # What the package itself has is listed there; a penalty has the name of an estimator.
+    module = MODULES[name]
+    elsewhere = {n for n in module.__all__ if getattr(ep, n, None) is getattr(module, n)}
+    assert public(module) - elsewhere == listed(f"{name}.rst")
 
 
 def test_kernels():

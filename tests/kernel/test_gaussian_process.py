@@ -445,6 +445,10 @@ def test_float32_and_sparse_and_strings_and_precomputed(tmp_path):
     assert sp.issparse(sparse.X_fit_)
     given = GaussianProcessRegressor("precomputed", noise=0.1, noise_bounds="fixed").fit(2.0 * Gaussian(1.0)(X), Y)
     assert_allclose(given.predict(2.0 * Gaussian(1.0)(NEW, X)), mean, rtol=1e-8)
+    weight = np.arange(50) % 3
+    given.fit(2.0 * Gaussian(1.0)(X), Y, weight)  # rows without weight have their columns still
+    fewer = GaussianProcessRegressor(2.0 * Gaussian(1.0), noise=0.1, optimizer=None).fit(X, Y, weight)
+    assert_allclose(given.predict(2.0 * Gaussian(1.0)(NEW, X)), fewer.predict(NEW), rtol=1e-8)
     words = ["gattaca", "gatta", "cattaca", "tagaca", "cagat", "aaaa"]
     text = GaussianProcessRegressor(Spectrum(2).normalized(), noise=0.1).fit(words, [1.0, 1.2, 0.9, 0.3, 0.5, 0.0])
     assert text.predict(["gattac"], return_std=True)[0][0] > 0.6

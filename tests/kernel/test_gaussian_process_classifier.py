@@ -181,6 +181,10 @@ def test_iris_strings_sparse_and_files(tmp_path):
     given_matrix = GaussianProcessClassifier("precomputed").fit(kernel(X), LABELS[2])
     plain = GaussianProcessClassifier(kernel, optimizer=None).fit(X, LABELS[2])
     assert_allclose(given_matrix.decision_function(kernel(NEW, X)), plain.decision_function(NEW), atol=1e-7)
+    weight = np.arange(45) % 3
+    given_matrix.fit(kernel(X), LABELS[2], weight)
+    plain.fit(X, LABELS[2], weight)
+    assert_allclose(given_matrix.decision_function(kernel(NEW, X)), plain.decision_function(NEW), atol=1e-7)
 
 
 def test_separable_and_contradicting_labels():

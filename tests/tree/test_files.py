@@ -178,3 +178,13 @@ def test_one_byte_a_cell_is_kept(tmp_path, monkeypatch):
     a_row = 100  # bytes for targets, scores, gradients and places, whatever the number of features
     assert of_files < n * (1.15 * p + a_row) + 12e6
     assert of_memory < n * (2.15 * p + a_row) + 4e6
+
+
+def test_numerals_are_texts_where_another_file_has_words(tmp_path):
+    (tmp_path / "1.csv").write_text("a,y\n" + "10,1\n20,2\n" * 30)
+    (tmp_path / "2.csv").write_text("a,y\n" + "ten,5\n,2\n" * 30)
+    scan = ep.scan(tmp_path, target="y")
+    model = GradientBoostingRegressor(n_estimators=30, learning_rate=0.5, categorical_smoothing=0.0).fit(scan)
+    assert model.categories_[0].tolist() == ["10", "20", "ten"]
+    frame = pd.DataFrame({"a": pd.Categorical(["10", "20", "ten"])})
+    np.testing.assert_allclose(model.predict(frame), [1, 2, 5], atol=0.01)

@@ -206,7 +206,12 @@ def _conclude(
             f"which is within the noise; without all of them it is {base:.4g}."
         )
     steps: tuple[str, ...] = ()
-    if useless:
+    if useless and not counts[best]:
+        steps = (
+            "take components away one after the other: they stand in for each other, and the cumulative column "
+            "shows how many can go",
+        )
+    elif useless:
         shown = ", ".join(useless[:6]) + (f" and {len(useless) - 6} more" if len(useless) > 6 else "")
         steps = (f"try without {shown}: taken away alone, nothing is lost that can be told from noise",)
     harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -t * errors[name]]

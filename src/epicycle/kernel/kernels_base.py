@@ -77,6 +77,11 @@ class Kernel(ABC):
 
     # ------------------------------------------------------------------------------------------- evaluation
 
+    @property
+    def mercer(self) -> bool:
+        """Whether it is a Mercer kernel by construction; where it is not known, `is_mercer` looks at rows."""
+        return True
+
     def __call__(self, X: Any, Z: Any = None, *, n_jobs: int | None = None) -> Array:
         """The matrix k(x_i, z_j), of rows of X against rows of Z, or against themselves.
 
@@ -203,7 +208,7 @@ class Kernel(ABC):
         """n draws w from the spectral density, k(x - z) = k(0) E cos(w'(x - z)), of shape (n, n_columns)."""
         raise ParameterError(
             f"{type(self).__name__} has no spectral density that can be drawn from: random Fourier features need a "
-            "Gaussian, Laplacian, Matern or RationalQuadratic kernel, their products and multiples; use Nystrom"
+            "Gaussian, Laplacian, Matern or RationalQuadratic kernel, their products and multiples; use Nystroem"
         )
 
 
@@ -271,7 +276,7 @@ class LeafKernel(Kernel):
 
     def features(self, A: Any, B: Any) -> tuple[Any, Any]:
         raise ParameterTypeError(
-            f"{type(self).__name__} has no finite feature map; use Nystrom, or RandomFourierFeatures"
+            f"{type(self).__name__} has no finite feature map; use Nystroem, or RandomFourierFeatures"
         )
 
     def __repr__(self) -> str:

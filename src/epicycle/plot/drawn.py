@@ -43,7 +43,8 @@ class Drawing:
     @property
     def figure_(self) -> Figure:
         """The figure that the axis is in."""
-        found: Any = self.ax_.get_figure(root=True)
+        found: Figure | None = self.ax_.get_figure(root=True)
+        assert found is not None  # an axis that was drawn on
         return found
 
     @property

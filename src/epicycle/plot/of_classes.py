@@ -108,7 +108,7 @@ def _bins(p: np.ndarray, w: np.ndarray, n_bins: int) -> np.ndarray:
     inverse = np.unique(p, return_inverse=True)[1]
     mass = np.bincount(inverse, w)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-    return np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)[inverse]
+    return np.asarray(np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)[inverse])
 
 
 @styled

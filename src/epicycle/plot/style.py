@@ -197,7 +197,7 @@ def band(
     Without a name of a colour the line takes the next of the axis.
     """
     x, mean, error = (np.asarray(values, dtype=np.float64) for values in (x, mean, error))
-    given = {} if colour is None else {"color": COLOURS[colour]}
+    given: dict[str, Any] = {} if colour is None else {"color": COLOURS[colour]}
     (drawn,) = ax.plot(x, mean, marker=marker, ms=4, label=label, **given, **line)
     ax.fill_between(x, mean - error, mean + error, color=drawn.get_color(), alpha=0.18, lw=0)
 

@@ -10,7 +10,7 @@ from epicycle.report.reading import DASH, items, mapping, number, text, whole
 
 __all__ = ["data"]
 
-_COLUMNS, _WARNINGS = 100, 40
+_COLUMNS, _FOLDED, _WARNINGS = 100, 12, 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
 
 
@@ -121,11 +121,12 @@ def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
         )
     heads = ["column", "kind", "distribution", "missing", "distinct", "treatment"]
     note = ", those with warnings first" if len(profiles) > len(kept) else ""
-    return joined(
-        tag("h3", f"Columns{note}"),
-        table(heads, rows, numeric=(3, 4), label="columns of the data"),
-        more(len(profiles) - len(kept), "columns"),
+    body = joined(
+        table(heads, rows, numeric=(3, 4), label="columns of the data"), more(len(profiles) - len(kept), "columns")
     )
+    if len(kept) > _FOLDED:  # what comes after the data matters more than the thirtieth column
+        body = tag("details", tag("summary", f"Show {len(kept)} columns"), body)
+    return joined(tag("h3", f"Columns{note}"), body)
 
 
 def _notes(warned: list[str]) -> Html | None:

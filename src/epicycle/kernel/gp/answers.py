@@ -54,7 +54,7 @@ class Answers(KernelMachine):
             return InducingPosterior(*shared, self._Lm_, self._LB_)
         if self.method_ == "cg":
             return IterativePosterior(*shared, self._D_, self._rank_, self.n_jobs)
-        return ExactPosterior(*shared, factor_of(self.L_))
+        return ExactPosterior(*shared, self.L_)
 
     # ------------------------------------------------------------------------------------------- prediction
 

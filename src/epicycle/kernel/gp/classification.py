@@ -191,7 +191,7 @@ class GaussianProcessClassifier(KernelClassifier):
         self
             The fitted estimator.
         """
-        rows, codes, weight, _ = self._labelled(X, y, sample_weight)
+        rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         seed = int((self._resume_state() or {}).get("seed", seed_of(self.random_state)))
         seen = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
         if self.kernel is None:
@@ -202,6 +202,7 @@ class GaussianProcessClassifier(KernelClassifier):
                 bounds={"variance": (1e-3, 1e3)},
             )
         likelihood = self._built(seen, seed)
+        self._given_rows_ = kept
         summit, monitor = self._searched(likelihood, seen, seed)
         self._finish(likelihood, summit.theta)
         words = f"the mode of the posterior is found to a Newton decrement of {self._decrement_:.1e}"
@@ -212,6 +213,7 @@ class GaussianProcessClassifier(KernelClassifier):
                 summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=summit.state
             )
         )  # fmt: skip
+        del self._given_rows_
         return self
 
     def _built(self, seen: Counts, seed: int) -> Any:
@@ -253,7 +255,10 @@ class GaussianProcessClassifier(KernelClassifier):
         self.kernel_, self.theta_ = likelihood.kernel.with_theta(theta), theta
         self.theta_names_ = hyperparameter_names(self.kernel_)
         rows = likelihood.seen.rows
-        self._keep(rows_of(rows, self.kernel_, likelihood.rows) if self.method_ == "inducing" else rows)
+        if self.method_ == "inducing":
+            self._keep(rows_of(rows, self.kernel_, likelihood.rows), self._given_rows_[likelihood.rows])
+        else:
+            self._keep(rows, self._given_rows_)
         if self.method_ == "exact":
             self._N_, self._total_ = likelihood.seen.N, likelihood.seen.total
         self.dual_coef_ = arrays.pop("C")

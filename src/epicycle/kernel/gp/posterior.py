@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from epicycle.data import Batch
 from epicycle.kernel.evaluation import block_rows, kernel_product
 from epicycle.kernel.factor import Factor
+from epicycle.kernel.gp.inverse import factor_of
 from epicycle.kernel.gp.means import MeanFunction
 from epicycle.kernel.kernels_base import Kernel
 
@@ -84,16 +86,20 @@ class Posterior(ABC):
 
 @dataclass(frozen=True)
 class ExactPosterior(Posterior):
-    """From the factor of S."""
+    """From the lower factor L of S."""
 
-    found: Factor
+    L: np.ndarray
+
+    @cached_property
+    def _factor(self) -> Factor:
+        return factor_of(self.L)
 
     def reduction(self, K: np.ndarray) -> np.ndarray:
-        V = self.found.half_solve(K.T)
+        V = self._factor.half_solve(K.T)
         return np.einsum("ij,ij->j", V, V)
 
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
-        V = self.found.half_solve(K.T)
+        V = self._factor.half_solve(K.T)
         return V.T @ V
 
 

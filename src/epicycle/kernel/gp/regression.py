@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import MethodCard, fitting
 from epicycle.exceptions import DataError
-from epicycle.kernel.gp.answers import Answers
 from epicycle.kernel.gp.arguments import default_kernel, known_variances, noise_model
 from epicycle.kernel.gp.exact import ExactLikelihood
 from epicycle.kernel.gp.inducing import InducingLikelihood
@@ -24,15 +22,12 @@ from epicycle.kernel.gp.iterative import IterativeLikelihood
 from epicycle.kernel.gp.means import MeanFunction, mean_function
 from epicycle.kernel.gp.model import Model
 from epicycle.kernel.gp.observations import Observations, observe
-from epicycle.kernel.gp.repair import JitterWarning
+from epicycle.kernel.gp.outcome import Outcome
 from epicycle.kernel.gp.search import Summit
 from epicycle.kernel.gp.starts import PART, WORTH, Likelihood, Plan, search
-from epicycle.kernel.gp.verdict import verdict
 from epicycle.kernel.kernels_base import Kernel
-from epicycle.kernel.machine import rows_of
 from epicycle.kernel.named import NAMES, as_kernel
 from epicycle.kernel.stationary import Gaussian
-from epicycle.optim import Solution
 from epicycle.parameters import (
     AnyOf,
     ArrayLike,
@@ -64,7 +59,7 @@ class _HasPredict(Domain):
         return "a fitted estimator"
 
 
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
     r"""Gaussian process regression, with its hyper-parameters and the noise learnt by marginal likelihood.
 
     .. math:: y_i = m(x_i) + f(x_i) + \varepsilon_i, \qquad f \sim \mathcal{GP}(0, k),
@@ -265,6 +260,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
         summit, monitor = self._searched(likelihood, model, seen, seed, mean)
         self._finish(likelihood, model, summit, mean)
         self._certify(summit, model, monitor, likelihood)
+        if self.method_ == "inducing":  # what was given is not needed any more
+            del self._given_, self._given_weight_, self._given_rows_, self._given_offset_
         return self
 
     def _built(self, model: Model, seen: Observations, H: np.ndarray, seed: int) -> Any:
@@ -331,67 +328,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Answers):
             chosen = np.sort(stream(seed, "part").choice(seen.n, PART, replace=False))
             part = likelihood.on_part(chosen)
         return search(likelihood, plan, monitor, self._resume_state(), part, PART / seen.n), monitor
-
-    def _finish(self, likelihood: Any, model: Model, summit: Summit, mean: MeanFunction) -> None:
-        """All that prediction needs, at the hyper-parameters found."""
-        found = model.at(summit.theta)
-        seen = likelihood.seen
-        self.kernel_, self.theta_, self.theta_names_ = found.kernel, summit.theta, model.names
-        noise = found.noise * self._y_scale_**2
-        self.noise_variance_ = float(noise[0]) if self._vector_ else noise
-        self._noise_ = found.noise
-        self.mean_function_ = mean
-        if self.method_ == "inducing":
-            end, self._backward_error_ = likelihood.conclude(summit.theta)
-            chosen = likelihood.rows
-            self._keep(rows_of(seen.rows, self.kernel_, chosen))
-            back = scipy.linalg.solve_triangular(
-                end.Lm, scipy.linalg.cho_solve((end.LB, True), np.hstack([end.VY, end.VH])), lower=True, trans=1
-            )
-            t = seen.Y.shape[1]
-            self._SH_, self.mean_coef_, self._LA_ = back[:, t:], end.solved.beta, end.solved.LA
-            self.alpha_ = back[:, :t] - self._SH_ @ self.mean_coef_
-            self._Lm_, self._LB_ = end.Lm, end.LB
-            self.y_train_, self.jitter_, value = seen.Y[chosen], likelihood.jitter, end.value
-            self.inducing_rows_ = self._first_of_group(seen)[chosen]
-        else:
-            self._keep(seen.rows)
-            self._weight_, self._known_, self._spread_ = seen.weight, seen.alpha, seen.spread
-            self._group_, self.y_train_ = seen.group, seen.Y
-            if self.method_ == "cg":
-                solved, self._D_, self._backward_error_ = likelihood.conclude(summit.theta)
-                self.jitter_, value, self._rank_ = 0.0, summit.value, likelihood.rank
-            else:
-                solved, factored, self.jitter_, value, self._backward_error_ = likelihood.conclude(summit.theta)
-                self.L_ = np.tril(factored.L)
-            self.mean_coef_, self.alpha_, self._SH_, self._LA_ = solved.beta, solved.C, solved.SH, solved.LA
-        self.log_marginal_likelihood_value_ = float(value)
-        self.n_evaluations_ = likelihood.evaluations
-
-    def _first_of_group(self, seen: Observations) -> np.ndarray:
-        """For every distinct row, the first row of X that it is."""
-        first = np.full(seen.n, -1)
-        first[seen.group[::-1]] = np.arange(len(seen.group))[::-1]
-        return self._given_rows_[first]
-
-    def _certify(self, summit: Summit, model: Model, monitor: Any, likelihood: Likelihood) -> None:
-        error = self._backward_error_
-        words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
-        if self.jitter_ > 0:
-            words += f"; {self.jitter_:.1e} was added to the noise variances"
-            self._run.notices.append(
-                JitterWarning(
-                    f"{type(self).__name__}: the covariance matrix is not positive definite to working precision; "
-                    f"jitter_={self.jitter_:.2e} was added to the variance of the noise. Equal or close rows with "
-                    "little noise do this: learn the noise, or give alpha > 0."
-                )
-            )
-        certificate, reason = verdict(summit, model.bounds, likelihood, self.tol, "backward error", error, words)
-        self._conclude(
-            Solution(
-                summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=summit.state
-            )
-        )  # fmt: skip
 
 
 _EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")

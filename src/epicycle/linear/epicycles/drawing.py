@@ -113,7 +113,8 @@ def animate_orbit(circles: Circles, X: Any, y: Any, frames: int, interval: float
 
     circles = _largest_first(circles)
     ax = axes_of(None, (5.6, 5.6))
-    figure = ax.figure
+    figure = ax.get_figure(root=True)
+    assert figure is not None
     times = _times(circles, X)
     orbit = circles.position(times)
     if y is not None:
