@@ -69,9 +69,7 @@ def test_console_script_is_installed():
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(monkeypatch, capsys):
-    monkeypatch.setattr(
-        "epicycle.cli.listing.methods", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
-    )
+    monkeypatch.setattr("epicycle.cli.listing.methods", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
     assert main(["methods"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
