@@ -26,7 +26,10 @@ command.return_freed_memory()
 base, first = used(), []
 from epicycle import train
 started = time.perf_counter()
-run = train(sys.argv[1], time=float(sys.argv[2]), progress=lambda line: first.append(time.perf_counter() - began) if "leads" in line else None)
+def say(line):
+    if "leads" in line:
+        first.append(time.perf_counter() - began)
+run = train(sys.argv[1], time=float(sys.argv[2]), progress=say)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({"first": first[0], "whole": time.perf_counter() - started, "memory": peak - base}))
 run.save(sys.argv[3])

@@ -1,6 +1,7 @@
 """Files that cannot be trained on: one line that says why, exit code 2, no traceback, nothing half-written."""
 
 import errno
+import json
 import os
 import time
 
@@ -121,12 +122,24 @@ def test_odd_but_sound_files_are_read(tmp_path, capsys, monkeypatch):
     """A byte order mark, semicolons, quotes with line ends, blank lines, dates, a column without values."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    lines = ["\ufeffday;what;empty;mixed;y"]
+    lines = ["\ufeffday;what;empty;mixed;comma;y"]
     for i in range(60):
         what = '"two\nlines; ""quoted"""' if i % 2 else "plain"
-        lines.append(f"2024-01-{rng.integers(1, 29):02d};{what};;{'?' if i % 9 == 0 else i % 4};{i % 2}")
+        lines.append(f"2024-01-{rng.integers(1, 29):02d};{what};;{'?' if i % 9 == 0 else i % 4};{i % 5},5;{i % 2}")
     write(tmp_path / "odd.csv", "\r\n".join(lines) + "\r\n\r\n")
     assert main(["train", "odd.csv", "--time", "1", "--models", "decisiontree", "--out", "run"]) == 0
     said = capsys.readouterr().out
     assert "empty: all values are missing" in said
-    assert "60 rows x 5 columns" in said
+    kinds = {
+        column["name"]: column["kind"]
+        for column in json.loads((tmp_path / "run" / "report.json").read_text())["columns"]
+    }
+    assert kinds == {
+        "day": "date",
+        "what": "category",
+        "empty": "drop",
+        "mixed": "number",
+        "comma": "number",
+        "y": "target",
+    }
+    assert "60 rows x 6 columns" in said

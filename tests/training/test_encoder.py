@@ -121,3 +121,8 @@ def test_a_model_of_tables(table, tmp_path):
     repeated = table.take(pa.array(np.repeat(np.arange(240), weights)))
     assert linear.fit(repeated).encoder_.form == "linear"
     assert not hasattr(ep.TableModel(ep.Ridge()), "predict_proba")
+
+
+@pytest.mark.parametrize("inner", [ep.Ridge(), ep.LogisticRegression(), ep.DecisionTreeClassifier(random_state=0)])
+def test_a_model_of_tables_keeps_the_contract_of_scikit_learn(inner):
+    check_estimator(ep.TableModel(inner), on_skip=None)

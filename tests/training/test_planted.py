@@ -139,3 +139,12 @@ def test_rows_without_a_target_are_left_out_and_said():
     assert "missing target" in kinds(run)
     assert sum(run.sizes.values()) == 90
     assert not (run.test_part.rows % 10 == 0).any()
+
+
+def test_folds_of_one_class_are_not_used():
+    from epicycle.training.splitting import folds
+
+    y = np.array(["a"] * 60 + ["b"] * 40)
+    kept = folds(y, task="classification", groups=None, ordered=True, seed=0)
+    assert kept
+    assert all(len(set(y[a])) == len(set(y[b])) == 2 for a, b in kept)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import secrets
@@ -13,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from epicycle.exceptions import DataFileError, ParameterError
@@ -74,9 +77,15 @@ def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:
     if as_json:
         return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
     buffer = pa.BufferOutputStream()
-    pa.csv.write_csv(table, buffer, pa.csv.WriteOptions(include_header=header, quoting_style="needed"))
-    written: bytes = buffer.getvalue().to_pybytes()
-    return written
+    names = io.StringIO()
+    csv.writer(names, lineterminator="\n").writerow(table.column_names)
+    # Quotes only where a label needs them: the writer would put all text into quotes.
+    text = [column for column in table.columns if pa.types.is_string(column.type)]
+    odd = any(pc.any(pc.match_substring_regex(column, '[",\r\n]')).as_py() for column in text)
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="needed" if odd else "none")
+    pa.csv.write_csv(table, buffer, options)
+    rows: bytes = buffer.getvalue().to_pybytes()
+    return names.getvalue().encode() + rows if header else rows
 
 
 @contextmanager

@@ -152,6 +152,9 @@ class Arena:
         began = time.perf_counter()
         try:
             model = self.fitted(candidate, encoder, features, train, limit=limit, n_jobs=n_jobs)
+            if time.perf_counter() - began >= limit and not getattr(model, "converged_", True) and not trees_of(model):
+                # Stopped on the way. A refit would take longer than anybody knows; of trees fewer are refitted.
+                raise RuntimeError("the fit did not end within the time")
             responses = responses_of(model, features[test], self.judge.classes)
             score = self.judge.score(responses, self.y[test], None if self.weight is None else self.weight[test])
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:

@@ -100,6 +100,12 @@ def folds(
     k = max(2, min(k, n // 2))
     rows = Rows(np.empty((n, 1)), y, None, groups)
     splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
+    if task == "classification":
+        # A fold of one class can be neither learnt from nor scored.
+        usable = [(a, b) for a, b in splits if len(np.unique(y[a])) > 1 and len(np.unique(y[b])) > 1]
+        if not usable and ordered:
+            usable = folds_of(Rows(np.empty((n, 1)), y), k, classifier=True, seed=seed)
+        splits = usable or splits
     return splits[-1:] if n > 2_000_000 else splits
 
 

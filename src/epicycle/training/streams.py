@@ -26,7 +26,7 @@ from epicycle.training.tables import (
     kind_of_file,
     source_name,
 )
-from epicycle.training.text_files import HEAD_BYTES, check_text, convert_options, parse_error
+from epicycle.training.text_files import HEAD_BYTES, check_text, convert_options, decimal_point_of, parse_error
 
 __all__ = ["blocks_of"]
 
@@ -85,14 +85,16 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
     options = csv_options(head, name)
     # The first lines tell what is there; how it is read follows from what the model expects.
     whole = head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
-    first = pa.csv.read_csv(pa.BufferReader(whole), parse_options=options, convert_options=convert_options())
+    point = decimal_point_of(head, options.delimiter)
+    convert = convert_options(decimal_point=point)
+    first = pa.csv.read_csv(pa.BufferReader(whole), parse_options=options, convert_options=convert)
     names = [column.strip() for column in first.column_names]
     _check_columns(names, types, name)
     raw = dict(zip(names, first.column_names, strict=True))
     wanted = {raw[column]: _read_as(types[column], first.schema.field(raw[column]).type) for column in types}
     reader = pa.csv.open_csv(
         stream, read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES), parse_options=options,
-        convert_options=convert_options(wanted, list(wanted)),
+        convert_options=convert_options(wanted, list(wanted), point),
     )  # fmt: skip
     with reader:
         for batch in reader:

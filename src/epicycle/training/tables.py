@@ -25,6 +25,7 @@ from epicycle.training.text_files import (
     check_names,
     check_text,
     convert_options,
+    decimal_point_of,
     delimiter_of,
     header_of,
     parse_error,
@@ -165,7 +166,9 @@ def _parsed(source: Any, kind: str, head: bytes, name: str) -> pa.Table:
         with pa.input_stream(source, compression="detect" if isinstance(source, Path) else None) as stream:
             if kind == "JSON lines":
                 return pa.json.read_json(stream)
-            return pa.csv.read_csv(stream, parse_options=csv_options(head, name), convert_options=convert_options())
+            options = csv_options(head, name)
+            convert = convert_options(decimal_point=decimal_point_of(head, options.delimiter))
+            return pa.csv.read_csv(stream, parse_options=options, convert_options=convert)
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, DataError):
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 
 import pyarrow as pa
@@ -12,7 +13,16 @@ import pyarrow.csv
 
 from epicycle.exceptions import DataFileError
 
-__all__ = ["HEAD_BYTES", "MAX_COLUMNS", "NULLS", "check_text", "delimiter_of", "header_of", "parse_error"]
+__all__ = [
+    "HEAD_BYTES",
+    "MAX_COLUMNS",
+    "NULLS",
+    "check_text",
+    "decimal_point_of",
+    "delimiter_of",
+    "header_of",
+    "parse_error",
+]
 
 #: Bytes that are looked at before a file is read.
 HEAD_BYTES = 1 << 18
@@ -126,10 +136,17 @@ def parse_error(error: Exception, name: str) -> DataFileError:
     return DataFileError(f"{name}: cannot be read: {said[:240]}")
 
 
+def decimal_point_of(head: bytes, delimiter: str) -> str:
+    """A comma where semicolons divide the columns and no number has a point."""
+    text = head.decode("utf-8", errors="ignore")
+    comma, point = (len(re.findall(rf"\d{mark}\d", text)) for mark in (",", "[.]"))
+    return "," if delimiter == ";" and comma > 10 * point else "."
+
+
 def convert_options(
-    types: dict[str, pa.DataType] | None = None, columns: list[str] | None = None
+    types: dict[str, pa.DataType] | None = None, columns: list[str] | None = None, decimal_point: str = "."
 ) -> pa.csv.ConvertOptions:
     """How text becomes values."""
     return pa.csv.ConvertOptions(
-        null_values=list(NULLS), strings_can_be_null=True, column_types=types, include_columns=columns,
+        null_values=list(NULLS), strings_can_be_null=True, column_types=types, include_columns=columns, decimal_point=decimal_point,
     )  # fmt: skip
