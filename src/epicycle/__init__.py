@@ -63,6 +63,7 @@ _EXPORTS = {
     "RidgeCV": "epicycle.linear",
     "SGDClassifier": "epicycle.linear",
     "SGDRegressor": "epicycle.linear",
+    "SVC": "epicycle.kernel",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
@@ -94,6 +95,7 @@ _SUBPACKAGES = (
 )
 
 __all__ = [
+    "SVC",
     "AdaBoostClassifier",
     "BackwardSelection",
     "Certificate",
@@ -199,6 +201,7 @@ if TYPE_CHECKING:
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.kernel import (
+        SVC,
         KernelLogisticRegression,
         KernelPCA,
         KernelPerceptron,

@@ -633,3 +633,30 @@ def best_split(
 ) -> tuple[int, int, int, Array, float, int, float]: ...
 def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
 def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
+def smo(
+    K: Array,
+    diagonal: Array,
+    ridge: Array | None,
+    lo: Array,
+    hi: Array,
+    epsilon: float,
+    groups: Array,
+    b: Array,
+    v: Array,
+    tolerance: float,
+    limit: int,
+) -> tuple[int, float, float]: ...
+def coordinate_sweeps(
+    K: Array,
+    diagonal: Array,
+    ridge: Array | None,
+    lo: Array,
+    hi: Array,
+    epsilon: float,
+    b: Array,
+    v: Array,
+    tolerance: float,
+    sweeps: int,
+) -> tuple[int, float, float]: ...
+def add_rows(K: Array, rows: Array, coefficient: Array, start: int, stop: int, out: Array) -> None: ...
+def gaussian_single(G: Array, a_squares: Array, b_squares: Array, A: Array, B: Array) -> None: ...

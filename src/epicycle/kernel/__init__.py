@@ -16,9 +16,11 @@ from epicycle.kernel.principal_components import KernelPCA
 from epicycle.kernel.ridge_regression import KernelRidge
 from epicycle.kernel.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from epicycle.kernel.strings import Mismatch, Spectrum, Subsequence
+from epicycle.kernel.svm import SVC
 
 __all__ = [
     "NNGP",
+    "SVC",
     "ArcCosine",
     "ChiSquare",
     "Constant",

@@ -39,7 +39,7 @@ class KernelMachine(Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            kernel = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, None)
+            kernel = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
         except (TypeError, ValueError):  # said by name when fit checks the parameters
             return tags
         tags.input_tags.sparse = kernel.accepts_sparse
@@ -48,9 +48,13 @@ class KernelMachine(Estimator):
             tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
 
+    def _gamma(self, data: ArrayData | None) -> float | None:
+        """gamma as a number, from the data where there are some; None for 1 / n_features."""
+        return self.gamma
+
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
-        named = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, None)
+        named = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -65,7 +69,7 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._watched():
             self._run.inputs["X"] = X
-        self.kernel_ = as_kernel(self.kernel, self.gamma, self.degree, self.coef0, data.n_features)
+        self.kernel_ = as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, data.n_features)
         return data, rows
 
     def _keep(self, rows: Any) -> None:
