@@ -50,7 +50,9 @@ _EXPORTS = {
     "LogisticRegressionCV": "epicycle.linear",
     "MatchingPursuit": "epicycle.linear",
     "NearestNeighbors": "epicycle.kernel",
+    "NuSVC": "epicycle.kernel",
     "Nystrom": "epicycle.kernel",
+    "OneClassSVM": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
@@ -64,6 +66,7 @@ _EXPORTS = {
     "SGDClassifier": "epicycle.linear",
     "SGDRegressor": "epicycle.linear",
     "SVC": "epicycle.kernel",
+    "SVR": "epicycle.kernel",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
     "TimeLimit": "epicycle.callbacks",
@@ -96,6 +99,7 @@ _SUBPACKAGES = (
 
 __all__ = [
     "SVC",
+    "SVR",
     "AdaBoostClassifier",
     "BackwardSelection",
     "Certificate",
@@ -136,7 +140,9 @@ __all__ = [
     "LogisticRegressionCV",
     "MatchingPursuit",
     "NearestNeighbors",
+    "NuSVC",
     "Nystrom",
+    "OneClassSVM",
     "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
@@ -202,6 +208,7 @@ if TYPE_CHECKING:
     from epicycle.io import load, save
     from epicycle.kernel import (
         SVC,
+        SVR,
         KernelLogisticRegression,
         KernelPCA,
         KernelPerceptron,
@@ -209,7 +216,9 @@ if TYPE_CHECKING:
         KNeighborsClassifier,
         KNeighborsRegressor,
         NearestNeighbors,
+        NuSVC,
         Nystrom,
+        OneClassSVM,
         RandomFourierFeatures,
     )
     from epicycle.linear import (

@@ -16,17 +16,19 @@ from epicycle.kernel.principal_components import KernelPCA
 from epicycle.kernel.ridge_regression import KernelRidge
 from epicycle.kernel.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from epicycle.kernel.strings import Mismatch, Spectrum, Subsequence
-from epicycle.kernel.svm import SVC
+from epicycle.kernel.svm import SVC, SVR, HullPoints, NuSVC, OneClassSVM
 
 __all__ = [
     "NNGP",
     "SVC",
+    "SVR",
     "ArcCosine",
     "ChiSquare",
     "Constant",
     "FunctionKernel",
     "Gaussian",
     "HistogramIntersection",
+    "HullPoints",
     "Hyperparameter",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
@@ -43,7 +45,9 @@ __all__ = [
     "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
+    "NuSVC",
     "Nystrom",
+    "OneClassSVM",
     "Periodic",
     "Polynomial",
     "Power",

@@ -1,8 +1,8 @@
 """From decision values to probabilities: Platt's sigmoid, a monotone step function, and coupling of pairs.
 
 Platt: p = 1 / (1 + exp(A f + B)) with targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) in the place of 1 and 0, by Newton's
-method with a line search, written so that nothing overflows (Lin, Lin and Weng, 2007). Coupling: the distribution p that
-agrees best with all pairs, min sum_ij (r_ji p_i - r_ij p_j)^2 (Wu, Lin and Weng, 2004, second method).
+method with a line search, written so that nothing overflows (Lin, Lin and Weng, 2007). Coupling: the distribution p
+that agrees best with all pairs, min sum_ij (r_ji p_i - r_ij p_j)^2 (Wu, Lin and Weng, 2004, second method).
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ __all__ = ["DualSolution", "Limits", "decompose"]
 
 Array = np.ndarray
 _SET = 1024  # variables of a round
-_WHOLE = 1536  # up to so many variables there is one set with all of them
+_WHOLE = 4096  # up to so many variables there is one set with all of them, until it shows that many steps are needed
+_SMALL = 1536  # and up to so many for good
 _SHARE = 0.1  # to which the violation is taken down in a round
 _POLISH = 1e-11  # violation that small problems go on to while it is cheap
 
@@ -236,6 +237,8 @@ class Rounds:
     def choose(self) -> None:
         """The next working set, in the order of the variables."""
         n = self.problem.n
+        if _SMALL < n <= self.size and self.limits.shrinking and self.steps > 4 * n:
+            self.size = _SET
         if n <= self.size:
             self.set = np.arange(n)
             return
@@ -274,7 +277,7 @@ class Rounds:
     def polish(self) -> None:
         """A small problem goes on to rounding error while that is cheap: its answer then depends on the data alone."""
         n = self.problem.n
-        if n > _WHOLE // 3 or self.rows.rounding > 0 or self.violation <= _POLISH:
+        if n > 512 or self.rows.rounding > 0 or self.violation <= _POLISH:
             return
         before, v = self.b.copy(), self.v.copy()
         size = float(max(np.abs(self.problem.z).max(), 1e-3))

@@ -18,6 +18,7 @@ from epicycle import _native
 from epicycle._threads import n_threads
 from epicycle.engine.ordered import in_order
 from epicycle.kernel.evaluation import block_rows, gram_matrix
+from epicycle.kernel.given import Entries
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.prepared import Vectors
 from epicycle.kernel.stationary import Gaussian
@@ -210,11 +211,7 @@ def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: in
 def kernel_rows(kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None) -> KernelRows:
     """The whole matrix where it fits into `nbytes` (or is given), otherwise rows of it."""
     n = prepared.n_rows
-    if (
-        kernel.takes == "precomputed"
-        and prepared.matrix is not None
-        and len(prepared.column) == prepared.matrix.shape[1]
-    ):
+    if isinstance(prepared, Entries) and prepared.matrix is not None and prepared.matrix.shape == (n, n):
         K = prepared.matrix
         if np.array_equal(prepared.column, np.arange(n)):
             same = all(np.array_equal(K[i : i + 256, :], K[:, i : i + 256].T) for i in range(0, n, 256))

@@ -1,7 +1,7 @@
 """Where the problems of one machine have their kernel matrices from, within one budget of memory.
 
-Of the pairs of classes each needs the block of its two classes once, but the block of a class with itself belongs to all
-its pairs: those are computed once and kept where they fit, and then all pairs together cost half of the whole matrix.
+Of the pairs of classes each needs the block of its two classes once, but the block of a class with itself is part of
+all its pairs: those are computed once and kept where they fit, and all pairs together cost half of the whole matrix.
 What is kept depends on sizes alone, never on the number of threads.
 """
 
@@ -73,9 +73,8 @@ class Matrices:
             self._blocks = {key: self._gram(part) for key, part in parts.items()}
 
         def one(k: int) -> Any:
-            return work(
-                k, WholeMatrix(self._assembled(subsets[k]) if shared else self._gram(np.concatenate(subsets[k])))
-            )
+            K = self._assembled(subsets[k]) if shared else self._gram(np.concatenate(subsets[k]))
+            return work(k, WholeMatrix(K))
 
         threads = max(1, min(n_threads(np.inf, self.n_jobs), int(left // largest), len(subsets)))
         in_order(iter(range(len(subsets))), one, consume, threads)

@@ -1,4 +1,4 @@
-"""The problems of one machine: one for two classes, one for each pair or class of more, and what solves each of them."""
+"""The problems of one machine: one for two classes, one for each pair or class of more; and their solution."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -150,12 +151,10 @@ class SupportVectorMachine(KernelMachine):
                     support=int(np.count_nonzero(found.coefficients)), state=saved,
                 )  # fmt: skip
                 if stopped and number < len(subs):
-                    raise _Stop
+                    raise _StopError
 
-        try:
+        with suppress(_StopError):
             matrices.run_each(parts, work, consume)
-        except _Stop:
-            pass
         assign(done)
         self._evidence(done, monitor, names)
 
@@ -214,11 +213,9 @@ class SupportVectorMachine(KernelMachine):
 
     def _last_state(self, done: list[Solved | None]) -> dict[str, Any]:
         if len(done) > 1:
-            finished = {
-                f"problem{i}": s.saved() for i, s in enumerate(done) if s is not None and s.reason == "converged"
-            }
-            contiguous = next((i for i in range(len(done)) if f"problem{i}" not in finished), len(done))
-            return {"done": contiguous, **{f"problem{i}": finished[f"problem{i}"] for i in range(contiguous)}}
+            found = [s for s in done if s is not None]
+            good = next((i for i, s in enumerate(found) if s.reason != "converged"), len(found))
+            return {"done": good, **{f"problem{i}": s.saved() for i, s in enumerate(found[:good])}}
         return dict(done[0].state) if done[0] is not None else {}
 
     def _keep_support(self, rows: Any, kept: Array, support: Array, columns: Array, intercepts: Array) -> None:
@@ -261,7 +258,7 @@ class SupportVectorMachine(KernelMachine):
 _WITH_GAMMA = ("rbf", "gaussian", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """A callback asked to end a fit of several problems."""
 
 
