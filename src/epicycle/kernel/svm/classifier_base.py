@@ -223,9 +223,9 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
             present = np.unique(coded[inside])
             if len(present) < 2 or not len(outside):
                 continue
-            model = clone(self).set_params(
-                probability=False, class_weight=None, kernel=self.kernel_, multi_class=self.multi_class, verbose=0
-            )
+            model = clone(self).set_params(probability=False, kernel=self.kernel_, verbose=0)
+            if hasattr(model, "class_weight"):  # it is part of the weights here
+                model.set_params(class_weight=None)
             model.set_callbacks()
             with config(on_nonconvergence="ignore"):  # the fit of all rows says it
                 model.fit(rows_of(rows, self.kernel_, inside), coded[inside], sample_weight=weight[inside])

@@ -178,8 +178,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """w'phi(x) - rho: positive inside the region, negative outside."""
-        return self._raw_scores(X)[:, 0]
+        """w'phi(x) - rho: positive inside the region, negative outside; zero on the boundary, to rounding."""
+        values = self._raw_scores(X)[:, 0]
+        return np.where(np.abs(values) <= 1e-9 * abs(self.offset_), 0.0, values).astype(values.dtype)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """w'phi(x)."""

@@ -16,7 +16,7 @@ from epicycle.exceptions import ParameterError
 from epicycle.kernel.svm.classifier_base import SupportVectorClassifier
 from epicycle.kernel.svm.subproblems import Subproblem, nu_machine
 from epicycle.kernel.svm.vector_machine import MACHINE_PARAMETERS
-from epicycle.parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, NoneOr, RandomState, Real
+from epicycle.parameters import AnyOf, Boolean, Choice, Domain, RandomState, Real
 
 __all__ = ["NuSVC"]
 
@@ -30,13 +30,15 @@ class NuSVC(SupportVectorClassifier):
               \qquad y_i (w^\top \phi(x_i) + b) \ge \rho - \xi_i, \quad \xi_i, \rho \ge 0
 
     At most a share :math:`\nu` of the rows violates the margin, and at least that share are support vectors. The
-    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. A fitted object keeps the
-    training rows that are support vectors.
+    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. Half of that share comes from
+    either class, so that weights of classes would change nothing but which nu is feasible; there are none. A
+    fitted object keeps the training rows that are support vectors.
 
     Parameters
     ----------
     nu : float, default=0.5
-        Between 0 and 1; feasible up to twice the share of the smaller class, otherwise it is said.
+        Between 0 and 1, feasible up to twice the share of the smaller class. More is an error for two classes; of
+        several, each pair takes at most what is feasible for it, as `nu_` shows.
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
         kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.
@@ -50,8 +52,6 @@ class NuSVC(SupportVectorClassifier):
         Both the worst violation and the relative duality gap are at most this at the end.
     cache_size : float, default=200
         Megabytes for kernel values.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the classes.
     probability : {False, True, "platt", "isotonic"}, default=False
         Whether `predict_proba` is wanted, and by which calibration of cross-validated decision values; True is "platt".
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -86,6 +86,8 @@ class NuSVC(SupportVectorClassifier):
     intercept_ : ndarray of shape (n_functions,)
     coef_ : ndarray of shape (n_functions, n_features)
         The weights of the features, for a linear kernel.
+    nu_ : ndarray of shape (n_functions,)
+        The nu of each function.
     weight_norm_ : ndarray of shape (n_functions,)
         \|w\| in the space of the kernel.
     geometric_margin_ : ndarray of shape (n_functions,)
@@ -121,7 +123,6 @@ class NuSVC(SupportVectorClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
         **MACHINE_PARAMETERS,
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "probability": AnyOf(Boolean(), Choice("platt", "isotonic")),
         "multi_class": Choice("ovo", "ovr"),
         "decision_function_shape": Choice("ovr", "ovo"),
@@ -144,7 +145,6 @@ class NuSVC(SupportVectorClassifier):
         coef0: float = 0.0,
         tol: float = 1e-3,
         cache_size: float = 200,
-        class_weight: Mapping[Any, float] | str | None = None,
         probability: bool | str = False,
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
@@ -162,7 +162,6 @@ class NuSVC(SupportVectorClassifier):
         self.coef0 = coef0
         self.tol = tol
         self.cache_size = cache_size
-        self.class_weight = class_weight
         self.probability = probability
         self.multi_class = multi_class
         self.decision_function_shape = decision_function_shape
@@ -196,9 +195,11 @@ class NuSVC(SupportVectorClassifier):
     def _problem(self, rows: Array, sign: Array, weight: Array, classes: tuple[Any, Any]) -> Subproblem:
         smaller = min(float(weight[sign > 0].sum()), float(weight[sign < 0].sum()))
         largest = 2 * smaller / float(weight.sum())
-        if self.nu > largest * (1 + 1e-12):
+        if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2:
             raise ParameterError(
                 f"nu={self.nu!r} is infeasible for {classes[0]!r} against {classes[1]!r}: expected at most "
                 f"{largest:.6g}, twice the share of the smaller class"
             )
-        return nu_machine(rows, sign, weight, float(self.nu))
+        nu = min(float(self.nu), largest)
+        self.nu_ = np.append(getattr(self, "nu_", np.empty(0)), nu)
+        return nu_machine(rows, sign, weight, nu)
