@@ -79,8 +79,9 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
 
     def _between(self, k: int) -> str:
         i, j = self._functions()[k]
-        other = "the others" if j < 0 else repr(self.classes_[j])
-        return "" if len(self.classes_) == 2 else f" between {self.classes_[i]!r} and {other}"
+        names = self.classes_.tolist()
+        other = "the others" if j < 0 else repr(names[j])
+        return "" if len(names) == 2 else f" between {names[i]!r} and {other}"
 
     def _split(self, coded: Array, weight: Array) -> tuple[list[Sequence[Array]], list[Subproblem]]:
         members = [np.flatnonzero(coded == k) for k in range(len(self.classes_))]
@@ -95,7 +96,7 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
                 parts.append((members[i], members[j]))
                 chosen = np.concatenate(parts[-1])
                 sign = np.where(coded[chosen] == i, 1.0, -1.0)
-            names = (self.classes_[i], "the others" if j < 0 else self.classes_[j])
+            names = (self.classes_.tolist()[i], "the others" if j < 0 else self.classes_.tolist()[j])
             subs.append(self._problem(chosen, sign, weight[chosen], names))
         return parts, subs
 
@@ -199,7 +200,8 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
         coded = codes(labels, labels=self.classes_)
         wrong = np.flatnonzero(self.classes_[coded] != labels)
         if len(wrong):
-            raise DataError(f"y: row {wrong[0]} is {labels[wrong[0]]!r}, which is none of the classes {self.classes_}")
+            label = labels.tolist()[wrong[0]]
+            raise DataError(f"y: row {wrong[0]} is {label!r}; expected one of the classes {self.classes_.tolist()}")
         sign = np.full(F.shape, np.nan)
         for k, (i, j) in enumerate(self._functions()):
             sign[coded == i, k] = 1.0
