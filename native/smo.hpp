@@ -292,23 +292,25 @@ EPICYCLE_INLINE float exp_nonpositive_single(float x) {
     return x < -87.0f ? 0.0f : e * scale;
 }
 
-EPICYCLE_CLONES inline void gaussian_single_row(float *row, float square, const float *squares, std::size_t m) {
+EPICYCLE_CLONES inline void gaussian_single_row(const float *product, float square, const float *squares, std::size_t m,
+                                                float *out) {
     for (std::size_t j = 0; j < m; ++j) {
-        const float d = row[j] - 0.5f * (square + squares[j]);  // minus half the squared distance
-        row[j] = exp_nonpositive_single(d < 0.0f ? d : 0.0f);
+        const float d = product[j] - 0.5f * (square + squares[j]);  // minus half the squared distance
+        out[j] = exp_nonpositive_single(d < 0.0f ? d : 0.0f);
     }
 }
 
-// In place, from G = A B' (n x m) to exp(-|a - b|^2 / 2) in single precision. Where |a|^2 + |b|^2 is so large that
-// rounding would show in the exponent, the entries that are not negligible are computed from differences.
-inline void gaussian_single(float *G, std::size_t n, std::size_t m, const float *a_squares, const float *b_squares,
-                            const float *A, const float *B, std::size_t p) {
+// From G = A B' (n x m) to exp(-|a - b|^2 / 2) in single precision, row i to out[i], which may be that of G. Where
+// |a|^2 + |b|^2 is so large that rounding would show in the exponent, the entries that are not negligible are computed
+// from differences.
+inline void gaussian_single(const float *G, std::size_t n, std::size_t m, const float *a_squares,
+                            const float *b_squares, const float *A, const float *B, std::size_t p, float *const *out) {
     constexpr float LARGE = 64.0f, NEGLIGIBLE = 1e-9f;
     float largest = 0.0f;
     for (std::size_t j = 0; j < m; ++j) largest = std::max(largest, b_squares[j]);
     for (std::size_t i = 0; i < n; ++i) {
-        float *row = G + i * m;
-        gaussian_single_row(row, a_squares[i], b_squares, m);
+        float *row = out[i];
+        gaussian_single_row(G + i * m, a_squares[i], b_squares, m, row);
         if (a_squares[i] + largest <= LARGE) continue;
         for (std::size_t j = 0; j < m; ++j) {
             if (row[j] < NEGLIGIBLE || a_squares[i] + b_squares[j] <= LARGE) continue;

@@ -137,15 +137,29 @@ void bind_svm(nb::module_ &m) {
     bind_smo<float>(m);
     m.def(
         "gaussian_single",
-        [](Change2<float> G, Vector<float> a_squares, Vector<float> b_squares, Rows<float> A, Rows<float> B) {
+        [](Change2<float> G, Vector<float> a_squares, Vector<float> b_squares, Rows<float> A, Rows<float> B,
+           std::optional<Change2<float>> K, std::optional<Indices> rows, std::size_t start) {
+            constexpr const char *expected =
+                "gaussian_single: expected G (n, m), a_squares (n,), b_squares (m,), A (n, p), B (m, p), and None or K "
+                "with n of its rows and m columns from start";
             const std::size_t n = G.shape(0), k = G.shape(1);
             require(a_squares.shape(0) == n && b_squares.shape(0) == k && A.shape(0) == n && B.shape(0) == k &&
-                        A.shape(1) == B.shape(1),
-                    "gaussian_single: expected G (n, m), a_squares (n,), b_squares (m,), A (n, p), B (m, p)");
+                        A.shape(1) == B.shape(1) && K.has_value() == rows.has_value(),
+                    expected);
+            if (K)
+                require(rows->shape(0) == n && all_below(*rows, K->shape(0)) && start <= K->shape(1) &&
+                            k <= K->shape(1) - start,
+                        expected);
+            std::vector<float *> out(n);
+            for (std::size_t i = 0; i < n; ++i)
+                out[i] =
+                    K ? K->data() + static_cast<std::size_t>(rows->data()[i]) * K->shape(1) + start : G.data() + i * k;
             nb::gil_scoped_release nogil;
-            gaussian_single(G.data(), n, k, a_squares.data(), b_squares.data(), A.data(), B.data(), A.shape(1));
+            gaussian_single(G.data(), n, k, a_squares.data(), b_squares.data(), A.data(), B.data(), A.shape(1),
+                            out.data());
         },
-        "G"_a.noconvert(), "a_squares"_a.noconvert(), "b_squares"_a.noconvert(), "A"_a.noconvert(), "B"_a.noconvert());
+        "G"_a.noconvert(), "a_squares"_a.noconvert(), "b_squares"_a.noconvert(), "A"_a.noconvert(), "B"_a.noconvert(),
+        "K"_a.noconvert().none() = nb::none(), "rows"_a.noconvert().none() = nb::none(), "start"_a = 0);
 }
 
 }  // namespace epicycle

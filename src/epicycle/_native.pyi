@@ -659,4 +659,13 @@ def coordinate_sweeps(
     sweeps: int,
 ) -> tuple[int, float, float]: ...
 def add_rows(K: Array, rows: Array, coefficient: Array, start: int, stop: int, out: Array) -> None: ...
-def gaussian_single(G: Array, a_squares: Array, b_squares: Array, A: Array, B: Array) -> None: ...
+def gaussian_single(
+    G: Array,
+    a_squares: Array,
+    b_squares: Array,
+    A: Array,
+    B: Array,
+    K: Array | None = None,
+    rows: Array | None = None,
+    start: int = 0,
+) -> None: ...

@@ -28,6 +28,7 @@ __all__ = ["CachedRows", "KernelRows", "WholeMatrix", "kernel_rows"]
 Array = np.ndarray
 _TILE = 1024  # columns of a tile
 _STREAM = 512  # rows computed at a time
+_CHEAP = 400  # columns up to which an entry is computed faster than it is fetched from memory
 SINGLE = 6e-8  # rounding of an entry in single precision
 
 
@@ -95,12 +96,14 @@ class CachedRows(KernelRows):
         self.computed = 0  # rows, for the curious
 
     def square(self, rows: Array) -> Array:
+        if self.single is not None and self.single.values.shape[1] <= _CHEAP:
+            return self.single.square(rows)  # sooner computed than gathered
         G = np.empty((len(rows), len(rows)), dtype=np.float32)
         slots = self.slot[rows]
-        known = slots >= 0
-        if known.any():
-            G[known] = self.K[slots[known]][:, rows] if known.sum() < 64 else _gather(self.K, slots[known], rows)
-        missing = np.flatnonzero(~known)
+        known = np.flatnonzero(slots >= 0)
+        for i in known.tolist():
+            np.take(self.K[slots[i]], rows, out=G[i])
+        missing = np.flatnonzero(slots < 0)
         if len(missing):
             part = self._tile(rows[missing], rows)
             G[missing] = part
@@ -132,8 +135,11 @@ class CachedRows(KernelRows):
         self.computed += len(rows)
 
         def work(start: int) -> None:
-            stop = min(start + _TILE, self.n)
-            self.K[places, start:stop] = self._tile(rows, slice(start, stop))
+            columns = slice(start, min(start + _TILE, self.n))
+            if self.single is not None:
+                self.single.tile(rows, columns, self.K, places)
+            else:
+                self.K[places, columns] = self._tile(rows, columns)
 
         starts = range(0, self.n, _TILE)
         in_order(iter(starts), work, lambda done: None, n_threads(50.0 * len(rows) * self.n, self.n_jobs))
@@ -169,10 +175,19 @@ class _SingleGaussian:
         self.values = np.ascontiguousarray(prepared.values, dtype=np.float32)
         self.squares = np.einsum("ij,ij->i", self.values, self.values, dtype=np.float64).astype(np.float32)
 
-    def tile(self, rows: Array, columns: Any) -> Array:
+    def tile(self, rows: Array, columns: Any, K: Array | None = None, places: Array | None = None) -> Array:
+        """Rows against columns; written to `places` of K instead where it is given."""
         A, B = self.values[rows], self.values[columns]
-        G = np.ascontiguousarray(A @ B.T)
-        _native.gaussian_single(G, self.squares[rows], self.squares[columns], A, B)
+        G = A @ B.T
+        first = columns.start if K is not None else 0
+        _native.gaussian_single(G, self.squares[rows], self.squares[columns], A, B, K, places, first)
+        return G
+
+    def square(self, rows: Array) -> Array:
+        """Rows against themselves, for half the cost."""
+        A, squares = self.values[rows], self.squares[rows]
+        G = A @ A.T
+        _native.gaussian_single(G, squares, squares, A, A)
         return G
 
 
@@ -181,14 +196,6 @@ def _single(kernel: Kernel, prepared: Any) -> _SingleGaussian | None:
         return None
     # Beyond this the differences of single precision would not tell rows apart.
     return _SingleGaussian(prepared) if float(prepared.squares.max()) < 1e12 else None
-
-
-def _gather(K: Array, slots: Array, columns: Array) -> Array:
-    """K[slots][:, columns] without a copy of whole rows."""
-    out = np.empty((len(slots), len(columns)), dtype=K.dtype)
-    for i, slot in enumerate(slots.tolist()):
-        np.take(K[slot], columns, out=out[i])
-    return out
 
 
 def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: int | None) -> None:

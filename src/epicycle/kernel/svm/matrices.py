@@ -14,7 +14,7 @@ import numpy as np
 
 from epicycle._threads import n_threads
 from epicycle.engine.ordered import in_order
-from epicycle.kernel.evaluation import cross_matrix, gram_matrix
+from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.svm.kernel_rows import KernelRows, WholeMatrix, kernel_rows
 
@@ -22,6 +22,7 @@ __all__ = ["Matrices"]
 
 Array = np.ndarray
 _DOUBLE = np.dtype(np.float64)
+_BLOCK = 128  # rows computed at a time: they stay in the second-level cache while they are copied twice
 
 
 class Matrices:
@@ -72,9 +73,17 @@ class Matrices:
         if shared:
             self._blocks = {key: self._gram(part) for key, part in parts.items()}
 
+        rooms: list[Array] = []  # one for each thread: fresh memory costs more than what is written there
+
         def one(k: int) -> Any:
-            K = self._assembled(subsets[k]) if shared else self._gram(np.concatenate(subsets[k]))
-            return work(k, WholeMatrix(K))
+            room = rooms.pop() if rooms else np.empty(max(sizes) ** 2)
+            if shared:
+                K = self._assembled(subsets[k], room[: sizes[k] ** 2].reshape(sizes[k], sizes[k]))
+            else:
+                K = self._gram(np.concatenate(subsets[k]))
+            found = work(k, WholeMatrix(K))
+            rooms.append(room)
+            return found
 
         threads = max(1, min(n_threads(np.inf, self.n_jobs), int(left // largest), len(subsets)))
         in_order(iter(range(len(subsets))), one, consume, threads)
@@ -83,16 +92,18 @@ class Matrices:
     def _gram(self, rows: Array) -> Array:
         return gram_matrix(self.kernel, self.prepared.take(rows), _DOUBLE, self.n_jobs)
 
-    def _assembled(self, parts: Sequence[Array]) -> Array:
-        """The matrix of several parts, from the blocks that are kept and those between them."""
-        ends = np.cumsum([0, *(len(part) for part in parts)])
-        K = np.empty((ends[-1], ends[-1]))
+    def _assembled(self, parts: Sequence[Array], K: Array) -> Array:
+        """The matrix of several parts, from the blocks that are kept and those between them; written to K."""
+        ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
         for i, part in enumerate(parts):
             mine = slice(ends[i], ends[i + 1])
             K[mine, mine] = self._blocks[id(part)]
             for j in range(i):
-                other = slice(ends[j], ends[j + 1])
-                A, B = self.prepared.take(part), self.prepared.take(parts[j])
-                K[mine, other] = cross_matrix(self.kernel, A, B, _DOUBLE, 1)
-                K[other, mine] = K[mine, other].T
+                other, B = slice(ends[j], ends[j + 1]), self.prepared.take(parts[j])
+                for start in range(0, len(part), _BLOCK):
+                    rows = part[start : start + _BLOCK]
+                    block = self.kernel.block(self.prepared.take(rows), B)
+                    at = slice(ends[i] + start, ends[i] + start + len(rows))
+                    K[at, other] = block
+                    K[other, at] = block.T
         return K
