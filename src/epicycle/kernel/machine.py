@@ -44,7 +44,11 @@ class KernelMachine(Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
+<<<<<<< HEAD
             kernel = self._named_kernel(None)
+=======
+            kernel = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
+>>>>>>> k-svm
         except (TypeError, ValueError):  # said by name when fit checks the parameters
             return tags
         tags.input_tags.sparse = kernel.accepts_sparse
@@ -53,9 +57,17 @@ class KernelMachine(Estimator):
             tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
 
+    def _gamma(self, data: ArrayData | None) -> float | None:
+        """gamma as a number, from the data where there are some; None for 1 / n_features."""
+        return self.gamma
+
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
+<<<<<<< HEAD
         named = self._named_kernel(None)
+=======
+        named = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
+>>>>>>> k-svm
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -70,7 +82,11 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._watched():
             self._run.inputs["X"] = X
+<<<<<<< HEAD
         self.kernel_ = self._named_kernel(data.n_features)
+=======
+        self.kernel_ = as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, data.n_features)
+>>>>>>> k-svm
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
