@@ -57,7 +57,6 @@ _EXPORTS = {
     "NearestNeighbors": "epicycle.kernel",
     "NuSVC": "epicycle.kernel",
     "Nystroem": "epicycle.kernel",
-    "Nystrom": "epicycle.kernel",
     "OneClassSVM": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
@@ -159,7 +158,6 @@ __all__ = [
     "NearestNeighbors",
     "NuSVC",
     "Nystroem",
-    "Nystrom",
     "OneClassSVM",
     "OneVsRest",
     "Perceptron",
@@ -247,7 +245,6 @@ if TYPE_CHECKING:
         NearestNeighbors,
         NuSVC,
         Nystroem,
-        Nystrom,
         OneClassSVM,
         RandomFourierFeatures,
     )

@@ -52,7 +52,6 @@ __all__ = [
     "Normalized",
     "NuSVC",
     "Nystroem",
-    "Nystrom",
     "OneClassSVM",
     "Periodic",
     "Polynomial",

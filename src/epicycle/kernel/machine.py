@@ -37,18 +37,15 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
-    def _named_kernel(self, n_columns: int | None) -> Kernel:
-        """The argument `kernel` as an object, for rows of so many columns."""
-        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0, n_columns)
+    def _named_kernel(self, data: ArrayData | None) -> Kernel:
+        """The argument `kernel` as an object, for the data where there are some."""
+        n_columns = None if data is None else data.n_features
+        return as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-<<<<<<< HEAD
             kernel = self._named_kernel(None)
-=======
-            kernel = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
->>>>>>> k-svm
         except (TypeError, ValueError):  # said by name when fit checks the parameters
             return tags
         tags.input_tags.sparse = kernel.accepts_sparse
@@ -63,11 +60,7 @@ class KernelMachine(Estimator):
 
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
-<<<<<<< HEAD
         named = self._named_kernel(None)
-=======
-        named = as_kernel(self.kernel, self._gamma(None), self.degree, self.coef0, None)
->>>>>>> k-svm
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -82,11 +75,7 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._watched():
             self._run.inputs["X"] = X
-<<<<<<< HEAD
-        self.kernel_ = self._named_kernel(data.n_features)
-=======
-        self.kernel_ = as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, data.n_features)
->>>>>>> k-svm
+        self.kernel_ = self._named_kernel(data)
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
