@@ -148,5 +148,6 @@ def convert_options(
 ) -> pa.csv.ConvertOptions:
     """How text becomes values."""
     return pa.csv.ConvertOptions(
-        null_values=list(NULLS), strings_can_be_null=True, column_types=types, include_columns=columns, decimal_point=decimal_point,
+        null_values=list(NULLS), strings_can_be_null=True, column_types=types, include_columns=columns,
+        decimal_point=decimal_point,
     )  # fmt: skip
