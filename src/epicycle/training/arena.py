@@ -96,7 +96,9 @@ class Arena:
         """The fitted encoder of a form, and the matrix of all training rows."""
         if form not in self._built:
             assert self.table is not None
-            encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form)).fit(self.table)
+            encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form)).fit(
+                self.table, sample_weight=self.weight
+            )
             self._built[form] = encoder, encoder.transform(self.table)
         return self._built[form]
 

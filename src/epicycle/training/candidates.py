@@ -186,7 +186,10 @@ def families_for(facts: Any, asked: Any) -> list[Family]:
             if not isinstance(name, str) or not any(_called(family, name) for family in found):
                 known = ", ".join(dict.fromkeys(family.name for family in found))
                 raise ParameterError(f"models={name!r}: no such method for {facts.task}; there are {known}")
-        return [family for family in found if any(_called(family, name) for name in asked)]
+        chosen = [family for family in found if any(_called(family, name) for name in asked)]
+        if facts.weighted and (without := [family.name for family in chosen if not family.takes_weight]):
+            raise ParameterError(f"models={without[0]!r}: takes no weights; leave it out, or the weights")
+        return chosen
     found = [family for family in found if facts.n <= family.most_rows and family.suits(facts)]
     return [family for family in found if family.takes_weight or not facts.weighted]
 

@@ -115,13 +115,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # ---------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
         """Learn medians, spreads and levels.
 
         Parameters
         ----------
         X : frame of pandas, polars or Arrow, or array
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -130,21 +132,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         table = self._table(X, reset=True)
+        weight = None
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+            if weight.shape != (table.num_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+                raise DataError(f"sample_weight: expected {table.num_rows} numbers >= 0, got shape {weight.shape}")
+            if not weight.any():
+                raise DataError("sample_weight: every weight is zero; expected some rows that count")
+            table, weight = table.filter(pa.array(weight > 0)), weight[weight > 0]
         kinds = self._kinds(table)
         numbers: list[list[str]] = []
         levels: dict[str, np.ndarray] = {}
         statistics, flags = [], []
         for name, kind in kinds.items():
             if kind == "category":
-                levels[name] = self._levels(table[name], name)
+                levels[name] = self._levels(table[name], weight)
                 continue
             for part, values in self._parts(table, name, kind).items():
-                finite = values[~np.isnan(values)]
+                known = ~np.isnan(values)
+                finite = values[known]
                 if part and (len(finite) == 0 or finite.min() == finite.max()):
                     continue  # a part of a date that does not vary
                 numbers.append([name, part])
                 flags.append(len(finite) < len(values))
-                statistics.append(_statistics(finite))
+                statistics.append(_statistics(finite, None if weight is None else weight[known]))
         self.columns_ = dict(kinds)
         self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
         self.levels_ = levels
@@ -219,9 +230,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError(f"columns: the table has no column {', '.join(map(repr, gone[:5]))}")
         return {name: kind for name, kind in wanted.items() if name in there}
 
-    def _levels(self, column: Any, name: str) -> np.ndarray:
-        counts = as_text(column).drop_null().value_counts()
-        values, n = counts.field("values").to_pylist(), counts.field("counts").to_numpy(zero_copy_only=False)
+    def _levels(self, column: Any, weight: np.ndarray | None) -> np.ndarray:
+        text = as_text(column)
+        coded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
+        codes: np.ndarray = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        values = coded.dictionary.to_pylist()
+        n = np.bincount(codes + 1, weight, len(values) + 1)[1:]
         most = self.max_levels or _MOST_LEVELS[self.form]
         order = sorted(range(len(values)), key=lambda i: (-n[i], values[i]))[:most]
         return np.array(sorted(values[i] for i in order), dtype=str)
@@ -359,9 +373,18 @@ def is_feature(kind: str) -> bool:
     return kind in FEATURES or kind.startswith("date ")
 
 
-def _statistics(values: np.ndarray) -> tuple[float, float, float]:
+def _statistics(values: np.ndarray, weight: np.ndarray | None) -> tuple[float, float, float]:
     """Median, mean and standard deviation; 1 where a column does not vary."""
     if len(values) == 0:
         return 0.0, 0.0, 1.0
-    spread = float(values.std())
-    return float(np.median(values)), float(values.mean()), spread if spread > 0 else 1.0
+    if weight is None:
+        spread = float(values.std())
+        return float(np.median(values)), float(values.mean()), spread if spread > 0 else 1.0
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weight[order])
+    half = below[-1] / 2
+    low, high = np.searchsorted(below, half, side="left"), np.searchsorted(below, half, side="right")
+    median = (values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2
+    mean = float(weight @ values / weight.sum())
+    spread = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum()))
+    return float(median), mean, spread if spread > 0 else 1.0

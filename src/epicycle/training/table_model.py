@@ -132,7 +132,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         if y is None:
             table, y = self._with_target(X)
             X = table
-        encoder = self.new_encoder().fit(X)
+        encoder = self.new_encoder().fit(X, sample_weight=sample_weight)
         return self.fit_encoded(encoder, encoder.transform(X), np.asarray(y), sample_weight)
 
     def fit_encoded(self, encoder: TableEncoder, features: Any, y: np.ndarray, sample_weight: Any = None) -> TableModel:
@@ -163,7 +163,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
 
     def _with_target(self, X: Any) -> tuple[Any, np.ndarray]:
         if self.target is None:
-            raise ParameterError("y=None: expected y, or a column of the kind 'target' in columns")
+            raise ParameterError("requires y to be passed, but the target y is None and columns names none")
         table = as_table(X)
         if self.target not in table.column_names:
             raise DataError(f"X: has no column {self.target!r}, the target")
