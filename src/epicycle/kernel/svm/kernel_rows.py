@@ -26,7 +26,7 @@ from epicycle.kernel.stationary import Gaussian
 __all__ = ["CachedRows", "KernelRows", "WholeMatrix", "kernel_rows"]
 
 Array = np.ndarray
-_TILE = 1024  # columns of a tile
+_TILE = 512  # columns of a tile
 _STREAM = 512  # rows computed at a time
 _CHEAP = 400  # columns up to which an entry is computed faster than it is fetched from memory
 SINGLE = 6e-8  # rounding of an entry in single precision
