@@ -92,7 +92,8 @@ def with_flaml(
     from flaml import AutoML
 
     def frame(X: np.ndarray) -> Any:
-        made = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+        # FLAML asks NumPy for the type of the names, which does not know that of pandas' strings.
+        made = pd.DataFrame(X, columns=pd.Index([f"x{j}" for j in range(X.shape[1])], dtype=object))
         for j in categorical:
             made[f"x{j}"] = pd.Categorical(made[f"x{j}"])
         return made

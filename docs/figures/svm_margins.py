@@ -40,7 +40,7 @@ for ax, (title, X, first, model) in zip(panels, cases, strict=True):
         ax.annotate(
             f"distance {hulls.distance:.2f}", ends.mean(axis=0), (10, -22), textcoords="offset points", color="C5"
         )
-    ax.set(title=f"{title}: {len(model.support_)} support vectors", xlabel="$x_1$")
+    ax.set(title=f"{title}\n{len(model.support_)} support vectors", xlabel="$x_1$")
     ax.set_aspect("equal")
     ax.grid(False)
 panels[0].set_ylabel("$x_2$")

@@ -18,7 +18,7 @@ left.fill_between(grid, f - 0.25, f + 0.25, color="C0", alpha=0.15, lw=0)
 left.plot(grid, f, color="C0")
 left.plot(x, y, "o", ms=3.5, color="0.45")
 left.scatter(x[model.support_], y[model.support_], s=60, facecolors="none", edgecolors="k", lw=0.9)
-left.set(title=f"SVR: {len(model.support_)} of 80 rows are on or outside the tube", xlabel="$x$", ylabel="$y$")
+left.set(title=f"SVR: {len(model.support_)} of 80 rows support it", xlabel="$x$", ylabel="$y$")
 
 X = np.vstack(
     [rng.normal((-2, 0), (0.5, 0.8), (120, 2)), rng.normal((1.5, 1), 0.6, (120, 2)), rng.uniform(-4, 4, (10, 2))]
@@ -31,6 +31,6 @@ right.contour(a, b, values, levels=[0], colors="C2")
 inside = novelty.predict(X) > 0
 right.plot(*X[inside].T, "o", ms=3, color="0.45")
 right.plot(*X[~inside].T, "x", ms=6, color="C5", mew=1.5)
-right.set(title=f"OneClassSVM: {np.mean(~inside):.1%} of the rows are outside, nu = 8%", xlabel="$x_1$", ylabel="$x_2$")
+right.set(title=f"OneClassSVM: {np.mean(~inside):.1%} outside, nu = 8%", xlabel="$x_1$", ylabel="$x_2$")
 right.grid(False)
 plt.show()
