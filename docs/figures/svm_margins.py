@@ -18,7 +18,7 @@ cases = (
     ("soft margin, C = 1", mixed, 40, ep.SVC(C=1.0, kernel="linear")),
     ("Gaussian kernel, C = 10", rings, 45, ep.SVC(C=10.0, gamma=0.6)),
 )
-figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.1), layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.8), layout="constrained")
 for ax, (title, X, first, model) in zip(panels, cases, strict=True):
     y = (np.arange(len(X)) >= first).astype(int)
     model.fit(X, y)
