@@ -47,7 +47,7 @@ def exact_step(problem: LogisticProblem, G: np.ndarray, point: Point) -> tuple[n
     P, V, r = point.P, problem.V, G.shape[1]
     t = P.shape[1]
     rho = V * (problem.Y - P) - problem.l2 * point.C
-    H = np.empty((t * r, t * r))
+    H = np.zeros((t * r, t * r))  # the upper triangle is not read, but it is added to
     B = np.empty((t * r, t))  # G'W 1
     for k in range(t):
         for j in range(k + 1):
