@@ -39,14 +39,14 @@ def test_the_standard_error_of_the_area_is_right():
     truth = norm.cdf(1 / np.sqrt(2))
     ax = plot.axes_of(None)
     y = np.repeat([0, 1], [60, 40])
-    for _ in range(250):
+    for _ in range(120):
         found = plot.roc(y, rng.normal(size=100) + y, ax).numbers
         ax.clear()
         hits += abs(found["area"] - truth) <= 1.96 * found["area_error"]
         areas.append(found["area"])
         errors.append(found["area_error"])
-    assert 0.9 < np.mean(errors) / np.std(areas) < 1.1
-    assert hits / 250 >= 0.91
+    assert 0.85 < np.mean(errors) / np.std(areas) < 1.15
+    assert hits / 120 >= 0.9
 
 
 def test_calibration_by_hand(scored):
