@@ -40,6 +40,13 @@ def _round_up(rows: int) -> int:
     return -(-rows // 256) * 256
 
 
+def _aligned(array: Any) -> Any:
+    """A copy of an array, or of a CSR matrix, that is not aligned; others as they are."""
+    arrays = (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,)
+    settled = all(a is None or a.flags.aligned for a in arrays)
+    return array if settled else array.copy() if sp.issparse(array) else array.copy(order="K")
+
+
 def csr_rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array | sp.csr_matrix:
     """Rows start:stop of a CSR matrix as views of its arrays; the constructor would copy 64-bit indices down."""
     first, last = X.indptr[start], X.indptr[stop]
@@ -87,6 +94,11 @@ class ArrayData(Data):
         self.n_blocks = max(1, self.n_rows // block_rows(X))
         self._rows = max(-(-self.n_rows // self.n_blocks // 256) * 256, 256)
         self.n_blocks = max(1, -(-self.n_rows // self._rows))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays that came over a wire may lie between the words of memory, where BLAS takes other paths: move them."""
+        self.__dict__.update(state)
+        self.X, self.y, self.weight = _aligned(self.X), _aligned(self.y), _aligned(self.weight)
 
     def rows(self, start: int, stop: int) -> Batch:
         """Rows start:stop as views."""
