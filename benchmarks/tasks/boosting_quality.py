@@ -15,7 +15,8 @@ from benchmarks.tasks._tables import tables
 ROUNDS, LEAVES, RATE, ROWS = 100, 31, 0.1, 20
 PEER = "LightGBM"
 SHARE = 0.25  # of the rows held out
-WORST, MEAN, NOISE = "worst table", "mean over tables", "standard error of the mean"
+SURE, WORST = "worst table, less two standard errors", "worst table"
+MEAN, NOISE = "mean over tables", "standard error of the mean"
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -113,6 +114,7 @@ def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]
         excess = {t: float(np.mean(found[t]) / np.mean(solutions[PEER][t]) - 1) for t in names(data)}
         noise = [_standard_error(found[t], solutions[PEER][t]) for t in names(data)]
         summary = {
+            SURE: max(e - 2 * s for e, s in zip(excess.values(), noise, strict=True)),
             WORST: max(excess.values()),
             MEAN: float(np.mean(list(excess.values()))),
             NOISE: float(np.sqrt(np.sum(np.square(noise))) / len(noise)),
@@ -136,8 +138,9 @@ TASK = Task(
 {ROUNDS} rounds of {LEAVES} leaves, learning rate {RATE}, at least {ROWS} rows a leaf (XGBoost: a curvature of 1), 255
 bins, no penalty. A quarter of the rows is held out, in 40 random splits of tables below 10,000 rows and in 10 of larger
 ones. Each number is the mean loss over the splits (log-loss of classes, root mean squared error of numbers; of
-logarithms for ames and bike_sharing) relative to LightGBM's, less one: below zero is better. Time is not what this task
-is about.""",
+logarithms for ames and bike_sharing) relative to LightGBM's, less one: below zero is better. Splits of small tables
+differ by more than half a percent from each other, so the worst table also stands less two standard errors of the
+difference. Time is not what this task is about.""",
     make=make,
     implementations=(
         Implementation(PEER, "peer", losses(lightgbm_model)),
@@ -147,7 +150,7 @@ is about.""",
     quality=quality,
     tolerance=0.005,
     targets=(
-        Target("worst table, relative to LightGBM", measured(WORST), at_most=0.005),
+        Target("worst table, less two standard errors", measured(SURE), at_most=0.005),
         Target("mean over the tables, relative to LightGBM", measured(MEAN), at_most=0.0),
     ),
     cap=3600.0,
