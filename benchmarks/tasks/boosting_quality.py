@@ -15,7 +15,9 @@ from benchmarks.tasks._tables import tables
 ROUNDS, LEAVES, RATE, ROWS = 100, 31, 0.1, 20
 PEER = "LightGBM"
 SHARE = 0.25  # of the rows held out
-WORST, MEAN, NOISE = "worst table", "mean over tables", "standard error of the mean"
+WITHIN, WORST = "tables within 0.5% or better", "worst table"
+WORST_NOISE = "its standard error"
+MEAN, NOISE = "mean over tables", "standard error of the mean"
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -113,7 +115,9 @@ def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]
         excess = {t: float(np.mean(found[t]) / np.mean(solutions[PEER][t]) - 1) for t in names(data)}
         noise = [_standard_error(found[t], solutions[PEER][t]) for t in names(data)]
         summary = {
+            WITHIN: float(sum(e <= 0.005 for e in excess.values())),
             WORST: max(excess.values()),
+            WORST_NOISE: max(zip(excess.values(), noise, strict=True))[1],
             MEAN: float(np.mean(list(excess.values()))),
             NOISE: float(np.sqrt(np.sum(np.square(noise))) / len(noise)),
         }
@@ -136,8 +140,9 @@ TASK = Task(
 {ROUNDS} rounds of {LEAVES} leaves, learning rate {RATE}, at least {ROWS} rows a leaf (XGBoost: a curvature of 1), 255
 bins, no penalty. A quarter of the rows is held out, in 40 random splits of tables below 10,000 rows and in 10 of larger
 ones. Each number is the mean loss over the splits (log-loss of classes, root mean squared error of numbers; of
-logarithms for ames and bike_sharing) relative to LightGBM's, less one: below zero is better. Time is not what this task
-is about.""",
+logarithms for ames and bike_sharing) relative to LightGBM's, less one: below zero is better. Splits of small tables
+differ from each other by more than half a percent: the standard error of the worst table stands beside it. Time is not
+what this task is about.""",
     make=make,
     implementations=(
         Implementation(PEER, "peer", losses(lightgbm_model)),
@@ -147,7 +152,7 @@ is about.""",
     quality=quality,
     tolerance=0.005,
     targets=(
-        Target("worst table, relative to LightGBM", measured(WORST), at_most=0.005),
+        Target("tables on which the loss is at most 0.5% above LightGBM's", measured(WITHIN), at_least=6),
         Target("mean over the tables, relative to LightGBM", measured(MEAN), at_most=0.0),
     ),
     cap=3600.0,
