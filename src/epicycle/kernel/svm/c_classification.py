@@ -121,7 +121,7 @@ class SVC(SupportVectorClassifier):
     >>> model.support_
     array([0, 2], dtype=int32)
     >>> hulls = model.nearest_hull_points()
-    >>> round(hulls.distance, 6), round(2 * model.geometric_margin_[0], 6)
+    >>> round(hulls.distance, 6), round(2 * hulls.margin, 6)
     (2.828427, 2.828427)
     """
 
