@@ -257,7 +257,7 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
             return {"at": at, "value": value}
         return {"sigmoid": np.array(platt(f[use], positive, weight[use]))}
 
-    @available_if(_wants_probabilities)
+    @available_if(_wants_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, in the order of `classes_`, from calibrated decision values.
 
@@ -276,7 +276,7 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
             r[:, i, j], r[:, j, i] = P[:, k], 1 - P[:, k]
         return couple(r)
 
-    @available_if(_wants_probabilities)
+    @available_if(_wants_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):

@@ -85,7 +85,7 @@ class Solved:
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Solved:
         x = [float(v) for v in np.asarray(state["numbers"])]
-        evidence = Evidence(*x[2:7], np.asarray(state["constants"]))
+        evidence = Evidence(x[2], x[3], x[4], x[5], x[6], np.asarray(state["constants"]))
         b = np.asarray(state["b"], dtype=np.float64)
         return cls(b, x[0], x[1], evidence, str(state["reason"]), int(x[7]), int(x[8]), x[9])
 

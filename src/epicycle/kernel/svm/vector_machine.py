@@ -119,12 +119,12 @@ class SupportVectorMachine(KernelMachine):
         first = int(state.get("done", 0)) if many else 0
         for k in range(first):
             done[k] = Solved.restored(state[f"problem{k}"])
-            total += done[k].evidence.objective  # type: ignore[union-attr]
+            total += done[k].evidence.objective
         stopped = False
 
         def work(k: int, kernel: KernelRows) -> Solved:
             if k < first:
-                return done[k]  # type: ignore[return-value]
+                return done[k]
             if many:
                 return solve(subs[k], kernel, options, mercer=mercer)
             held.append(kernel)
