@@ -81,6 +81,11 @@ def test_the_same_bits_for_any_number_of_threads():
         for model in models[1:]:
             assert_array_equal(model.dual_coef_, models[0].dual_coef_)
             assert_array_equal(model.decision_function(T), models[0].decision_function(T))
+    several = np.digitize(T[:, 0] + T[:, 1], [-0.6, 0.6])  # pairs that compute rows when they need them
+    models = [SVC(n_jobs=k).fit(T, several) for k in (1, 4)]
+    assert_array_equal(models[0].decision_function(T), models[1].decision_function(T))
+    exact = SVC(tol=1e-6).fit(T, several)
+    assert_allclose(models[0].dual_objective_, exact.dual_objective_, rtol=1e-4)
 
 
 # ------------------------------------------------------------------------------------------------ the other machines

@@ -23,7 +23,7 @@ from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.prepared import Vectors
 from epicycle.kernel.stationary import Gaussian
 
-__all__ = ["CachedRows", "KernelRows", "WholeMatrix", "kernel_rows"]
+__all__ = ["CachedRows", "KernelRows", "WholeMatrix", "has_single_precision", "kernel_rows"]
 
 Array = np.ndarray
 _TILE = 512  # columns of a tile
@@ -196,6 +196,11 @@ def _single(kernel: Kernel, prepared: Any) -> _SingleGaussian | None:
         return None
     # Beyond this the differences of single precision would not tell rows apart.
     return _SingleGaussian(prepared) if float(prepared.squares.max()) < 1e12 else None
+
+
+def has_single_precision(kernel: Kernel, prepared: Any) -> bool:
+    """Whether entries in single precision come much cheaper than exact ones."""
+    return isinstance(kernel, Gaussian) and isinstance(prepared, Vectors) and not sp.issparse(prepared.values)
 
 
 def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: int | None) -> None:

@@ -16,12 +16,13 @@ from epicycle._threads import n_threads
 from epicycle.engine.ordered import in_order
 from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.kernels_base import Kernel
-from epicycle.kernel.svm.kernel_rows import KernelRows, WholeMatrix, kernel_rows
+from epicycle.kernel.svm.kernel_rows import CachedRows, KernelRows, WholeMatrix, has_single_precision, kernel_rows
 
 __all__ = ["Matrices"]
 
 Array = np.ndarray
 _DOUBLE = np.dtype(np.float64)
+_MANY = 512  # rows of a pair from which on few of them are expected to be needed
 _BLOCK = 128  # rows computed at a time: they stay in the second-level cache while they are copied twice
 
 
@@ -35,10 +36,14 @@ class Matrices:
     nbytes : float
         The budget.
     n_jobs : int, optional
+    lazy : bool
+        Whether pairs of classes may compute rows when they are needed, in single precision, where that is cheap: only
+        rows that are or were support vectors are.
     """
 
-    def __init__(self, kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None) -> None:
+    def __init__(self, kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None, *, lazy: bool = False) -> None:
         self.kernel, self.prepared, self.nbytes, self.n_jobs = kernel, prepared, nbytes, n_jobs
+        self.lazy = lazy and has_single_precision(kernel, prepared)
         self._all: KernelRows | None = None
         self._blocks: dict[int, Array] = {}
 
@@ -61,6 +66,14 @@ class Matrices:
             in_order(iter(range(len(subsets))), lambda k: work(k, rows), consume, min(threads, len(subsets)))
             return
         largest = 8.0 * max(sizes) ** 2
+        if self.lazy and max(sizes) > _MANY and largest / 2 <= self.nbytes:
+            # Room for all rows of a pair: none is ever given up, whatever runs beside it.
+            def rows_of_pair(k: int) -> Any:
+                part = self.prepared.take(np.concatenate(subsets[k]))
+                return work(k, CachedRows(self.kernel, part, 4.0 * sizes[k] ** 2, self.n_jobs))
+
+            self._run(len(subsets), rows_of_pair, consume, 2 * self.nbytes // largest)
+            return
         if largest > self.nbytes:  # one at a time, with all of the budget and all threads inside
             for k, subset in enumerate(subsets):
                 part = self.prepared.take(np.concatenate(subset))
@@ -85,9 +98,12 @@ class Matrices:
             rooms.append(room)
             return found
 
-        threads = max(1, min(n_threads(np.inf, self.n_jobs), int(left // largest), len(subsets)))
-        in_order(iter(range(len(subsets))), one, consume, threads)
+        self._run(len(subsets), one, consume, left // largest)
         self._blocks = {}
+
+    def _run(self, count: int, one: Callable[[int], Any], consume: Callable[[Any], None], at_once: float) -> None:
+        threads = max(1, min(n_threads(np.inf, self.n_jobs), int(at_once), count))
+        in_order(iter(range(count)), one, consume, threads)
 
     def _gram(self, rows: Array) -> Array:
         return gram_matrix(self.kernel, self.prepared.take(rows), _DOUBLE, self.n_jobs)

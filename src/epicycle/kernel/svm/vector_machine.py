@@ -90,12 +90,11 @@ class SupportVectorMachine(KernelMachine):
         names : how the k-th problem is called in messages, such as " between 'a' and 'b'"
         """
         centred = self._centre(rows)
-        matrices = Matrices(self.kernel_, self.kernel_.prepare(centred), self.cache_size * 2.0**20, self.n_jobs)
+        prepared, nbytes = self.kernel_.prepare(centred), self.cache_size * 2.0**20
+        matrices = Matrices(self.kernel_, prepared, nbytes, self.n_jobs, lazy=self.tol >= 1e-4)
         solver = getattr(self, "solver", "smo")
         seed = seed_of(getattr(self, "random_state", 0)) if solver == "dual-cd" else 0
-        options = Options(
-            self.tol, self.max_iter, self.cache_size * 2.0**20, solver, seed, bool(getattr(self, "shrinking", True))
-        )
+        options = Options(self.tol, self.max_iter, nbytes, solver, seed, bool(getattr(self, "shrinking", True)))
         mercer = known_mercer(self.kernel_)
         state = self._resume_state() or {}
         many = len(subs) > 1
