@@ -17,6 +17,7 @@ void bind_logistic(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
+void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
 }  // namespace epicycle
@@ -43,6 +44,7 @@ NB_MODULE(_native, m) {
     bind_online(m);
     bind_robust(m);
     bind_stumps(m);
+    bind_svm(m);
     bind_tree(m);
     bind_tree_parts(m);
 }

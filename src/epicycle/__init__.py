@@ -55,7 +55,9 @@ _EXPORTS = {
     "MatchingPursuit": "epicycle.linear",
     "MaxMarginClustering": "epicycle.kernel",
     "NearestNeighbors": "epicycle.kernel",
+    "NuSVC": "epicycle.kernel",
     "Nystroem": "epicycle.kernel",
+    "OneClassSVM": "epicycle.kernel",
     "OneVsRest": "epicycle.linear",
     "Perceptron": "epicycle.linear",
     "PolynomialRegression": "epicycle.linear",
@@ -68,6 +70,8 @@ _EXPORTS = {
     "RidgeCV": "epicycle.linear",
     "SGDClassifier": "epicycle.linear",
     "SGDRegressor": "epicycle.linear",
+    "SVC": "epicycle.kernel",
+    "SVR": "epicycle.kernel",
     "ShrunkenMeans": "epicycle.linear",
     "Stagewise": "epicycle.linear",
     "TableEncoder": "epicycle.training",
@@ -105,6 +109,8 @@ _SUBPACKAGES = (
 )
 
 __all__ = [
+    "SVC",
+    "SVR",
     "AdaBoostClassifier",
     "BackwardSelection",
     "Certificate",
@@ -150,7 +156,9 @@ __all__ = [
     "MatchingPursuit",
     "MaxMarginClustering",
     "NearestNeighbors",
+    "NuSVC",
     "Nystroem",
+    "OneClassSVM",
     "OneVsRest",
     "Perceptron",
     "PolynomialRegression",
@@ -223,6 +231,8 @@ if TYPE_CHECKING:
     from epicycle.evidence import Certificate, History
     from epicycle.io import load, save
     from epicycle.kernel import (
+        SVC,
+        SVR,
         GaussianProcessClassifier,
         GaussianProcessRegressor,
         KernelLogisticRegression,
@@ -233,7 +243,9 @@ if TYPE_CHECKING:
         KNeighborsRegressor,
         MaxMarginClustering,
         NearestNeighbors,
+        NuSVC,
         Nystroem,
+        OneClassSVM,
         RandomFourierFeatures,
     )
     from epicycle.linear import (

@@ -46,8 +46,6 @@ def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
 def loss_rows(
     kind: int, parameter: float, y: Array, weight: Array | None, score: Array, gh: Array, threads: int
 ) -> Array: ...
-def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...
-def bundle_rows(rows: Array, places: Array, n_codes: Array, n_bins: Array, out: Array, threads: int) -> None: ...
 def grow_tree(
     rows: Array,
     columns: Array | None,
@@ -637,6 +635,44 @@ def best_split(
 ) -> tuple[int, int, int, Array, float, int, float]: ...
 def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
 def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
+def smo(
+    K: Array,
+    diagonal: Array,
+    ridge: Array | None,
+    lo: Array,
+    hi: Array,
+    epsilon: float,
+    groups: Array,
+    b: Array,
+    v: Array,
+    tolerance: float,
+    limit: int,
+) -> tuple[int, float, float]: ...
+def coordinate_sweeps(
+    K: Array,
+    diagonal: Array,
+    ridge: Array | None,
+    lo: Array,
+    hi: Array,
+    epsilon: float,
+    b: Array,
+    v: Array,
+    tolerance: float,
+    sweeps: int,
+) -> tuple[int, float, float]: ...
+def add_rows(K: Array, rows: Array, coefficient: Array, start: int, stop: int, out: Array) -> None: ...
+def gaussian_single(
+    G: Array,
+    a_squares: Array,
+    b_squares: Array,
+    A: Array,
+    B: Array,
+    K: Array | None = None,
+    rows: Array | None = None,
+    start: int = 0,
+) -> None: ...
+def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...
+def bundle_rows(rows: Array, places: Array, n_codes: Array, n_bins: Array, out: Array, threads: int) -> None: ...
 def word_table(letters: Array, offsets: Array, k: int, base: int) -> Array: ...
 def gapped_words(letters: Array, offsets: Array, order: int, base: int, decay: float, slope: bool) -> Array: ...
 def margin_sums(

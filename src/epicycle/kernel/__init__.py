@@ -18,9 +18,12 @@ from epicycle.kernel.principal_components import KernelPCA
 from epicycle.kernel.ridge_regression import KernelRidge
 from epicycle.kernel.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
 from epicycle.kernel.strings import Mismatch, Spectrum, Subsequence
+from epicycle.kernel.svm import SVC, SVR, HullPoints, NuSVC, OneClassSVM
 
 __all__ = [
     "NNGP",
+    "SVC",
+    "SVR",
     "ArcCosine",
     "ChiSquare",
     "Constant",
@@ -29,6 +32,7 @@ __all__ = [
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "HistogramIntersection",
+    "HullPoints",
     "Hyperparameter",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
@@ -46,7 +50,9 @@ __all__ = [
     "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
+    "NuSVC",
     "Nystroem",
+    "OneClassSVM",
     "Periodic",
     "Polynomial",
     "Power",

@@ -37,9 +37,10 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     X_fit_: Any
 
-    def _named_kernel(self, n_columns: int | None) -> Kernel:
-        """The argument `kernel` as an object, for rows of so many columns."""
-        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0, n_columns)
+    def _named_kernel(self, data: ArrayData | None) -> Kernel:
+        """The argument `kernel` as an object, for the data where there are some."""
+        n_columns = None if data is None else data.n_features
+        return as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -52,6 +53,10 @@ class KernelMachine(Estimator):
         if kernel.takes == "strings":
             tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
+
+    def _gamma(self, data: ArrayData | None) -> float | None:
+        """gamma as a number, from the data where there are some; None for 1 / n_features."""
+        return self.gamma
 
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
@@ -70,7 +75,7 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._watched():
             self._run.inputs["X"] = X
-        self.kernel_ = self._named_kernel(data.n_features)
+        self.kernel_ = self._named_kernel(data)
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:

@@ -35,6 +35,7 @@ __all__ = [
 MISSING = 255
 SAMPLE_ROWS = 200_000  # the standard error of a quantile is then below a thousandth, a quarter of a bin
 SAMPLE_CELLS = 1 << 25
+AT_ONCE = 8  # columns: what a row has of them lies in one or two lines of the cache
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,24 @@ def column_cuts(
     data: Data, levels: dict[int, int], *, max_bins: int, seed: int, n_jobs: int | None = None
 ) -> list[np.ndarray]:
     """Ascending cuts of every column; `levels` gives the number of levels of columns that hold codes of categories."""
-    X, weight = _sample(data, max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features)), seed)
+    X, rows, weight = _sample(data, max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features)), seed)
     columns = X.tocsc() if sp.issparse(X) else X
     cuts: list[np.ndarray] = []
 
-    def work(j: int) -> np.ndarray:
-        if j in levels:  # a bin for each code
-            return np.arange(levels[j] - 1) + 0.5
-        return _cuts(_column(columns, j), weight, max_bins)
+    def work(start: int) -> list[np.ndarray]:
+        some = range(start, min(start + AT_ONCE, data.n_features))
+        part = columns
+        if rows is not None:  # of a few columns at a time: the sample is never there as a whole
+            part = X[:, some.start : some.stop][rows]
+        return [
+            np.arange(levels[j] - 1) + 0.5  # a bin for each code
+            if j in levels
+            else _cuts(_column(part, j if rows is None else j - start), weight, max_bins)
+            for j in some
+        ]
 
-    in_order(iter(range(data.n_features)), work, cuts.append, n_threads(X.shape[0] * X.shape[1] * 8.0, n_jobs))
+    threads = n_threads((X.shape[0] if rows is None else len(rows)) * X.shape[1] * 8.0, n_jobs)
+    in_order(iter(range(0, data.n_features, AT_ONCE)), work, cuts.extend, threads)
     return cuts
 
 
@@ -115,14 +124,17 @@ def _column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:
     return x
 
 
-def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None]:
-    """The rows of positive weight with the smallest priorities, at most `size`, in their order; and their weights."""
+def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None, np.ndarray | None]:
+    """The rows of positive weight with the smallest priorities, at most `size`, in their order: (X, which of its rows
+    these are where not all, their weights)."""
     if isinstance(data, ArrayData):
         rows = np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
         if len(rows) > size:
             rows = np.sort(rows[np.argpartition(row_priorities(0, data.n_rows, seed)[rows], size)[:size]])
         weight = None if data.weight is None else data.weight[rows]
-        return (data.X if len(rows) == data.n_rows else data.X[rows]), weight
+        if len(rows) == data.n_rows or sp.issparse(data.X):
+            return (data.X if len(rows) == data.n_rows else data.X[rows]), None, weight
+        return data.X, rows, weight
     if isinstance(data, DaskData):
         engine.row_starts(data)  # priorities are those of row numbers
         # Without weights the row numbers alone tell who is drawn, and nobody else travels.
@@ -135,7 +147,7 @@ def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array
             (new,) = sample_statistic(batch, size, seed, limit)
             best = new if best is None else best + new
     order = np.argsort(best.number)
-    return best.X[order], best.weight[order] if data.has_weight else None
+    return best.X[order], None, best.weight[order] if data.has_weight else None
 
 
 @dataclass(frozen=True)

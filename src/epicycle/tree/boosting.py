@@ -189,6 +189,7 @@ class MemoryBoosting(Boosting):
         self.gh = np.empty((len(score), n, 2), np.float32)
         self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
         self.packed = np.empty(n, np.int64)
+        self.added = False  # whether the trees of this round are in the scores already
         several = (self.growth.n_bins > 1) | bins.some_missing
         self.usable = np.flatnonzero(several).astype(np.int32)
         self._evaluate()
@@ -198,13 +199,19 @@ class MemoryBoosting(Boosting):
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         drawn = self._draw_rows(number)
+        # Trees of second order do not ask for the scores of other outputs, and are added as soon as they are grown.
+        self.added = len(self.score) > 1 and not self.first_order
         weight = None
         if drawn.factor is not None:
             weight = drawn.times(np.ones(self.bins.n_rows) if self.bins.weight is None else self.bins.weight)
         grown = []
         for k in range(len(self.score)):
             tree, order = self._tree(k, drawn, features)
-            grown.append(Grown(k, tree, self._values(tree, order, k, weight), order))
+            one = Grown(k, tree, self._values(tree, order, k, weight), order)
+            if self.added:  # in place of an order of the rows for every output
+                self._add(one, 1.0)
+                one = Grown(k, tree, one.value)
+            grown.append(one)
         return grown
 
     def _draw_rows(self, number: int) -> Drawn:
@@ -219,9 +226,9 @@ class MemoryBoosting(Boosting):
         return Drawn(np.zeros(1, np.uint32)) if drawn.rows is not None and not len(drawn.rows) else drawn
 
     def _move(self, grown: list[Grown], factor: float) -> None:
-        for one in grown:
-            if not one.tree.is_stump:
-                self._add(one, factor)
+        for one in grown if not self.added else ():
+            self._add(one, factor)
+        self.added = False
         self._evaluate()
 
     # ---------------------------------------------------------------------------------------- one tree
@@ -231,8 +238,7 @@ class MemoryBoosting(Boosting):
         g, bins, rows = self.growth, self.bins, drawn.rows
         places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
         m = self.bins.n_rows if rows is None else len(rows)
-        one = len(self.score) == 1  # otherwise every output's is needed at the end
-        order = self.order[:m] if one else np.empty(m, np.uint32)
+        order = self.order[:m] if self.added or len(self.score) == 1 else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
         gh = with_weights(self.gh[k], self.bins.weight) if self.first_order else self.gh[k]
@@ -267,7 +273,9 @@ class MemoryBoosting(Boosting):
 
     def _add(self, one: Grown, factor: float) -> None:
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
-        if self.subsample < 1:  # the others have to find their leaves
+        if tree.is_stump:
+            return
+        if self.subsample < 1 or one.order is None:  # rows have to find their leaves
             feature, sides = tree.feature, tree.sides.reshape(-1, 4)
             if self.bins.bundles is not None:
                 feature, sides = self.bins.bundles.in_codes(feature, sides)

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.base import MethodCard, fitting
+from epicycle.data import ArrayData
 from epicycle.exceptions import DataError
 from epicycle.kernel.gp.arguments import default_kernel, known_variances, noise_model
 from epicycle.kernel.gp.exact import ExactLikelihood
@@ -222,7 +223,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _named_kernel(self, n_columns: int | None) -> Kernel:
+    def _named_kernel(self, data: ArrayData | None) -> Kernel:
+        n_columns = None if data is None else data.n_features
         return Gaussian() if self.kernel is None else as_kernel(self.kernel, None, 3, 1.0, n_columns)
 
     # ------------------------------------------------------------------------------------------- fit

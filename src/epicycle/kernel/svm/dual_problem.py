@@ -1,0 +1,139 @@
+"""The problem that every support vector machine solves, in signed variables b:
+
+    minimise  1/2 b'Kb + 1/2 sum_t d_t b_t^2 - z'b + e |b|_1,      lo <= b <= hi,   sum of b over each group = s.
+
+A classifier has b_t = y_t alpha_t, z = y, e = 0; a regression b_t = alpha_t - alpha_t*, z = y and the tube e; squared
+slack has d_t = 1 / C_t and no upper bound. The sums belong to the constants (one for each group) of the function
+f(x) + c; without constants there are none.
+
+For any function f = sum_t b_t k(x_t, .) and any constants c the value of the primal problem,
+
+    P = 1/2 |f|^2 + sum_t h_t(z_t - f(x_t) - c) + c s,    h_t(r) = max over lo <= x <= hi of r x - e |x| - d_t x^2 / 2,
+
+is at least that of the dual, D = z'b - e |b|_1 - 1/2 b'(K + diag d) b, and the two meet at the optimum: P - D is the
+duality gap, a bound on how far either is from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["DualProblem", "Evidence"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How far a point is from the optimum, computed from scores in double precision."""
+
+    objective: float  # what is minimised: minus the dual
+    dual: float
+    primal: float
+    gap: float  # relative
+    violation: float
+    constants: Array
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """The problem; `group` is None for one constant, and `constant` False for none at all."""
+
+    z: Array
+    lo: Array
+    hi: Array
+    epsilon: float = 0.0
+    ridge: Array | None = None
+    group: Array | None = None
+    constant: bool = True
+    #: Whether f + c may be stretched to find a better primal point: where z are labels.
+    stretches: bool = False
+    start: Array | None = None
+    totals: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        start = np.zeros(len(self.z)) if self.start is None else self.start
+        object.__setattr__(self, "totals", np.array([start[g].sum() for g in self.members()]))
+
+    @property
+    def n(self) -> int:
+        return len(self.z)
+
+    def members(self) -> list[Array]:
+        """The variables of each group."""
+        if self.group is None:
+            return [np.arange(self.n)]
+        return [np.flatnonzero(self.group == g) for g in range(int(self.group.max()) + 1)]
+
+    def slopes(self, b: Array, f: Array) -> Array:
+        """v = z - (K + diag d) b, from f = K b."""
+        v = self.z - f
+        return v if self.ridge is None else v - self.ridge * b
+
+    def moves(self, b: Array, v: Array) -> tuple[Array, Array]:
+        """What each variable gains by growing, and loses by shrinking; minus and plus infinity where it cannot."""
+        e = self.epsilon
+        up = np.where(b >= self.hi, -np.inf, v - e if e == 0 else np.where(b >= 0, v - e, v + e))
+        low = np.where(b <= self.lo, np.inf, v - e if e == 0 else np.where(b > 0, v - e, v + e))
+        return up, low
+
+    def violation(self, up: Array, low: Array) -> float:
+        """By how much the worst pair, or without constants the worst variable, breaks the optimality conditions."""
+        if not self.constant:
+            return float(max(up.max(), -low.min(), 0.0))
+        if self.group is None:
+            return float(max(up.max() - low.min(), 0.0))
+        return float(max(max(up[g].max() - low[g].min(), 0.0) for g in self.members()))
+
+    def constants(self, b: Array, up: Array, low: Array) -> Array:
+        """The constant of each group: the mean slope of the free variables, or the middle of where it may lie."""
+        if not self.constant:
+            return np.zeros(1)
+        free = (up == low) & np.isfinite(up)
+        found = []
+        for g in self.members():
+            mine = free[g]
+            if mine.any():
+                found.append(float(up[g][mine].mean()))
+                continue
+            top, bottom = float(up[g].max()), float(low[g].min())
+            ends = [end for end in (top, bottom) if np.isfinite(end)]
+            found.append(sum(ends) / len(ends) if ends else 0.0)
+        return np.array(found)
+
+    def objective(self, b: Array, f: Array) -> float:
+        value = 0.5 * float(b @ f) - float(self.z @ b)
+        if self.ridge is not None:
+            value += 0.5 * float(self.ridge @ (b * b))
+        return value + self.epsilon * float(np.abs(b).sum())
+
+    def _losses(self, r: Array) -> float:
+        """sum_t h_t(r_t)."""
+        if self.ridge is not None:  # one of the bounds is zero, the other infinite
+            reach = np.where(self.hi > 0, np.maximum(r, 0.0), np.minimum(r, 0.0))
+            return float(np.sum(reach * reach / (2 * self.ridge)))
+        with np.errstate(invalid="ignore"):
+            ends = np.maximum(self.hi * r - self.epsilon * self.hi, self.lo * r + self.epsilon * self.lo)
+        ends = np.where(np.isnan(ends), 0.0, ends)  # infinity times zero: on the margin, and no slack is needed
+        return float(np.sum(np.maximum(ends, 0.0)))
+
+    def evidence(self, b: Array, f: Array, scale: float) -> Evidence:
+        """The duality gap and the worst violation at b, whose scores are f = K b; `scale` is the largest k(x, x)."""
+        v = self.slopes(b, f)
+        up, low = self.moves(b, v)
+        constants = self.constants(b, up, low)
+        c = constants[0] if self.group is None else constants[self.group]
+        square = float(b @ f)
+        value = self.objective(b, f)
+        primal = 0.5 * square + self._losses(self.z - f - c) + float(constants @ self.totals)
+        if self.stretches:
+            least = float((self.z * (f + c)).min())
+            if least > 0:
+                # With the factor 1 / least nothing lies inside the margin.
+                primal = min(primal, 0.5 * square / least**2 + self._losses(self.z - (f + c) / least))
+        floor = 1e-6 * 0.5 * float(np.abs(b).sum()) ** 2 * scale
+        size = max(abs(primal), abs(value), floor, np.finfo(np.float64).tiny)
+        gap = (primal + value) / size if np.isfinite(primal) else np.inf
+        return Evidence(value, -value, primal, max(gap, 0.0), self.violation(up, low), constants)
