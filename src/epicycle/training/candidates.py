@@ -13,6 +13,7 @@ import numpy as np
 
 from epicycle.exceptions import ParameterError
 from epicycle.kernel import (
+    SVC,
     GaussianProcessClassifier,
     GaussianProcessRegressor,
     KernelLogisticRegression,
@@ -170,6 +171,8 @@ _TABLE = (
     Family("GaussianProcess", "classification", GaussianProcessClassifier, "linear", ({},), most_rows=400, grows=3.0),
     Family("GaussianProcess", "regression", GaussianProcessRegressor, "linear", ({"normalize_y": True},),
            most_rows=1_000, grows=3.0),
+    Family("SVC", "classification", SVC, "linear", ({"C": 1.0, "probability": True}, {"C": 10.0, "probability": True}),
+           {"C": Axis(1e-2, 1e3, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=5_000, grows=2.0),
     Family("KNeighbors", "classification", KNeighborsClassifier, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
            grows=1.8, takes_weight=False),
     Family("KNeighbors", "regression", KNeighborsRegressor, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
