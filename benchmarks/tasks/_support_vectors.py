@@ -27,21 +27,21 @@ def matrix(data: Data) -> Any:
     return X
 
 
-def objective(X: Any, y: np.ndarray, solution: Solution, squared: bool) -> float:
-    """|w|^2 / 2 + b^2 / 2 + sum of the losses, for C = 1."""
+def objective(X: Any, y: np.ndarray, solution: Solution, squared: bool, C: float) -> float:
+    """|w|^2 / 2 + b^2 / 2 + C times the sum of the losses."""
     w, b = solution["coef"], float(solution["intercept"][0])
     v = np.maximum(1.0 - np.where(y > 0, 1.0, -1.0) * (X @ w + b), 0.0)
-    return float(w @ w / 2 + b * b / 2 + (v @ v if squared else v.sum()))
+    return float(w @ w / 2 + b * b / 2 + C * (v @ v if squared else v.sum()))
 
 
-def judge(squared: bool) -> Callable[[Data, Mapping[str, Solution]], dict[str, Quality]]:
+def judge(squared: bool, C: float = 1.0) -> Callable[[Data, Mapping[str, Solution]], dict[str, Quality]]:
     """The objective above the bound that the reference proves, relative to that."""
 
     def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
         X = matrix(data)
         bound = float(solutions["reference"]["bound"][0])
         return {
-            name: {"objective above the bound": objective(X, data["y"], s, squared) / bound - 1}
+            name: {"objective above the bound": objective(X, data["y"], s, squared, C) / bound - 1}
             for name, s in solutions.items()
         }
 

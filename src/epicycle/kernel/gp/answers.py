@@ -10,6 +10,7 @@ import scipy.stats
 from epicycle import engine
 from epicycle.data import ArrayData
 from epicycle.exceptions import DataError, ParameterError
+from epicycle.kernel.gp.arguments import other_theta
 from epicycle.kernel.gp.exact import ExactLikelihood
 from epicycle.kernel.gp.inducing import InducingPosterior
 from epicycle.kernel.gp.inverse import diagonal_of_inverse, factor_of, inverted
@@ -222,13 +223,7 @@ class Answers(KernelMachine):
         self._check_fitted()
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
-            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
-        if values.shape != self.theta_.shape or not np.isfinite(values).all():
-            raise ParameterError(
-                f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers"
-            )
+        values = other_theta(self, theta)
         likelihood = self._likelihood()
         likelihood.start(values)
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))

@@ -15,7 +15,7 @@ from epicycle.kernel.gp.model import Model
 from epicycle.kernel.kernels_base import Kernel
 from epicycle.kernel.stationary import Gaussian
 
-__all__ = ["default_kernel", "known_variances", "noise_model", "typical_distance"]
+__all__ = ["default_kernel", "known_variances", "noise_model", "other_theta", "typical_distance"]
 
 _NOISE = (1e-6, 1e4)  # bounds of the noise variance, in units of the variance of y
 
@@ -73,3 +73,14 @@ def noise_model(owner: str, kernel: Kernel, noise: Any, bounds: Any, unit: float
         )
     low, high = float(pair[0]), float(pair[1])
     return Model(kernel, min(max(start, low), high), (low, high))
+
+
+def other_theta(model: Any, theta: Any) -> np.ndarray:
+    """The hyper-parameters at which a fitted model is asked for its likelihood; None for its own."""
+    if model.kernel_.takes == "precomputed" or model.method_ == "inducing":
+        raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
+    own: np.ndarray = model.theta_
+    values = own if theta is None else np.asarray(theta, dtype=np.float64)
+    if values.shape != own.shape or not np.isfinite(values).all():
+        raise ParameterError(f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(own)} finite numbers")
+    return values

@@ -15,9 +15,8 @@ import numpy as np
 from epicycle import engine
 from epicycle.base import MethodCard, fitting
 from epicycle.data import ArrayData
-from epicycle.exceptions import ParameterError
 from epicycle.kernel.compositions import Scaled
-from epicycle.kernel.gp.arguments import typical_distance
+from epicycle.kernel.gp.arguments import other_theta, typical_distance
 from epicycle.kernel.gp.averages import average_logistic, average_softmax
 from epicycle.kernel.gp.counts import Counts, count_labels
 from epicycle.kernel.gp.inverse import factor_of
@@ -338,13 +337,7 @@ class GaussianProcessClassifier(KernelClassifier):
         self._check_fitted()
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
-            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
-        if values.shape != self.theta_.shape or not np.isfinite(values).all():
-            raise ParameterError(
-                f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(self.theta_)} finite numbers"
-            )
+        values = other_theta(self, theta)
         seen = Counts(self.X_fit_, self._N_, self._total_)
         exact = BinaryLaplace if seen.n_latent == 1 else SoftmaxLaplace
         value, gradient = exact(self.kernel_, seen, self.n_jobs, self.max_iter_predict).value_and_gradient(
