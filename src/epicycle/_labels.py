@@ -75,7 +75,7 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
     if len(classes) < 2:
         raise DataError(
             f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-            f"class of positive weight: {classes[0]!r}"
+            f"class of positive weight: {classes.tolist()[0]!r}"
         )
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)

@@ -143,8 +143,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 self.n_features_in_ = data.n_features
             if self.n_features_in_ == data.n_features:
                 return
+        self._check_header(_header(X, data), reset=reset)
+
+    def _check_header(self, header: Any, *, reset: bool) -> None:
+        """The same for a frame, of which the rows do not matter."""
         try:
-            validate_data(self, X=_header(X, data), reset=reset, skip_check_array=True)
+            validate_data(self, X=header, reset=reset, skip_check_array=True)
         except ValueError as error:
             raise DataError(str(error)) from None
         except TypeError as error:

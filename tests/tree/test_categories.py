@@ -97,6 +97,15 @@ def test_a_column_of_another_type_is_refused(problem):
         model.predict(pd.DataFrame({"c": pd.Categorical([1, 2]), "x": [0.0, 0.0]}))
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_columns_in_another_order_are_said_to_be_so(problem, kind):
+    colour, x, _ = problem
+    model, table = fitted(kind, problem), frame(kind, colour, x)
+    turned = table.select(["x", "c"]) if kind != "pandas" else table[["x", "c"]]
+    with pytest.raises(DataError, match="feature names should match.*\n.*same order"):
+        model.predict(turned)
+
+
 def test_columns_can_be_named_numbered_or_masked(problem):
     colour, x, y = problem
     strings = pd.DataFrame({"c": colour, "x": x})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import narwhals as nw
 import numpy as np
 
 from epicycle.data import DaskData, Data, as_data
@@ -64,6 +65,8 @@ class TreeTable(Readable):
         return data
 
     def _coded(self, X: Any) -> Any:
+        if self.categories_ and nw.dependencies.is_into_dataframe(X):
+            self._check_header(X, reset=False)  # columns in another order first, not what their levels then look like
         return encode(
             X,
             self.categories_,
