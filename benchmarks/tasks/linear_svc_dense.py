@@ -28,8 +28,8 @@ TASK = Task(
     description="""\
 Normal columns of different lengths, labels with noise as large as the signal, C = 0.01, the intercept penalised as in
 liblinear. At equal quality the objective is within 1e-4 of a proven lower bound, relative to it. At C = 1 there is no
-ratio: ten passes of liblinear end 31% above the bound and minutes more do not suffice, where epicycle takes about as long
-as here.""",
+ratio: ten passes of liblinear end 31% above the bound and minutes more do not suffice, where epicycle takes about as
+long as here.""",
     make=make,
     implementations=(
         Implementation("reference", "reference", tight(loss="hinge", C=C), setup=setup("epicycle")),

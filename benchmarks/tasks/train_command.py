@@ -13,18 +13,18 @@ import numpy as np
 from benchmarks.task import Data, Implementation, Measured, Outcome, Quality, Solution, Target, Task
 
 BUDGET = 30.0
-FIRST, WHOLE, TRAIN_MEMORY, PREDICT_MEMORY = "first score, s", "run / budget", "memory / data", "memory of 10x rows"
+FIRST, WHOLE, PREDICT_MEMORY = "first score, s", "run / budget", "memory of 10x rows"
+TRAIN_MEMORY, FIXED_MEMORY = "memory / data", "memory of 500 rows, MiB"
 
 _TRAIN = """
 import json, sys, time
 began = time.perf_counter()
 import resource
-import epicycle.training.main_job, epicycle.cli.training as command
-def used():
-    return 4096 * int(open("/proc/self/statm").read().split()[1])
-command.return_freed_memory()
-base, first = used(), []
+import epicycle.cli.training
 from epicycle import train
+from epicycle.training.memory import keep_no_freed_memory
+keep_no_freed_memory()
+base, first = 4096 * int(open("/proc/self/statm").read().split()[1]), []
 started = time.perf_counter()
 def say(line):
     if "leads" in line:
@@ -55,7 +55,9 @@ def make(directory: Path, quick: bool) -> Data:
         text = {name: pa.array([f"level {v}" for v in values]) for name, values in levels.items()}
         return pa.table({**{f"x{j}": X[:, j] for j in range(24)}, **text, "y": np.where(y > 0.3, "a", "b")})
 
-    pa.csv.write_csv(table(50_000), directory / "train.csv")
+    whole = table(50_000)
+    pa.csv.write_csv(whole, directory / "train.csv")
+    pa.csv.write_csv(whole.slice(0, 500), directory / "few.csv")
     rows = 100_000 if quick else 1_000_000
     part = table(rows // 10)
     for name, times in (("short.csv", 1), ("long.csv", 10)):
@@ -73,18 +75,22 @@ def _told(code: str, *arguments: str) -> dict[str, float]:
 
 def run(data: Data) -> Measured:
     folder, budget = Path(str(data["folder"][0])), float(data["budget"][0])
+    few = _told(_TRAIN, str(folder / "few.csv"), str(budget / 3), str(folder / "few"))
     trained = _told(_TRAIN, str(folder / "train.csv"), str(budget), str(folder / "run"))
     sizes = [
         _told(_PREDICT, str(folder / "run" / "model.epi"), str(folder / name), str(folder / "out.csv"))["memory"]
         for name in ("short.csv", "long.csv")
     ]
     data_bytes = (folder / "train.csv").stat().st_size
-    numbers = [trained["first"], trained["whole"] / budget, trained["memory"] / data_bytes, sizes[1] / sizes[0]]
+    numbers = [
+        trained["first"], trained["whole"] / budget, (trained["memory"] - few["memory"]) / data_bytes,
+        few["memory"] / 2**20, sizes[1] / sizes[0],
+    ]  # fmt: skip
     return Measured(trained["whole"], {"numbers": np.array(numbers)})
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    names = (FIRST, WHOLE, TRAIN_MEMORY, PREDICT_MEMORY)
+    names = (FIRST, WHOLE, TRAIN_MEMORY, FIXED_MEMORY, PREDICT_MEMORY)
     return {
         implementation: dict(zip(names, found["numbers"].tolist(), strict=True))
         for implementation, found in solutions.items()
@@ -101,8 +107,9 @@ TASK = Task(
     description=f"""\
 A new process trains on a file of 24 columns of numbers and five of levels with a budget of {BUDGET:g} seconds (5 with
 --quick): seconds from its start to the first cross-validated score, its whole time as a share of the budget, and its
-memory beyond that of the imports as a multiple of the file. Then `predict` reads one million and ten million rows: the
-ratio of the memory of both.""",
+peak memory as a multiple of the file, beyond that of the same on the first 500 rows; what those take beyond the imports
+(code, the threads of BLAS, models) stands beside it. Then `predict` reads one million and ten million rows: the ratio
+of the memory of both.""",
     make=make,
     implementations=(Implementation("epicycle", "epicycle", run),),
     quality=quality,
@@ -110,7 +117,7 @@ ratio of the memory of both.""",
     targets=(
         Target("seconds to the first score", measured(FIRST), at_most=5.0),
         Target("time of the run, as a share of its budget", measured(WHOLE), at_most=1.2),
-        Target("memory beyond the imports, as a multiple of the file", measured(TRAIN_MEMORY), at_most=3.0),
+        Target("memory that the data takes, as a multiple of the file", measured(TRAIN_MEMORY), at_most=3.0),
         Target("memory of predict, 10 million rows to 1 million", measured(PREDICT_MEMORY), at_most=1.1),
     ),
     cap=1_800.0,

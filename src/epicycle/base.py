@@ -313,6 +313,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
             raise
         finally:
             self.__dict__.pop("_run", None)
+            run.monitor = None  # it refers to the run: in a circle both would keep the data until a collection
             if run.progress is not None:
                 run.progress.close()
 

@@ -1,8 +1,10 @@
 """scikit-learn's callbacks work on our fits, and ours do what they say."""
 
+import gc
 import pickle
 import time
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -113,6 +115,30 @@ def test_callbacks_see_a_fit_without_iterations(problem):
 def test_a_fit_without_callbacks_leaves_no_trace_of_them(problem):
     model = GradientRidge().fit(*problem)
     assert not [name for name in vars(model) if name.startswith("_")]
+
+
+FAMILIES = [
+    ep.LogisticRegression, ep.Lasso, ep.RandomForestClassifier, ep.GradientBoostingRegressor, ep.SVC, ep.Perceptron,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_and_its_data_are_freed_when_the_last_name_goes(problem, family, watched):
+    gc.collect()
+    gc.disable()  # so that only counted references can free it
+    try:
+        X = problem[0].copy()
+        model = family()
+        if watched:
+            model.set_callbacks(TimeLimit(60))
+        model.fit(X, (problem[1] > 0).astype(int))
+        left = weakref.ref(model), weakref.ref(X)
+        del model, X
+        assert left[0]() is None
+        assert left[1]() is None
+    finally:
+        gc.enable()
 
 
 def test_callbacks_do_not_change_the_result(problem):

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
 from epicycle.exceptions import DataError, ParameterError
+from epicycle.training.encoder import Coded
 
 KINDS = {"size": "number", "weight": "number", "colour": "category", "day": "date", "answer": "target"}
 
@@ -49,6 +50,17 @@ def test_trees_form_keeps_numbers_and_codes_levels(table):
     assert np.array_equal(X[:, 4], (days.astype(int) + 3) % 7)  # 1970-01-01 was a Thursday, Monday is 0
     codes = [np.nan if c is None else ["blue", "green", "red"].index(c) for c in table["colour"].to_pylist()]
     assert np.array_equal(X[:, 5], codes, equal_nan=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"form": "linear"}, {"form": "linear", "sparse": True, "max_levels": 2}])
+def test_rows_in_the_form_for_trees_give_every_form(table, options):
+    trees, other = ep.TableEncoder(KINDS).fit(table), ep.TableEncoder(KINDS, **options).fit(table)
+    rows = np.random.default_rng(0).permutation(table.num_rows)[:40]
+    made = other.of_coded(Coded(trees, trees.transform(table), rows))
+    expected = other.transform(table.take(pa.array(rows)))
+    assert type(made) is type(expected)
+    made, expected = (m if isinstance(m, np.ndarray) else m.toarray() for m in (made, expected))
+    assert np.array_equal(made, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("form", ["trees", "linear"])

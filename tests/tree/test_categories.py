@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import epicycle as ep
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 from epicycle.exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError
+from epicycle.tree.categories import encode
 
 COLOURS = np.array(["blue", "green", "red", "white"])
 
@@ -102,7 +103,7 @@ def test_columns_in_another_order_are_said_to_be_so(problem, kind):
     colour, x, _ = problem
     model, table = fitted(kind, problem), frame(kind, colour, x)
     turned = table.select(["x", "c"]) if kind != "pandas" else table[["x", "c"]]
-    with pytest.raises(DataError, match="feature names should match.*\n.*same order"):
+    with pytest.raises(DataError, match=r"feature names should match.*\n.*same order"):
         model.predict(turned)
 
 
@@ -130,6 +131,17 @@ def test_numbers_in_an_array_can_be_levels():
     assert_array_equal(model.predict(X), y)
     assert_array_equal(model.categories_[0], [-3.5, 2.0, 10.0, 700.0])
     assert_array_equal(X[:3], X[:3].copy())
+
+
+def test_levels_that_are_their_own_codes_are_not_copied():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 5, 300), rng.normal(size=300)]).astype(float)
+    X[7, 0] = np.nan
+    assert encode(X, {0: np.arange(5.0)}, from_frame=False) is X
+    other = encode(X, {0: np.array([0.0, 2.0, 3.0, 4.0])}, from_frame=False)  # 1 is unknown, 2 has the code 1
+    assert_array_equal(other[:, 0], np.array([0, np.nan, 1, 2, 3, np.nan])[np.nan_to_num(X[:, 0], nan=5).astype(int)])
+    assert_array_equal(other[:, 1], X[:, 1])
+    assert X[7, 0] != X[7, 0]
 
 
 def test_more_levels_than_bins():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from epicycle.cli.records import report_files
 from epicycle.plot import short
 from epicycle.training import TrainingRun, train
 from epicycle.training.folder import check_folder
+from epicycle.training.memory import keep_no_freed_memory
 
 __all__ = ["run_training"]
 
@@ -23,7 +22,7 @@ DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
 
 def run_training(data: str | None, *, time: float | None, out: Path | None, as_json: bool, **options: Any) -> None:
     """Train, write the folder, print the outcome."""
-    return_freed_memory()
+    keep_no_freed_memory()
     seconds = time if time is not None else DEMO_SECONDS if data is None else SECONDS
     source = DEMO if data is None else data
     folder = check_folder(out if out is not None else default_folder(source))
@@ -33,16 +32,6 @@ def run_training(data: str | None, *, time: float | None, out: Path | None, as_j
         print(json.dumps({**_plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
     else:
         print_run(run, folder)
-
-
-def return_freed_memory() -> None:
-    """Arrays that are freed go back to the system at once, where the C library lets itself be told (glibc).
-
-    A search makes and drops many parts of the data; kept for later, they would add up to a multiple of it.
-    """
-    m_mmap_threshold = -3
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(m_mmap_threshold, 1 << 18)
 
 
 def default_folder(source: str) -> str:

@@ -1,9 +1,9 @@
-"""What all candidates share: the encoded training rows, built once for each form, the folds, and a fit on one fold."""
+"""What all candidates share: the encoded training rows, the folds, and a fit on one fold."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from epicycle.select.fitting_runs import run_all
 from epicycle.select.inputs import Split
 from epicycle.select.scorers import responses_of
 from epicycle.training.candidates import Candidate
-from epicycle.training.encoder import TableEncoder, is_feature
+from epicycle.training.encoder import Coded, TableEncoder, is_feature
+from epicycle.training.memory import return_freed_memory
 from epicycle.training.metrics import Judge
 from epicycle.training.table_model import with_categories
 
@@ -64,7 +65,8 @@ class FoldScore:
 class Arena:
     """Training rows and folds; `widths` says how many features a column becomes for linear models.
 
-    Encoders are learnt from all training rows, which they see without the target; the folds share their matrices.
+    Encoders are learnt from all training rows, which they see without the target. One matrix is kept of these, that for
+    trees; rows in other forms are made from it for a fit, and go with it.
     """
 
     table: pa.Table | None
@@ -78,7 +80,8 @@ class Arena:
     n_jobs: int | None = None
     widths: Mapping[str, int] = field(default_factory=dict)
     more_splits: list[Split] = field(default_factory=list)
-    _built: dict[str, tuple[TableEncoder, Any]] = field(default_factory=dict)
+    encoders: dict[str, TableEncoder] = field(default_factory=dict)
+    matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def encoder_options(self, form: str) -> dict[str, Any]:
         """The arguments of the encoder beside its columns: single precision, or sparse, where the matrix is large."""
@@ -92,15 +95,19 @@ class Arena:
             options["sparse"] = width > 3 * len(features)
         return options
 
-    def features(self, form: str) -> tuple[TableEncoder, Any]:
-        """The fitted encoder of a form, and the matrix of all training rows."""
-        if form not in self._built:
-            assert self.table is not None
-            encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form)).fit(
-                self.table, sample_weight=self.weight
-            )
-            self._built[form] = encoder, encoder.transform(self.table)
-        return self._built[form]
+    def encode(self, forms: Iterable[str]) -> None:
+        """Learn the encoders of these forms and keep the matrix for trees, all that is needed of the table."""
+        assert self.table is not None
+        for form in ("trees", *forms):
+            if form not in self.encoders:
+                encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form))
+                self.encoders[form] = encoder.fit(self.table, sample_weight=self.weight)
+        self.matrix = self.encoders["trees"].transform(self.table)
+        self.table = None
+
+    def features(self, form: str, rows: Any = slice(None)) -> Any:
+        """The matrix of some training rows."""
+        return self.encoders[form].of_coded(Coded(self.encoders["trees"], self.matrix, rows))
 
     def largest(self) -> int:
         """Rows to learn from in a fold."""
@@ -133,8 +140,7 @@ class Arena:
 
     def run(self, candidate: Candidate, rows: int, folds: Sequence[int], limit: float) -> list[FoldScore]:
         """Fit and score on some folds; every fit may take `limit` seconds."""
-        _, features = self.features(candidate.family.form)
-        cells = float(min(rows, self.largest())) * features.shape[1]
+        cells = float(min(rows, self.largest())) * len(self.encoders[candidate.family.form].sources_)
         side_by_side = cells < _PARALLEL_CELLS and len(folds) > 1 and n_threads(float("inf"), self.n_jobs) > 1
         jobs = 1 if side_by_side else self.n_jobs
         began = time.perf_counter()
@@ -143,21 +149,21 @@ class Arena:
             return self._one(candidate, rows, fold, limit, jobs)
 
         found = run_all(work, list(folds), self.n_jobs if side_by_side else 1)
+        return_freed_memory()
         if not side_by_side:
             return found
         each = (time.perf_counter() - began) / len(found)  # what a fold costs while others run beside it
         return [replace(f, seconds=each) for f in found]
 
     def _one(self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None) -> FoldScore:
-        encoder, features = self.features(candidate.family.form)
         train, test = self.part(fold, rows)
         began = time.perf_counter()
         try:
-            model = self.fitted(candidate, encoder, features, train, limit=limit, n_jobs=n_jobs)
+            model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
             if time.perf_counter() - began >= limit and not getattr(model, "converged_", True) and not trees_of(model):
                 # Stopped on the way. A refit would take longer than anybody knows; of trees fewer are refitted.
                 raise RuntimeError("the fit did not end within the time")
-            responses = responses_of(model, features[test], self.judge.classes)
+            responses = responses_of(model, self.features(candidate.family.form, test), self.judge.classes)
             score = self.judge.score(responses, self.y[test], None if self.weight is None else self.weight[test])
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -169,18 +175,17 @@ class Arena:
         return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), tie, scale, responses=kept)
 
     def fitted(
-        self, candidate: Candidate, encoder: TableEncoder, features: Any, rows: np.ndarray, *,
-        limit: float | None = None, n_jobs: int | None = None,
-    ) -> Any:  # fmt: skip
-        """The candidate on some rows of the matrix."""
+        self, candidate: Candidate, rows: np.ndarray, *, limit: float | None = None, n_jobs: int | None = None
+    ) -> Any:
+        """The candidate on some training rows."""
         model = candidate.build(self.seed, n_jobs=n_jobs, **self.settings(candidate, len(rows)))
-        with_categories(model, encoder)
+        with_categories(model, self.encoders[candidate.family.form])
         if limit is not None and hasattr(model, "set_callbacks"):
             model.set_callbacks(TimeLimit(max(limit, 0.05)))
         weights = (
             {} if self.weight is None or not candidate.family.takes_weight else {"sample_weight": self.weight[rows]}
         )
-        return model.fit(features[rows], self.y[rows], **weights)
+        return model.fit(self.features(candidate.family.form, rows), self.y[rows], **weights)
 
 
 def trees_of(model: Any) -> int | None:

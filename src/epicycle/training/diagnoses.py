@@ -111,12 +111,12 @@ class Doctor:
 
         def work(rows: int) -> Finding:
             at = self.chosen(rows)
-            encoder, features = self.arena.features(self.candidate.family.form)
-            model = self._estimator(encoder)
+            form = self.candidate.family.form
+            model = self._estimator(self.arena.encoders[form])
             return bias_variance(
-                model, features[at], self.arena.y[at], desired=model if desired is None else desired, sizes=sizes, cv=3,
-                ordered=self.arena.facts.ordered, scoring=self.arena.judge.scoring_argument,
-                sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
+                model, self.arena.features(form, at), self.arena.y[at],
+                desired=model if desired is None else desired, sizes=sizes, cv=3, ordered=self.arena.facts.ordered,
+                scoring=self.arena.judge.scoring_argument, sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
                 random_state=self.arena.seed, tolerance=0.05,
             )  # fmt: skip
 
@@ -131,13 +131,13 @@ class Doctor:
         most = self.affordable(4.0, 0.25, 10**9)
 
         def work(rows: int) -> None:
-            encoder, features = self.arena.features(self.candidate.family.form)
+            form = self.candidate.family.form
             train, test = self.arena.part(0, rows)
             test = test[: _MOST_ROWS["importances"]]
-            model = self.arena.fitted(
-                self.candidate, encoder, features, train[-rows:] if self.arena.facts.ordered else train
+            model = self.arena.fitted(self.candidate, train[-rows:] if self.arena.facts.ordered else train)
+            self.found.importances = self._shuffled(
+                model, self.arena.features(form, test), self.arena.y[test], self.arena.encoders[form].sources_
             )
-            self.found.importances = self._shuffled(model, features[test], self.arena.y[test], encoder.sources_)
 
         self.attempt("importances", most, work)
 

@@ -5,7 +5,8 @@ What is learnt (medians, means, spreads, levels) comes from the rows of `fit` al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from epicycle.exceptions import DataError, NotFittedError, ParameterError, Param
 from epicycle.training.column_kinds import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
 from epicycle.training.tables import as_table
 
-__all__ = ["TableEncoder"]
+__all__ = ["Coded", "TableEncoder", "is_feature"]
 
 #: Parts of a date, each a feature where it varies in the rows of the fit.
 _PARTS = ("days", "year", "month", "weekday", "hour")
@@ -266,6 +267,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._for_trees(table)
         return self._for_linear(table)
 
+    def of_coded(self, coded: Coded) -> Any:
+        """The features of rows that are there in the form for trees, by an encoder of the same columns."""
+        return coded.matrix[coded.rows] if self.form == "trees" else self._for_linear(coded)
+
     def _for_trees(self, table: pa.Table) -> np.ndarray:
         out = np.empty((table.num_rows, len(self.sources_)), self.dtype)
         for j, values in enumerate(self._number_columns(table)):
@@ -275,37 +280,63 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             out[:, j] = np.where(codes < 0, np.nan, codes)
         return out
 
-    def _for_linear(self, table: pa.Table) -> Any:
-        n, m = table.num_rows, len(self._numbers_)
-        width = m + sum(self._flags_)
-        dense = np.empty((n, width if self.sparse else len(self.sources_)), self.dtype)
-        flag = m
+    def _for_linear(self, table: pa.Table | Coded) -> Any:
+        if self.sparse:
+            return self._for_linear_sparse(table)
+        width = len(self._numbers_) + sum(self._flags_)
+        dense = np.empty((table.num_rows, len(self.sources_)), self.dtype)
+        flag = len(self._numbers_)
         for j, values in enumerate(self._number_columns(table)):
             unknown = np.isnan(values)
-            values = np.where(unknown, self.median_[j], values)
-            dense[:, j] = (values if self.sparse else values - self.mean_[j]) / self.scale_[j]
+            dense[:, j] = (np.where(unknown, self.median_[j], values) - self.mean_[j]) / self.scale_[j]
             if self._flags_[j]:
                 dense[:, flag] = unknown
                 flag += 1
-        if not self.sparse:
-            dense[:, width:] = 0.0
-            for name, levels in self.levels_.items():
-                codes = self._codes(table, name)
-                known = np.flatnonzero(codes >= 0)
-                dense[known, width + codes[known]] = 1.0
-                width += len(levels)
-            return dense
-        blocks = [sp.csr_array(dense)]
+        dense[:, width:] = 0.0
         for name, levels in self.levels_.items():
             codes = self._codes(table, name)
-            seen = codes >= 0
-            starts = np.concatenate([[0], np.cumsum(seen)]).astype(np.int32)
-            ones = np.ones(int(starts[-1]), self.dtype)
-            blocks.append(sp.csr_array((ones, codes[seen].astype(np.int32), starts), shape=(n, len(levels))))
-        return sp.hstack(blocks, format="csr", dtype=self.dtype)
+            known = np.flatnonzero(codes >= 0)
+            dense[known, width + codes[known]] = 1.0
+            width += len(levels)
+        return dense
 
-    def _number_columns(self, table: pa.Table) -> Any:
+    def _for_linear_sparse(self, table: pa.Table | Coded) -> sp.csr_array:
+        """The same without centring, put in its place column by column: nothing of its size is made beside it."""
+        indptr = np.zeros(table.num_rows + 1, np.int64)
+        for there, _, _ in self._entries(table):
+            indptr[1:] += there
+        np.cumsum(indptr, out=indptr)
+        index = np.int32 if indptr[-1] < 2**31 else np.int64
+        data, indices = np.empty(indptr[-1], self.dtype), np.empty(indptr[-1], index)
+        at = indptr[:-1].copy()
+        for there, columns, values in self._entries(table):
+            places = at[there]
+            data[places] = values[there]
+            indices[places] = columns[there]
+            at += there
+        return sp.csr_array((data, indices, indptr.astype(index)), shape=(table.num_rows, len(self.sources_)))
+
+    def _entries(self, table: pa.Table | Coded) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of every column in turn: the rows that have an entry, its place in the row, and its value."""
+        n, m = table.num_rows, len(self._numbers_)
+        ones = np.broadcast_to(1.0, n)
+        for j, values in enumerate(self._number_columns(table)):
+            values = (np.where(np.isnan(values), self.median_[j], values) / self.scale_[j]).astype(self.dtype)
+            yield values != 0, np.broadcast_to(j, n), values
+        flagged = (values for values, flag in zip(self._number_columns(table), self._flags_, strict=True) if flag)
+        for j, values in enumerate(flagged, start=m):
+            yield np.isnan(values), np.broadcast_to(j, n), ones
+        width = m + sum(self._flags_)
+        for name, levels in self.levels_.items():
+            codes = self._codes(table, name)
+            yield codes >= 0, width + codes, ones
+            width += len(levels)
+
+    def _number_columns(self, table: pa.Table | Coded) -> Iterator[np.ndarray]:
         """The features that are numbers, one after the other."""
+        if isinstance(table, Coded):
+            yield from map(table.column, range(len(self._numbers_)))
+            return
         last, parts = None, {}
         for name, part in self._numbers_:
             if name != last:
@@ -337,8 +368,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise DataError(f"holds text such as {column[odd.index(True)].as_py()!r:.40}; expected numbers")
         return values
 
-    def _codes(self, table: pa.Table, name: str) -> np.ndarray:
+    def _codes(self, table: pa.Table | Coded, name: str) -> np.ndarray:
         """The number of the level of each row, -1 where it is missing or unknown."""
+        if isinstance(table, Coded):
+            return table.codes(name, self.levels_[name])
         levels = pa.array(self.levels_[name].tolist(), pa.string())
         try:
             found = pc.index_in(as_text(table[name]), value_set=levels)
@@ -366,6 +399,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             names += [f"{n} missing" for n, flag in zip(list(names), self._flags_, strict=True) if flag]
             names += [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
         return np.array(names, dtype=object)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Some rows of a table in the form for trees, which holds all that other forms are made of."""
+
+    trees: TableEncoder
+    matrix: np.ndarray
+    rows: Any
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.column(0))
+
+    def column(self, j: int) -> np.ndarray:
+        """A column of the matrix."""
+        values: np.ndarray = self.matrix[self.rows, j]
+        return values
+
+    def codes(self, name: str, levels: np.ndarray) -> np.ndarray:
+        """The place of each row's level among `levels`, -1 where it is none of them."""
+        known = self.trees.levels_[name]
+        place = np.searchsorted(levels, known)
+        there = levels[np.minimum(place, len(levels) - 1)] == known if len(levels) else np.zeros(len(known), bool)
+        code_of = np.append(np.where(there, place, -1), -1)  # the last is for rows without a level
+        values = self.column(self.trees.categorical_[list(self.trees.levels_).index(name)])
+        return code_of[np.where(np.isnan(values), len(known), values).astype(np.intp)]
 
 
 def is_feature(kind: str) -> bool:

@@ -23,6 +23,7 @@ from epicycle.training.clock import Budget
 from epicycle.training.diagnoses import Doctor
 from epicycle.training.encoder import is_feature
 from epicycle.training.folder import check_folder
+from epicycle.training.memory import return_freed_memory
 from epicycle.training.metrics import Judge, further_metrics, judge_for
 from epicycle.training.parts import Parts, read_parts
 from epicycle.training.profiles import Warned, profile_columns
@@ -166,13 +167,11 @@ class _Job:
         families = families_for(facts, self.models)
         raw_rows = self._sample_rows()
         raw = self.parts.train.take(pa.array(raw_rows))
-        trees, features = arena.features("trees")
-        drift = self._smells(trees, features, trees.transform(self.parts.test))
-        for form in dict.fromkeys(family.form for family in families):
-            arena.features(form)
-        arena.table = None  # encoded now; the table itself is not needed any more
-        self.parts.train = raw
-        pa.default_memory_pool().release_unused()
+        arena.encode(family.form for family in families)
+        self.parts.train = raw  # encoded now; the table itself is not needed any more
+        return_freed_memory()
+        trees = arena.encoders["trees"]
+        drift = self._smells(trees, arena.matrix, trees.transform(self.parts.test))
         baseline = self._baseline(arena)
         entry, race = self._search(arena, families)
         candidate = final_candidate(entry, race.full)
@@ -293,7 +292,7 @@ class _Job:
 
     def _refit(self, arena: Arena, candidate: Candidate) -> tuple[TableModel, float]:
         self.teller.stage(f"fitting {candidate.family.name} to all training rows")
-        encoder, features = arena.features(candidate.family.form)
+        encoder, features = arena.encoders[candidate.family.form], arena.features(candidate.family.form)
         options = {name: value for name, value in arena.encoder_options(candidate.family.form).items() if value}
         if candidate.family.form == "trees":
             options.pop("form")

@@ -107,7 +107,11 @@ def encode(
     coded = {}
     for j, levels in categories.items():
         values, index = dictionary(X, j)
-        coded[j] = _codes(values, index, levels, column_label(X, j), handle_unknown)
+        codes = _codes(values, index, levels, column_label(X, j), handle_unknown)
+        if frame is not None or X.dtype.kind != "f" or not np.array_equal(codes, X[:, j], equal_nan=True):
+            coded[j] = codes
+    if not coded:
+        return X  # levels that are their own codes: no copy for them
     if frame is None:
         kind = object if X.dtype.kind in "OUS" else np.float32 if X.dtype == np.float32 else np.float64
         out = X.astype(kind)
