@@ -34,11 +34,13 @@ def names(data: Mapping[str, Any]) -> list[str]:
 
 
 def losses(build: Callable[[int, np.ndarray], Any]) -> Callable[[Data], Solution]:
-    """Of every table the losses on the rows held out, one for each split."""
+    """Of every table the losses on the rows held out, one for each split; computed once for all rounds."""
+    found: Solution = {}
 
     def run(data: Data) -> Solution:
-        found = {}
         for name in names(data):
+            if name in found:
+                continue
             X, y, categorical = data[f"{name}.X"], data[f"{name}.y"], np.flatnonzero(data[f"{name}.categorical"])
             classes, splits = data[f"{name}.about"].tolist()
             of_split = []
