@@ -1,5 +1,6 @@
 // Bindings of the kernels of trees.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tree_binding.hpp"
@@ -220,15 +221,17 @@ void bind_tree(nb::module_ &m) {
     m.def(
         "loss_rows",
         [](int kind, double parameter, Vector<double> y, Weight weight, Rows2<double> score,
-           nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu> gh, int threads) {
+           std::optional<nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>> gh,
+           std::optional<Writable2<double>> normal, int threads) {
             constexpr const char *expected = "loss_rows: expected a known kind, y (n,) (class numbers for softmax), "
                                              "weight (n,) or None, score (K, n), "
-                                             "gh (K, n, 2)";
+                                             "gh (K, n, 2) or None, normal (2, n) or None";
             const std::size_t n = y.shape(0), K = score.shape(0);
             require(kind >= 0 && kind <= static_cast<int>(Loss::softmax), expected);
             const auto loss = static_cast<Loss>(kind);
             require(K >= 1 && score.shape(1) == n && (loss == Loss::softmax ? K >= 2 : K == 1), expected);
-            require(gh.shape(0) == K && gh.shape(1) == n && gh.shape(2) == 2, expected);
+            require(!gh || (gh->shape(0) == K && gh->shape(1) == n && gh->shape(2) == 2), expected);
+            require(!normal || (normal->shape(0) == 2 && normal->shape(1) == n), expected);
             const double *w = pointer(weight, n, expected);
             if (loss == Loss::softmax)
                 for (std::size_t i = 0; i < n; ++i)
@@ -237,7 +240,8 @@ void bind_tree(nb::module_ &m) {
             std::vector<double> total(1 + 2 * K);
             {
                 nb::gil_scoped_release nogil;
-                const auto sums = loss_rows(loss, parameter, y.data(), w, score.data(), n, K, gh.data(), threads);
+                const auto sums = loss_rows(loss, parameter, y.data(), w, score.data(), n, K, gh ? gh->data() : nullptr,
+                                            normal ? normal->data() : nullptr, threads);
                 total[0] = sums[0].loss;
                 for (std::size_t k = 0; k < K; ++k) {
                     total[1 + 2 * k] = sums[k].abs_g;
@@ -246,8 +250,24 @@ void bind_tree(nb::module_ &m) {
             }
             return array_out(total);
         },
-        "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert(),
-        "threads"_a);
+        "kind"_a, "parameter"_a, "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "gh"_a.noconvert().none(),
+        "normal"_a.noconvert().none(), "threads"_a);
+    m.def(
+        "class_rows",
+        [](Vector<double> y, Weight weight, Vector<double> score, Rows2<double> normal, std::size_t k, std::size_t K,
+           Writable2<float> gh, int threads) {
+            constexpr const char *expected = "class_rows: expected y, score (n,), weight (n,) or None, normal (2, n), "
+                                             "k < K, K >= 2, gh (n, 2)";
+            const std::size_t n = y.shape(0);
+            require(score.shape(0) == n && normal.shape(0) == 2 && normal.shape(1) == n, expected);
+            require(k < K && K >= 2 && gh.shape(0) == n && gh.shape(1) == 2, expected);
+            const double *w = pointer(weight, n, expected);
+            threads = team(threads);
+            nb::gil_scoped_release nogil;
+            class_rows(y.data(), w, score.data(), normal.data(), n, k, K, gh.data(), threads);
+        },
+        "y"_a.noconvert(), "weight"_a.none(), "score"_a.noconvert(), "normal"_a.noconvert(), "k"_a, "K"_a,
+        "gh"_a.noconvert(), "threads"_a);
     m.def(
         "plan_bundles",
         [](Rows2<std::uint8_t> rows, Vector<std::int32_t> n_bins, Vector<std::uint8_t> eligible, int threads) {

@@ -44,8 +44,18 @@ def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
 def loss_rows(
-    kind: int, parameter: float, y: Array, weight: Array | None, score: Array, gh: Array, threads: int
+    kind: int,
+    parameter: float,
+    y: Array,
+    weight: Array | None,
+    score: Array,
+    gh: Array | None,
+    normal: Array | None,
+    threads: int,
 ) -> Array: ...
+def class_rows(
+    y: Array, weight: Array | None, score: Array, normal: Array, k: int, K: int, gh: Array, threads: int
+) -> None: ...
 def grow_tree(
     rows: Array,
     columns: Array | None,

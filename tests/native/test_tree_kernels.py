@@ -150,6 +150,22 @@ def test_rows_outside_the_table():
         _native.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 3), np.ones(1), np.zeros(301), 1)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_one_by_one_have_the_bits_of_all_at_once(weighted, threads):
+    rng = np.random.default_rng(1)
+    n, K = 5003, 4
+    y, score = rng.integers(0, K, n).astype(float), rng.normal(size=(K, n)) * 30
+    weight = rng.uniform(0, 3, n) if weighted else None
+    gh, normal = np.empty((K, n, 2), np.float32), np.empty((2, n))
+    sums = _native.loss_rows(8, 0.0, y, weight, score, gh, None, 1)
+    assert_array_equal(_native.loss_rows(8, 0.0, y, weight, score, None, normal, threads), sums)
+    for k in range(K):
+        one = np.full((n, 2), np.nan, np.float32)
+        _native.class_rows(y, weight, score[k], normal, k, K, one, threads)
+        assert_array_equal(one, gh[k])
+
+
 def test_bad_calls_of_the_others():
     rows, _ = problem()
     X = np.zeros((300, 4))
@@ -168,7 +184,13 @@ def test_bad_calls_of_the_others():
     y, gh = np.zeros(300), np.zeros((1, 300, 2), np.float32)
     for kind, target, K in ((9, y, 1), (-1, y, 1), (8, y, 1), (0, y, 2), (8, y + 2, 2), (8, y - 1, 2), (0, y[:9], 1)):
         with pytest.raises(ValueError, match="loss_rows"):
-            _native.loss_rows(kind, 0.0, target, None, np.zeros((K, 300)), np.repeat(gh, K, axis=0), 1)
+            _native.loss_rows(kind, 0.0, target, None, np.zeros((K, 300)), np.repeat(gh, K, axis=0), None, 1)
+    for normal in (np.zeros((1, 300)), np.zeros((2, 299))):
+        with pytest.raises(ValueError, match="loss_rows"):
+            _native.loss_rows(8, 0.0, y, None, np.zeros((2, 300)), None, normal, 1)
+    for k, K, normal, out in ((2, 2, 300, 300), (0, 1, 300, 300), (0, 2, 299, 300), (0, 2, 300, 299)):
+        with pytest.raises(ValueError, match="class_rows"):
+            _native.class_rows(y, None, y, np.zeros((2, normal)), k, K, np.zeros((out, 2), np.float32), 1)
     feature, left, sides = np.zeros(3, np.int32), np.array([1, 0, 0], np.int32), np.zeros((3, 4), np.uint64)
     for change in ({"feature": feature + 4}, {"left": left + 2}, {"sides": sides[:2]}, {"values": np.zeros(2)}):
         asked = {"feature": feature, "left": left, "sides": sides, "values": np.zeros(3)} | change

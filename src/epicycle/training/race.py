@@ -22,6 +22,7 @@ __all__ = ["Entry", "Race"]
 _MOST_TRIALS = 400
 _FIRST_RUNG = 0.25  # share of the time after which no further settings are tried on the first rung
 _PATIENCE = 60  # trials without a better one
+_FINALISTS = 4  # candidates that meet on all rows and folds
 
 
 @dataclass
@@ -93,6 +94,8 @@ class Race:
         ]
         self.leader: Entry | None = None
         self.rungs = self._rungs()
+        #: What a setting that is left to the model comes to, as a place to vary it from.
+        self.typical = {"gamma": 1.0 / max(arena.facts.p, 1)}
 
     def _rungs(self) -> list[tuple[int, tuple[int, ...]]]:
         """Rows and folds of each rung; the last is all of both."""
@@ -164,7 +167,8 @@ class Race:
             if not scored:
                 break
             scored.sort(key=lambda entry: -entry.mean(rows, folds))
-            keep = max(4, math.ceil(len(scored) / 2))
+            # On all folds a fit costs most, and by then two of them have said who is far behind.
+            keep = _FINALISTS if step == len(self.rungs) - 2 else max(_FINALISTS, math.ceil(len(scored) / 2))
             for entry in scored[keep:]:
                 entry.status = f"dropped at {rows:,} rows"
             alive = scored[:keep]
@@ -245,9 +249,9 @@ class Race:
         left = self.budget.left(self.kept(self.leader))
         for rows in sorted({rows for rows, _ in self.rungs}, reverse=True):
             each = self.expected(self.leader, rows) or 0.0
-            if each * self.k * (6 if rows == self.full else 8) < left or (
-                rows == self.full and each * self.k * 2 < left and len(self.rungs) < 2
-            ):
+            few = all(other == self.full for other, _ in self.rungs)  # nothing is learnt from fewer rows
+            trials = 2 if few else 6 if rows == self.full else 8
+            if each * self.k * trials < left:
                 return rows
         return None
 
@@ -274,7 +278,7 @@ class Race:
         while not changed:
             for name in names:
                 if wild or rng.random() < max(0.35, 1 / len(names)):
-                    settings[name] = _moved(family.space[name], settings.get(name), rng, wild)
+                    settings[name] = _moved(family.space[name], settings.get(name, self.typical.get(name)), rng, wild)
                     changed = True
         return Candidate(family, settings)
 
@@ -291,7 +295,7 @@ class Race:
             if not group:
                 continue
             if not self._evaluate(entry, rows, group):
-                return None if not entry.results else self._drop(entry, "not within the time")
+                return self._drop(entry, "not within the time")
             done += group
             apart = entry.scores(rows, done) - reference[done]
             if not np.isfinite(apart).all():
@@ -312,7 +316,8 @@ class Race:
     def _drop(self, entry: Entry, status: str) -> bool:
         entry.status = status
         entry.results = {key: replace(result, responses={}) for key, result in entry.results.items()}
-        self.entries.append(entry)
+        if entry.results:
+            self.entries.append(entry)
         return False
 
     # ---------------------------------------------------------------------------------------------- confirmation

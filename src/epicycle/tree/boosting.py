@@ -186,7 +186,10 @@ class MemoryBoosting(Boosting):
         n, p = bins.rows.shape
         self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
-        self.gh = np.empty((len(score), n, 2), np.float32)
+        # Of several classes gradients are computed when a tree is grown from them, unless all are needed at once.
+        one_by_one = len(score) > 1 and not self.first_order and not self.by_gradient
+        self.normal = np.empty((2, n)) if one_by_one else None
+        self.gh = np.empty((1 if one_by_one else len(score), n, 2), np.float32)
         self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
         self.packed = np.empty(n, np.int64)
         self.added = False  # whether the trees of this round are in the scores already
@@ -195,7 +198,19 @@ class MemoryBoosting(Boosting):
         self._evaluate()
 
     def _evaluate(self) -> None:
-        self.now = self.loss.evaluate(self.bins.y, self.bins.weight, self.score, self.gh, self.row_threads)
+        rows = self.bins.y, self.bins.weight
+        if self.normal is None or isinstance(self.loss, UserLoss):
+            self.now = self.loss.evaluate(*rows, self.score, self.gh, self.row_threads)
+        else:
+            self.now = self.loss.evaluate(*rows, self.score, None, self.row_threads, self.normal)
+
+    def _derivatives(self, k: int) -> np.ndarray:
+        """Gradient and curvature by the score of output k, which no tree of this round has changed yet."""
+        if self.normal is None or isinstance(self.loss, UserLoss):
+            return self.gh[k]
+        rows = self.bins.y, self.bins.weight
+        self.loss.evaluate_class(k, *rows, self.score[k], self.normal, self.gh[0], self.row_threads)
+        return self.gh[0]
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         drawn = self._draw_rows(number)
@@ -241,7 +256,9 @@ class MemoryBoosting(Boosting):
         order = self.order[:m] if self.added or len(self.score) == 1 else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
-        gh = with_weights(self.gh[k], self.bins.weight) if self.first_order else self.gh[k]
+        gh = self._derivatives(k)
+        if self.first_order:
+            gh = with_weights(gh, self.bins.weight)
         abs_gradient, curvature = self.now.abs_gradient[k], self._total_curvature()[k]
         if drawn.factor is not None:
             gh = drawn.times(gh)

@@ -121,11 +121,27 @@ class Loss:
         return np.log(np.maximum(totals / totals.sum(), np.finfo(float).tiny))
 
     def evaluate(
-        self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray, threads: int
+        self,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        score: np.ndarray,
+        gh: np.ndarray | None,
+        threads: int,
+        normal: np.ndarray | None = None,
     ) -> Evaluation:
-        """Loss at `score` (K, n); gradient and curvature, times the weight, go to `gh` (K, n, 2)."""
-        sums = _native.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, threads)
+        """Loss at `score` (K, n); gradient and curvature, times the weight, go to `gh` (K, n, 2) where it is given.
+
+        What :meth:`evaluate_class` needs to know of other classes goes to `normal` (2, n).
+        """
+        sums = _native.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
+
+    def evaluate_class(
+        self, k: int, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, normal: np.ndarray, gh: np.ndarray,
+        threads: int,
+    ) -> None:  # fmt: skip
+        """Gradient and curvature by the scores of class k (n,) alone, to `gh` (n, 2), with the bits of `evaluate`."""
+        _native.class_rows(y, weight, score, normal, k, self.n_outputs, gh, threads)
 
     def row_values(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
         """The loss of every row at `score` (n, K)."""
@@ -189,9 +205,10 @@ class UserLoss:
         return np.array([s])
 
     def evaluate(
-        self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray, threads: int
+        self, y: np.ndarray, weight: np.ndarray | None, score: np.ndarray, gh: np.ndarray | None, threads: int
     ) -> Evaluation:
         """As :meth:`Loss.evaluate`."""
+        gh = np.empty((1, len(y), 2), np.float32) if gh is None else gh
         s, w = score[0], 1.0 if weight is None else weight
         gh[0, :, 0] = w * self._terms("gradient", y, s)
         h = w * self._terms("curvature", y, s)

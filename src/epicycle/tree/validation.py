@@ -50,7 +50,6 @@ class MemoryValidation(Validation):
     def __init__(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: Loss | UserLoss) -> None:
         self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss
         self.score = np.empty((loss.n_outputs, len(y)))
-        self.gh = np.empty((loss.n_outputs, len(y), 2), np.float32)
 
     def begin(self, score: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
         """Set the scores after so many rounds; `earlier` are the losses of a fit that was interrupted there."""
@@ -59,7 +58,7 @@ class MemoryValidation(Validation):
 
     def _mean(self) -> float:
         total = float(len(self.y) if self.weight is None else self.weight.sum())
-        return self.loss.evaluate(self.y, self.weight, self.score, self.gh, 1).loss / max(total, np.finfo(float).tiny)
+        return self.loss.evaluate(self.y, self.weight, self.score, None, 1).loss / max(total, np.finfo(float).tiny)
 
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         for k, (tree, value) in enumerate(trees):
