@@ -1,14 +1,18 @@
-"""Memory that a piece of work will need, asked for before it starts."""
+"""Memory that a piece of work will need, asked for before it starts, and given back when it is free."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from epicycle.exceptions import MemoryBudgetError
 from epicycle.settings import get_config
 
-__all__ = ["available", "bytes_in_words", "require_memory"]
+__all__ = ["available", "bytes_in_words", "keep_no_freed_memory", "require_memory", "return_freed_memory"]
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of glibc's mallopt
 
 
 def available() -> int | None:
@@ -54,3 +58,17 @@ def bytes_in_words(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
         n /= 1024
     return f"{n:.1f} TiB"
+
+
+def keep_no_freed_memory() -> None:
+    """For a whole process: arrays go back as they are freed, and there is one heap for all threads (glibc)."""
+    with suppress(AttributeError, OSError, TypeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 18)
+        libc.mallopt(_M_ARENA_MAX, 1)
+
+
+def return_freed_memory() -> None:
+    """Give back now what is free inside the heap, as after a step that needed much more than the next (glibc)."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import engine
+from epicycle._memory import return_freed_memory
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.exceptions import DataError, ParameterError
@@ -25,6 +26,8 @@ from epicycle.tree.parts import Recipe, make_part
 from epicycle.tree.validation import MemoryValidation, Validation
 
 __all__ = ["Preparation"]
+
+_MANY_BINS = 1 << 20  # from which on binning leaves enough behind to be worth giving back
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class Preparation:
         held_rows = None if held is None else rows[held]
         bins = take_rows(rows, target, weight, which, n_bins, threads, weighted=weighted, columns=in_memory)
         del rows  # before anything else is made
+        if bins.rows.size > _MANY_BINS:
+            return_freed_memory()
         start = self.loss.start(bins.y, bins.weight) if self.start is None else self.start
         scores = self.raw(data, self.known) if self.first else None
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
