@@ -132,8 +132,8 @@ TASK = Task(
 A quarter of the rows of every table is held out, the same for both; 60 seconds of search on the others (5 with --quick;
 EPICYCLE_AUTOML_SECONDS sets another number), deciding by the log-loss of classes or the root mean squared error of
 numbers. Each number is that loss on the rows held out relative to FLAML's, less one: below zero is better. The time is
-given, so that it is not what this task is about; answers are computed once for all rounds. FLAML is installed with
-flaml[automl], and left out where it is not there.""",
+given, so that it is not what this task is about; answers are computed once for all rounds. FLAML is left out where it
+is not there; its learners are used but for XGBoost, of which it does not know the third version.""",
     make=make,
     implementations=(
         Implementation(PEER, "peer", losses(with_flaml)),

@@ -117,11 +117,11 @@ def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]
         excess = {t: float(np.mean(found[t]) / np.mean(solutions[PEER][t]) - 1) for t in names(data)}
         noise = [_standard_error(found[t], solutions[PEER][t]) for t in names(data)]
         summary = {
+            MEAN: float(np.mean(list(excess.values()))),
+            NOISE: float(np.sqrt(np.sum(np.square(noise))) / len(noise)),
             WITHIN: float(sum(e <= 0.005 for e in excess.values())),
             WORST: max(excess.values()),
             WORST_NOISE: max(zip(excess.values(), noise, strict=True))[1],
-            MEAN: float(np.mean(list(excess.values()))),
-            NOISE: float(np.sqrt(np.sum(np.square(noise))) / len(noise)),
         }
         result[implementation] = summary | excess
     return result
