@@ -170,7 +170,7 @@ class Race:
             # On all folds a fit costs most, and by then two of them have said who is far behind.
             keep = _FINALISTS if step == len(self.rungs) - 2 else max(_FINALISTS, math.ceil(len(scored) / 2))
             for entry in scored[keep:]:
-                entry.status = f"dropped at {rows:,} rows"
+                entry.status = f"dropped at {rows:,} rows" if rows < self.full else "behind"
             alive = scored[:keep]
         self._vary()
         self._confirm()
