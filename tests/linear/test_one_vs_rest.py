@@ -121,9 +121,10 @@ def test_every_part_keeps_out_of_the_way_of_the_others():
 
 def test_what_fell_short_is_said_once():
     X, y, _ = problem()
-    with pytest.warns(ConvergenceWarning, match="class 0, 1, 2") as caught:
-        model = OneVsRest(LogisticRegression(solver="gd", max_iter=2)).fit(X, y)
-    assert len(caught) == 1
+    for _ in range(20):  # threads that change the filters of the process would lose some
+        with pytest.warns(ConvergenceWarning, match="class 0, 1, 2") as caught:
+            model = OneVsRest(LogisticRegression(solver="gd", max_iter=2), n_jobs=4).fit(X, y)
+        assert len(caught) == 1
     assert not model.converged_
     assert not model.certificate_.holds
 

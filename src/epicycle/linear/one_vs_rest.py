@@ -157,7 +157,11 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         def consume(result: tuple[int, Any, float]) -> None:
             k, parts[k], seconds[k] = result
 
-        in_order(iter(range(len(targets))), work, consume, min(n_threads(float("inf"), self.n_jobs), len(targets)))
+        threads = min(n_threads(float("inf"), self.n_jobs), len(targets))
+        # Around the threads, not inside them: what catch_warnings changes belongs to the whole process.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SklearnConvergenceWarning)
+            in_order(iter(range(len(targets))), work, consume, threads)
         self.estimators_ = parts
         self._collect(seconds)
         return self
@@ -332,8 +336,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
 def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
     """Fit without a warning of its own: what fell short is said once, for all classes."""
-    with config(on_nonconvergence="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", SklearnConvergenceWarning)
+    with config(on_nonconvergence="ignore"):
         if weight is None:
             fit(X, y)
         else:
