@@ -14,7 +14,7 @@ from epicycle.data.frames import frame_columns, frame_to_matrix, is_frame, is_la
 from epicycle.data.numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
 from epicycle.exceptions import DataError, DataTypeError
 
-__all__ = ["as_floating", "as_matrix"]
+__all__ = ["aligned", "as_floating", "as_matrix"]
 
 _FLOATS = (np.float64, np.float32)
 
@@ -30,11 +30,21 @@ def as_matrix(
         return _as_csr(X, estimator_name, accept_sparse, check_finite), names
     if X.ndim != 2 or 0 in X.shape:
         _explain_shape(X, estimator_name)
-    if not X.flags.aligned:  # arrived over a wire or from a packed record; neither BLAS nor native code can read it
-        X = X.copy(order="K")
+    X = aligned(X)
     if check_finite:
         require_finite(X, "X", columns=names, estimator_name=estimator_name)
     return X, names
+
+
+def aligned(array: Any) -> Any:
+    """A copy of an array or a CSR matrix that arrived over a wire or from a packed record; others as they are.
+
+    Native code cannot read what lies between the words of memory, and BLAS takes other paths, that round otherwise.
+    """
+    if sp.issparse(array):
+        whole = all(part.flags.aligned for part in (array.data, array.indices, array.indptr))
+        return array if whole else array.copy()
+    return array if array is None or array.flags.aligned else array.copy(order="K")
 
 
 def _read(X: Any) -> tuple[Any, tuple[str, ...] | None]:
@@ -93,8 +103,8 @@ def _as_csr(X: Any, estimator_name: str, accept_sparse: bool, check_finite: bool
     if X.dtype not in _FLOATS:
         exact_in_float64(X.data, "X")
         X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
-    aligned = all(array.flags.aligned for array in (X.data, X.indices, X.indptr))
-    if not (aligned and X.has_canonical_format):  # duplicate or unsorted: put in order, not in the caller's object
+    X = aligned(X)
+    if not X.has_canonical_format:  # duplicate or unsorted: put in order, not in the caller's object
         X = X.copy()
         X.sum_duplicates()
     if check_finite:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from epicycle.data.batch import Batch, Matrix
 from epicycle.data.dataset import Data, TargetEncoder
+from epicycle.data.matrix import aligned
 from epicycle.exceptions import DataError
 
 __all__ = ["ArrayData", "block_rows", "dense_block_rows"]
@@ -38,13 +39,6 @@ def dense_block_rows(p: int, dtype: np.dtype[Any]) -> int:
 
 def _round_up(rows: int) -> int:
     return -(-rows // 256) * 256
-
-
-def _aligned(array: Any) -> Any:
-    """A copy of an array, or of a CSR matrix, that is not aligned; others as they are."""
-    arrays = (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,)
-    settled = all(a is None or a.flags.aligned for a in arrays)
-    return array if settled else array.copy() if sp.issparse(array) else array.copy(order="K")
 
 
 def csr_rows(X: sp.csr_array | sp.csr_matrix, start: int, stop: int) -> sp.csr_array | sp.csr_matrix:
@@ -98,7 +92,7 @@ class ArrayData(Data):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays that came over a wire may lie between the words of memory, where BLAS takes other paths: move them."""
         self.__dict__.update(state)
-        self.X, self.y, self.weight = _aligned(self.X), _aligned(self.y), _aligned(self.weight)
+        self.X, self.y, self.weight = aligned(self.X), aligned(self.y), aligned(self.weight)
 
     def rows(self, start: int, stop: int) -> Batch:
         """Rows start:stop as views."""

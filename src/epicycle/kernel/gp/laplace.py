@@ -1,4 +1,4 @@
-"""What Laplace approximations share: the climb to the mode of the posterior.
+"""What Laplace approximations share: the climb to the mode of the posterior, and for the exact ones their state.
 
 The mode maximises  psi(f) = log p(N | f) - f'K^-1 f / 2,  which is concave. In coefficients a with f = K a, Newton's
 step leads to the maximum of the quadratic model; it is shortened where psi does not rise enough. At the mode a = N - c
@@ -7,14 +7,19 @@ p.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
+from epicycle._threads import n_threads
+from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.gp.counts import Counts
+from epicycle.kernel.kernels_base import Kernel
+from epicycle.kernel.systems import matrix_product
 
-__all__ = ["Mode", "climb_to_mode"]
+__all__ = ["ExactLaplace", "Mode", "climb_to_mode"]
 
 _ENOUGH = 1e-10  # of the scale of the likelihood: what Newton's next step may still promise
 
@@ -88,3 +93,44 @@ def climb_to_mode(
             return Mode(a, f, p, value, decrement, steps)
         a, f, value = trial, f_new, value_new
         steps += 1
+
+
+class ExactLaplace:
+    """log q as a function of the kernel's theta; a mode found is where the next search for one begins."""
+
+    def __init__(self, kernel: Kernel, seen: Counts, n_jobs: int | None, most: int) -> None:
+        self.kernel, self.seen, self.n_jobs, self.most = kernel, seen, n_jobs, most
+        self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
+        self.a = np.zeros((seen.n, seen.n_latent))
+        self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
+        self.decrement, self.newton_steps = np.inf, 0
+
+    def on_part(self, chosen: np.ndarray) -> Self:
+        return type(self)(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
+
+    def start(self, theta: np.ndarray) -> None:
+        self.a = np.zeros_like(self.a)
+
+    def state(self) -> dict[str, Any]:
+        return {"a": self.a}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.a = np.asarray(state["a"])
+
+    def _matrix(self, theta: np.ndarray) -> tuple[Kernel, Any, np.ndarray]:
+        """(kernel, prepared rows, their matrix)."""
+        kernel = self.kernel.with_theta(theta)
+        A = kernel.prepare(self.seen.rows)
+        return kernel, A, gram_matrix(kernel, A, np.dtype(np.float64), self.n_jobs)
+
+    def _times(self, K: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return matrix_product(K, a, self.threads)
+
+    def _climb(self, K: np.ndarray, newton: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]) -> Mode:
+        """The mode under K, from the one before."""
+        mode = climb_to_mode(
+            self.seen, self.a, lambda a: self._times(K, a), lambda a, f: float(np.vdot(a, f)), newton, self.most
+        )
+        self.a, self.decrement = mode.a, mode.decrement
+        self.newton_steps += mode.n_steps
+        return mode

@@ -8,44 +8,17 @@ With B = I + W^1/2 K W^1/2 = L L' and R = W^1/2 B^-1 W^1/2, at the mode f = K a,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from epicycle._threads import n_threads
-from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.factor import Factor, factor
-from epicycle.kernel.gp.counts import Counts
 from epicycle.kernel.gp.inverse import diagonal_of_inverse, inverse_tiles, inverted
-from epicycle.kernel.gp.laplace import Mode, climb_to_mode
-from epicycle.kernel.kernels_base import Kernel
-from epicycle.kernel.systems import matrix_product
+from epicycle.kernel.gp.laplace import ExactLaplace, Mode
 
 __all__ = ["BinaryLaplace"]
 
 
-class BinaryLaplace:
-    """log q as a function of the kernel's theta; a mode found is where the next search for one begins."""
-
-    def __init__(self, kernel: Kernel, seen: Counts, n_jobs: int | None, most: int) -> None:
-        self.kernel, self.seen, self.n_jobs, self.most = kernel, seen, n_jobs, most
-        self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
-        self.a = np.zeros((seen.n, 1))
-        self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
-        self.decrement, self.newton_steps = np.inf, 0
-
-    def on_part(self, chosen: np.ndarray) -> BinaryLaplace:
-        return BinaryLaplace(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
-
-    def start(self, theta: np.ndarray) -> None:
-        self.a = np.zeros_like(self.a)
-
-    def state(self) -> dict[str, Any]:
-        return {"a": self.a}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.a = np.asarray(state["a"])
+class BinaryLaplace(ExactLaplace):
+    """Of one latent value for each row."""
 
     def _factor(self, K: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, Factor]:
         root = np.sqrt(W)
@@ -56,25 +29,17 @@ class BinaryLaplace:
         return root, factor(B, self.threads)
 
     def mode(self, K: np.ndarray) -> Mode:
-        def times(a: np.ndarray) -> np.ndarray:
-            return matrix_product(K, a, self.threads)
-
         def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.seen.curvature(p)[:, 0, 0]
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.seen.gradient(p)
-            return b - root[:, None] * found.solve(root[:, None] * times(b))
+            return b - root[:, None] * found.solve(root[:, None] * self._times(K, b))
 
-        mode = climb_to_mode(self.seen, self.a, times, lambda a, f: float(np.vdot(a, f)), newton, self.most)
-        self.a, self.decrement = mode.a, mode.decrement
-        self.newton_steps += mode.n_steps
-        return mode
+        return self._climb(K, newton)
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         self.evaluations += 1
-        kernel = self.kernel.with_theta(theta)
-        A = kernel.prepare(self.seen.rows)
-        K = gram_matrix(kernel, A, np.dtype(np.float64), self.n_jobs)
+        kernel, A, K = self._matrix(theta)
         mode = self.mode(K)
         root, found = self._factor(K, self.seen.curvature(mode.p)[:, 0, 0])
         value = mode.value - 0.5 * found.log_determinant
@@ -84,7 +49,7 @@ class BinaryLaplace:
         inverse = inverted(found, self.threads)
         # posterior variance times W, (1 - (B^-1)_ii), without a division by a small W
         s = -0.5 * (1 - diagonal_of_inverse(inverse)) * (1 - 2 * mode.p[:, 0])
-        Ks = matrix_product(K, s[:, None], self.threads)
+        Ks = self._times(K, s[:, None])
         u = s[:, None] - root[:, None] * found.solve(root[:, None] * Ks)
         del found
         total = np.zeros(len(theta))
@@ -106,8 +71,7 @@ class BinaryLaplace:
 
     def conclude(self, theta: np.ndarray) -> tuple[Mode, dict[str, np.ndarray], float]:
         """(mode, arrays that prediction needs, log q)."""
-        kernel = self.kernel.with_theta(theta)
-        K = gram_matrix(kernel, kernel.prepare(self.seen.rows), np.dtype(np.float64), self.n_jobs)
+        _, _, K = self._matrix(theta)
         mode = self.mode(K)
         root, found = self._factor(K, self.seen.curvature(mode.p)[:, 0, 0])
         a = self.seen.gradient(mode.p)  # equal to mode.a at the mode, without the rounding of K^-1

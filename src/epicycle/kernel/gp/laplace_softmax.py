@@ -11,21 +11,14 @@ with s the derivative of -log det / 2 by f at fixed kernel, from the posterior c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from epicycle._threads import n_threads
-from epicycle.kernel.evaluation import gram_matrix
 from epicycle.kernel.factor import factor
-from epicycle.kernel.gp.counts import Counts
 from epicycle.kernel.gp.inverse import TILE, inverse_tiles, inverted
-from epicycle.kernel.gp.laplace import Mode, climb_to_mode
-from epicycle.kernel.kernels_base import Kernel
-from epicycle.kernel.systems import matrix_product
+from epicycle.kernel.gp.laplace import ExactLaplace, Mode
 
 __all__ = ["SoftmaxLaplace"]
 
@@ -45,27 +38,8 @@ class Blocks:
         return EX - np.column_stack([E @ total for E in self.E])
 
 
-class SoftmaxLaplace:
-    """log q as a function of the kernel's theta; see :class:`~epicycle.kernel.gp.laplace_binary.BinaryLaplace`."""
-
-    def __init__(self, kernel: Kernel, seen: Counts, n_jobs: int | None, most: int) -> None:
-        self.kernel, self.seen, self.n_jobs, self.most = kernel, seen, n_jobs, most
-        self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
-        self.a = np.zeros((seen.n, seen.n_latent))
-        self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
-        self.decrement, self.newton_steps = np.inf, 0
-
-    def on_part(self, chosen: np.ndarray) -> SoftmaxLaplace:
-        return SoftmaxLaplace(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
-
-    def start(self, theta: np.ndarray) -> None:
-        self.a = np.zeros_like(self.a)
-
-    def state(self) -> dict[str, Any]:
-        return {"a": self.a}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.a = np.asarray(state["a"])
+class SoftmaxLaplace(ExactLaplace):
+    """Of as many latent values for each row as there are classes."""
 
     def blocks(self, K: np.ndarray, p: np.ndarray) -> Blocks:
         n, k = p.shape
@@ -93,24 +67,16 @@ class SoftmaxLaplace:
         return Blocks(E, M, log_det + 2 * float(np.log(np.diagonal(M)).sum()))
 
     def mode(self, K: np.ndarray) -> Mode:
-        def times(a: np.ndarray) -> np.ndarray:
-            return matrix_product(K, a, self.threads)
-
         def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.seen.curvature(p)
             b = np.einsum("ikl,il->ik", W, f) + self.seen.gradient(p)
-            return b - self.blocks(K, p).times(times(b))
+            return b - self.blocks(K, p).times(self._times(K, b))
 
-        mode = climb_to_mode(self.seen, self.a, times, lambda a, f: float(np.vdot(a, f)), newton, self.most)
-        self.a, self.decrement = mode.a, mode.decrement
-        self.newton_steps += mode.n_steps
-        return mode
+        return self._climb(K, newton)
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         self.evaluations += 1
-        kernel = self.kernel.with_theta(theta)
-        A = kernel.prepare(self.seen.rows)
-        K = gram_matrix(kernel, A, np.dtype(np.float64), self.n_jobs)
+        kernel, A, K = self._matrix(theta)
         mode = self.mode(K)
         blocks = self.blocks(K, mode.p)
         value = mode.value - 0.5 * blocks.log_det
@@ -118,7 +84,7 @@ class SoftmaxLaplace:
             return value, np.empty(0)
         a, n = mode.a, self.seen.n
         s = self.seen.third(mode.p, self._covariances(K, blocks))
-        u = s - blocks.times(matrix_product(K, s, self.threads))
+        u = s - blocks.times(self._times(K, s))
         Q = blocks.E.sum(axis=0)
         for E in blocks.E:
             half = scipy.linalg.solve_triangular(blocks.M, E, lower=True, check_finite=False)
@@ -151,8 +117,7 @@ class SoftmaxLaplace:
 
     def conclude(self, theta: np.ndarray) -> tuple[Mode, dict[str, np.ndarray], float]:
         """(mode, arrays that prediction needs, log q)."""
-        kernel = self.kernel.with_theta(theta)
-        K = gram_matrix(kernel, kernel.prepare(self.seen.rows), np.dtype(np.float64), self.n_jobs)
+        _, _, K = self._matrix(theta)
         mode = self.mode(K)
         blocks = self.blocks(K, mode.p)
         a = self.seen.gradient(mode.p)
