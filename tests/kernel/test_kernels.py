@@ -400,6 +400,19 @@ def test_sums_products_and_powers_stay_mercer(seed, n, p):
         assert is_mercer(kernel, rows), kernel
 
 
+@pytest.mark.parametrize("kernel", [NeuralTangent(2), NNGP(3), ArcCosine(0), ArcCosine(1, 2)], ids=repr)
+def test_rows_on_one_line_have_exact_angles(kernel):
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        line = rng.normal(size=(1, 3))
+        assert is_mercer(kernel, rng.normal(size=(9, 1)))
+        x, same, opposite = line, 3.7 * line, -0.3 * line
+        scale = np.sqrt(kernel(x)[0, 0] * kernel(same)[0, 0])
+        assert kernel(x, same)[0, 0] == pytest.approx(scale, rel=1e-13)
+        if kernel == ArcCosine(0):
+            assert kernel(x, opposite)[0, 0] == 0.0
+
+
 def test_kernels_know_whether_they_are_mercer():
     for kernel in [*VECTORS, *COMPOSED, ChiSquare(), HistogramIntersection(), Spectrum(), Mismatch(), Subsequence()]:
         assert kernel.mercer

@@ -24,16 +24,22 @@ from epicycle.parameters import Integer, Real, check_parameter
 __all__ = ["NNGP", "ArcCosine", "NeuralTangent"]
 
 Array = np.ndarray
+_ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def opening(A: Vectors, B: Vectors, w: float = 1.0, b: float = 0.0) -> Array:
     """v = 1 - cos t for the rows (sqrt(w) x, sqrt(b)), from distances, so that small angles keep their digits.
 
-    |x| |z| - x'z = (|x - z|^2 - (|x| - |z|)^2) / 2. A zero row is at a right angle to all.
+    |x| |z| - x'z = (|x - z|^2 - (|x| - |z|)^2) / 2. A zero row is at a right angle to all. The angle goes with the root
+    of v, and of 2 - v: rounding that is left where rows lie on one line would be 1e8 times as large in it, and goes.
     """
     x, z = np.sqrt(A.squares), np.sqrt(B.squares)
     short = radial(A, B, SQUARED)
+    rounding = _ROUNDING * short
     short -= np.subtract.outer(x, z) ** 2
+    short[short <= rounding] = 0.0
+    opposite = np.multiply.outer(4 * x, z)
+    np.copyto(short, opposite, where=opposite - short <= rounding)
     short *= w / 2
     return _versine(short, w * A.squares, w * B.squares, b)
 
@@ -46,6 +52,7 @@ def _versine(short: Array, q: Array, r: Array, b: float) -> Array:
         root = np.sqrt(np.multiply.outer(q, r))
         short = short + b * np.subtract.outer(np.sqrt(q), np.sqrt(r)) ** 2 / (lengths + root + b)
     v = np.divide(short, lengths, out=np.ones_like(lengths), where=lengths > 0)
+    v[v >= 2.0 - _ROUNDING] = 2.0
     return np.clip(v, 0.0, 2.0, out=v)
 
 
