@@ -31,7 +31,7 @@ def page() -> str:
     """The page, with a section for each family: its estimators, and what else its module gives to the package."""
     sections = []
     for family in sorted({m.family for m in epicycle.methods()}):
-        names = sorted(name for name, module in epicycle._EXPORTS.items() if module == f"epicycle.{family}")
+        names = sorted(name for name, module in epicycle._PUBLIC.items() if module == f"epicycle.{family}")
         listed = "\n".join(f"   {name}" for name in names)
         sections.append(FAMILY.format(title=family, line="-" * len(family), names=listed))
     return HEAD + "".join(sections)

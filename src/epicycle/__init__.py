@@ -1,311 +1,40 @@
 """epicycle: machine learning that shows its work.
 
-Names are loaded on first use, so that ``import epicycle`` costs next to nothing.
+The public names stand in ``__init__.pyi``, once. They are loaded on first use, so that ``import epicycle`` costs next
+to nothing (the package `lazy_loader` does the same, but importing it costs several times as much).
 """
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-#: Every public name and the module that defines it.
-_EXPORTS = {
-    "AdaBoostClassifier": "epicycle.tree",
-    "BackwardSelection": "epicycle.select",
-    "Certificate": "epicycle.evidence",
-    "Checkpoint": "epicycle.callbacks",
-    "DecisionTreeClassifier": "epicycle.tree",
-    "DecisionTreeRegressor": "epicycle.tree",
-    "EarlyStopping": "epicycle.callbacks",
-    "ElasticNet": "epicycle.linear",
-    "ElasticNetCV": "epicycle.linear",
-    "EpicycleRegression": "epicycle.linear",
-    "EstimatingEquations": "epicycle.linear",
-    "ExtraTreesClassifier": "epicycle.tree",
-    "ExtraTreesRegressor": "epicycle.tree",
-    "Family": "epicycle.linear",
-    "FilterSelection": "epicycle.select",
-    "ForwardSelection": "epicycle.select",
-    "FourierFeatures": "epicycle.linear",
-    "GaussianProcessClassifier": "epicycle.kernel",
-    "GaussianProcessRegressor": "epicycle.kernel",
-    "GeneralizedLinearModel": "epicycle.linear",
-    "GradientBoostingClassifier": "epicycle.tree",
-    "GradientBoostingRegressor": "epicycle.tree",
-    "HingeFeatures": "epicycle.linear",
-    "History": "epicycle.evidence",
-    "HuberRegressor": "epicycle.linear",
-    "JamesStein": "epicycle.linear",
-    "KNeighborsClassifier": "epicycle.kernel",
-    "KNeighborsRegressor": "epicycle.kernel",
-    "KernelLogisticRegression": "epicycle.kernel",
-    "KernelPCA": "epicycle.kernel",
-    "KernelPerceptron": "epicycle.kernel",
-    "KernelRidge": "epicycle.kernel",
-    "Lars": "epicycle.linear",
-    "Lasso": "epicycle.linear",
-    "LassoCV": "epicycle.linear",
-    "LinearRegression": "epicycle.linear",
-    "LinearSVC": "epicycle.linear",
-    "LinearSVR": "epicycle.linear",
-    "LinearSpline": "epicycle.linear",
-    "LocallyWeightedRegression": "epicycle.linear",
-    "LogisticRegression": "epicycle.linear",
-    "LogisticRegressionCV": "epicycle.linear",
-    "MatchingPursuit": "epicycle.linear",
-    "MaxMarginClustering": "epicycle.kernel",
-    "NearestNeighbors": "epicycle.kernel",
-    "NuSVC": "epicycle.kernel",
-    "Nystroem": "epicycle.kernel",
-    "OneClassSVM": "epicycle.kernel",
-    "OneVsRest": "epicycle.linear",
-    "Perceptron": "epicycle.linear",
-    "PolynomialRegression": "epicycle.linear",
-    "QuantileRegressor": "epicycle.linear",
-    "RandomForestClassifier": "epicycle.tree",
-    "RandomForestRegressor": "epicycle.tree",
-    "RandomFourierFeatures": "epicycle.kernel",
-    "RegularizationPath": "epicycle.linear",
-    "Ridge": "epicycle.linear",
-    "RidgeCV": "epicycle.linear",
-    "SGDClassifier": "epicycle.linear",
-    "SGDRegressor": "epicycle.linear",
-    "SVC": "epicycle.kernel",
-    "SVR": "epicycle.kernel",
-    "ShrunkenMeans": "epicycle.linear",
-    "Stagewise": "epicycle.linear",
-    "TableEncoder": "epicycle.training",
-    "TableModel": "epicycle.training",
-    "TimeLimit": "epicycle.callbacks",
-    "TrainingRun": "epicycle.training",
-    "config": "epicycle.settings",
-    "enet_path": "epicycle.linear",
-    "get_config": "epicycle.settings",
-    "lasso_path": "epicycle.linear",
-    "load": "epicycle.io",
-    "methods": "epicycle.base",
-    "save": "epicycle.io",
-    "scan": "epicycle.data",
-    "shrink_means": "epicycle.linear",
-    "train": "epicycle.training",
-}
-_SUBPACKAGES = (
-    "callbacks",
-    "data",
-    "diagnose",
-    "engine",
-    "exceptions",
-    "io",
-    "kernel",
-    "linear",
-    "online",
-    "optim",
-    "plot",
-    "report",
-    "select",
-    "theory",
-    "training",
-    "tree",
-)
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "AdaBoostClassifier",
-    "BackwardSelection",
-    "Certificate",
-    "Checkpoint",
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "EarlyStopping",
-    "ElasticNet",
-    "ElasticNetCV",
-    "EpicycleRegression",
-    "EstimatingEquations",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "Family",
-    "FilterSelection",
-    "ForwardSelection",
-    "FourierFeatures",
-    "GaussianProcessClassifier",
-    "GaussianProcessRegressor",
-    "GeneralizedLinearModel",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-    "HingeFeatures",
-    "History",
-    "HuberRegressor",
-    "JamesStein",
-    "KNeighborsClassifier",
-    "KNeighborsRegressor",
-    "KernelLogisticRegression",
-    "KernelPCA",
-    "KernelPerceptron",
-    "KernelRidge",
-    "Lars",
-    "Lasso",
-    "LassoCV",
-    "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
-    "LinearSpline",
-    "LocallyWeightedRegression",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "MatchingPursuit",
-    "MaxMarginClustering",
-    "NearestNeighbors",
-    "NuSVC",
-    "Nystroem",
-    "OneClassSVM",
-    "OneVsRest",
-    "Perceptron",
-    "PolynomialRegression",
-    "QuantileRegressor",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "RandomFourierFeatures",
-    "RegularizationPath",
-    "Ridge",
-    "RidgeCV",
-    "SGDClassifier",
-    "SGDRegressor",
-    "ShrunkenMeans",
-    "Stagewise",
-    "TableEncoder",
-    "TableModel",
-    "TimeLimit",
-    "TrainingRun",
-    "__version__",
-    "callbacks",
-    "config",
-    "data",
-    "diagnose",
-    "enet_path",
-    "engine",
-    "exceptions",
-    "get_config",
-    "io",
-    "kernel",
-    "lasso_path",
-    "linear",
-    "load",
-    "methods",
-    "online",
-    "optim",
-    "plot",
-    "report",
-    "save",
-    "scan",
-    "select",
-    "shrink_means",
-    "theory",
-    "train",
-    "training",
-    "tree",
-]
+def _declared_names() -> dict[str, str]:
+    """Every public name, and the module that ``__init__.pyi`` imports it from."""
+    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = re.findall(r"^from (\.\S*) import \(([^)]*)\)", stub, re.MULTILINE)
+    return {
+        name: "epicycle" + module.rstrip(".") for module, names in imports for name in re.findall(r"as (\w+)", names)
+    }
 
-if TYPE_CHECKING:
-    from epicycle import (
-        callbacks,
-        data,
-        diagnose,
-        engine,
-        exceptions,
-        io,
-        kernel,
-        linear,
-        online,
-        optim,
-        plot,
-        report,
-        select,
-        theory,
-        training,
-        tree,
-    )
-    from epicycle.base import methods
-    from epicycle.callbacks import Checkpoint, EarlyStopping, TimeLimit
-    from epicycle.data import scan
-    from epicycle.evidence import Certificate, History
-    from epicycle.io import load, save
-    from epicycle.kernel import (
-        SVC,
-        SVR,
-        GaussianProcessClassifier,
-        GaussianProcessRegressor,
-        KernelLogisticRegression,
-        KernelPCA,
-        KernelPerceptron,
-        KernelRidge,
-        KNeighborsClassifier,
-        KNeighborsRegressor,
-        MaxMarginClustering,
-        NearestNeighbors,
-        NuSVC,
-        Nystroem,
-        OneClassSVM,
-        RandomFourierFeatures,
-    )
-    from epicycle.linear import (
-        ElasticNet,
-        ElasticNetCV,
-        EpicycleRegression,
-        EstimatingEquations,
-        Family,
-        FourierFeatures,
-        GeneralizedLinearModel,
-        HingeFeatures,
-        HuberRegressor,
-        JamesStein,
-        Lars,
-        Lasso,
-        LassoCV,
-        LinearRegression,
-        LinearSpline,
-        LinearSVC,
-        LinearSVR,
-        LocallyWeightedRegression,
-        LogisticRegression,
-        LogisticRegressionCV,
-        MatchingPursuit,
-        OneVsRest,
-        Perceptron,
-        PolynomialRegression,
-        QuantileRegressor,
-        RegularizationPath,
-        Ridge,
-        RidgeCV,
-        SGDClassifier,
-        SGDRegressor,
-        ShrunkenMeans,
-        Stagewise,
-        enet_path,
-        lasso_path,
-        shrink_means,
-    )
-    from epicycle.select import BackwardSelection, FilterSelection, ForwardSelection
-    from epicycle.settings import config, get_config
-    from epicycle.training import TableEncoder, TableModel, TrainingRun, train
-    from epicycle.tree import (
-        AdaBoostClassifier,
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        GradientBoostingClassifier,
-        GradientBoostingRegressor,
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
+
+_DECLARED = _declared_names()
+#: The objects among them, without the sub-packages.
+_PUBLIC = {name: module for name, module in _DECLARED.items() if module != "epicycle"}
+#: Sub-packages that had another name in 0.1.0.
+_MOVED = {"training": "automl"}
+
+__all__ = sorted([*_DECLARED, *_MOVED, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        value = getattr(import_module(_EXPORTS[name]), name)
-    elif name in _SUBPACKAGES:
-        value = import_module(f"epicycle.{name}")
+    if name in _PUBLIC:
+        value = getattr(import_module(_PUBLIC[name]), name)
+    elif name in _DECLARED or name in _MOVED:
+        value = import_module(f"epicycle.{_MOVED.get(name, name)}")
     else:
         raise AttributeError(f"module 'epicycle' has no attribute {name!r}")
     globals()[name] = value

@@ -6,8 +6,7 @@ import math
 import fake_benchmarks as fake
 import pytest
 
-from benchmarks import __main__ as cli
-from benchmarks import machine, report
+from benchmarks import __main__ as cli, machine, report
 from benchmarks.task import Outcome, Target, Task
 from benchmarks.tasks import all_tasks
 

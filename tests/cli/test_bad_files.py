@@ -114,7 +114,7 @@ def test_where_the_results_cannot_go(tmp_path, refused, monkeypatch):
     def full(path, chunks):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("epicycle.training.training_run.write_atomically", full)
+    monkeypatch.setattr("epicycle.automl._training_run.write_atomically", full)
     refused(tmp_path / "t.csv", "No space left", "--models", "decisiontree")
 
 

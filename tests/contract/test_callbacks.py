@@ -345,7 +345,7 @@ def test_a_quiet_fit_logs_nothing(problem, caplog):
 
 
 def test_progress_line_appears_only_when_the_work_lasts(capsys):
-    from epicycle.progress import ProgressLine
+    from epicycle.core.estimator._progress import ProgressLine
 
     short = ProgressLine("short", total=3)
     short.update(1, note="objective 1")
@@ -365,7 +365,7 @@ def test_progress_line_appears_only_when_the_work_lasts(capsys):
 
 
 def test_progress_line_of_a_slow_fit(problem, capsys, monkeypatch):
-    monkeypatch.setattr("epicycle.progress.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("epicycle.core.estimator._progress.PATIENCE_SECONDS", 0.05)
     with ep.config(on_nonconvergence="ignore"):
         GradientRidge(verbose=1, pause=0.02, max_iter=15).fit(*problem)
     assert "GradientRidge" in capsys.readouterr().err

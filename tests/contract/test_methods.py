@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import epicycle as ep
-from epicycle.base import Estimator
+from epicycle.core.estimator._estimator import Estimator
 from epicycle.exceptions import NotFittedError
 from epicycle.optim import SOLVERS
 
@@ -28,7 +28,7 @@ def test_scikit_learn_contract(estimator, check):
 
 
 def test_the_list_is_complete():
-    exported = {name: getattr(import_module(module), name) for name, module in ep._EXPORTS.items()}
+    exported = {name: getattr(import_module(module), name) for name, module in ep._PUBLIC.items()}
     estimators = {n for n, obj in exported.items() if isinstance(obj, type) and issubclass(obj, Estimator)}
     assert {method.name for method in METHODS} == estimators
     assert {"LinearRegression", "LogisticRegression", "Ridge"} <= estimators

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from gradient_toy import GradientRidge
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from epicycle.exceptions import EpicycleError, ParameterError, ParameterTypeError
-from epicycle.parameters import (
+from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
     Boolean,
@@ -23,6 +21,7 @@ from epicycle.parameters import (
     Real,
     check_parameter,
 )
+from epicycle.exceptions import EpicycleError, ParameterError, ParameterTypeError
 
 CASES = [
     (

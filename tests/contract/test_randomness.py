@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from epicycle.core._random import seed_of, stream
 from epicycle.exceptions import ParameterTypeError
-from epicycle.randomness import seed_of, stream
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])

@@ -8,12 +8,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from epicycle.data import ArrayData, as_data
-from epicycle.data.memory import block_rows
+from epicycle.data._array_data import block_rows
 from epicycle.exceptions import DataError
 
 NAMES = ["a", "b", "c"]

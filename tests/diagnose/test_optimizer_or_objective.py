@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.linear_model import LinearRegression as SklearnLinearRegression
-from sklearn.linear_model import LogisticRegression as SklearnLogisticRegression
+from sklearn.linear_model import (
+    LinearRegression as SklearnLinearRegression,
+    LogisticRegression as SklearnLogisticRegression,
+)
 
 import epicycle as ep
 from epicycle import diagnose
-from epicycle.diagnose.objectives import objective_of
+from epicycle.diagnose._objectives import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
 
 

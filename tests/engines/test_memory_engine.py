@@ -9,18 +9,16 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import given, settings as hypothesis_settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle import engine
-from epicycle._threads import cpu_count
+from epicycle.core._settings import config, get_config
+from epicycle.core._threads import cpu_count
 from epicycle.data import ArrayData, as_data
-from epicycle.engine.fold import Fold
-from epicycle.engine.ordered import in_order
+from epicycle.engine._fold import Fold
+from epicycle.engine._ordered import in_order
 from epicycle.exceptions import EngineError
-from epicycle.settings import config, get_config
 
 
 def gram(batch, scale=1.0):

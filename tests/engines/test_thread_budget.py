@@ -11,9 +11,10 @@ import pytest
 import scipy.linalg
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from epicycle import _threads, engine
+from epicycle import engine
+from epicycle.core import _threads
+from epicycle.core._settings import config
 from epicycle.exceptions import ParameterError
-from epicycle.settings import config
 
 
 def test_small_work_runs_on_one_thread():
@@ -42,7 +43,7 @@ def test_n_jobs_is_checked(n_jobs):
 
 
 def test_the_environment_limits_the_budget():
-    code = "from epicycle._threads import n_threads; print(n_threads(1e12), n_threads(1e12, -1))"
+    code = "from epicycle.core._threads import n_threads; print(n_threads(1e12), n_threads(1e12, -1))"
     run = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "OMP_NUM_THREADS": "1"},

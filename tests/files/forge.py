@@ -6,7 +6,7 @@ import json
 import zipfile
 import zlib
 
-from epicycle.io.container import MANIFEST, MEMBERS, MODEL, TENSORS, Member, framing
+from epicycle.io._container import MANIFEST, MEMBERS, MODEL, TENSORS, Member, framing
 
 
 def parts_of(content):

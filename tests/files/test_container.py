@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from epicycle.io import container, load, save
+from epicycle.io import _container as container, load, save
 
 
 def test_other_tools_read_it(tmp_path):

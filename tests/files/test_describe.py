@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import epicycle
 from epicycle import Certificate
 from epicycle.exceptions import DataFileError, ModelFormatError
-from epicycle.io import ArrayDescription, classes, describe, save
+from epicycle.io import ArrayDescription, _registry as classes, describe, save
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from equality import same
 
 from epicycle.exceptions import EpicycleWarning
-from epicycle.io import classes, describe, load
+from epicycle.io import _registry as classes, describe, load
 
 FILES = sorted(make_golden.FOLDER.glob("*/*.epi"))
 

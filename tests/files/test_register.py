@@ -8,7 +8,7 @@ from equality import same
 from mean_regressor import MeanRegressor
 
 from epicycle.exceptions import ModelFormatError, ParameterError, ParameterTypeError
-from epicycle.io import classes, load, register, save
+from epicycle.io import _registry as classes, load, register, save
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from equality import same
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.utils.validation import check_is_fitted
 

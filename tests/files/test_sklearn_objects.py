@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from epicycle.exceptions import EpicycleWarning
 from epicycle.io import load, save
-from epicycle.io.classes import _ESTIMATORS
+from epicycle.io._registry import _ESTIMATORS
 
 CASES = zoo.cases()
 

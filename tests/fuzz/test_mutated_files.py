@@ -14,7 +14,7 @@ import zoo
 from sklearn.preprocessing import FunctionTransformer
 
 from epicycle import Certificate, History
-from epicycle.io.files import pack
+from epicycle.io._files import pack
 
 N_MUTANTS = 1000
 

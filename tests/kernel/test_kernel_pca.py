@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from sklearn.decomposition import PCA
-from sklearn.decomposition import KernelPCA as SklearnKernelPCA
+from sklearn.decomposition import PCA, KernelPCA as SklearnKernelPCA
 
 import epicycle as ep
 from epicycle import KernelPCA

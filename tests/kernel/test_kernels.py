@@ -6,8 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from kernels_of_every_kind import COMPOSED, HISTOGRAMS, RNG, STRINGS, VECTORS, X, Z, every
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
@@ -39,7 +38,7 @@ from epicycle.kernel import (
     Subsequence,
     is_mercer,
 )
-from epicycle.kernel.evaluation import kernel_product
+from epicycle.kernels._gram import kernel_product
 
 # ------------------------------------------------------------------- values
 

@@ -5,13 +5,12 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.feature_extraction.text import CountVectorizer
 
 from epicycle.kernel import Mismatch, Spectrum, Subsequence
-from epicycle.kernel.texts import Gapped
+from epicycle.kernels._texts import Gapped
 
 texts = st.lists(st.text("abcäé😀", max_size=9), min_size=1, max_size=6)
 

@@ -3,14 +3,13 @@
 import extended_precision as exact
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import epicycle as ep
 from epicycle import LinearRegression, LogisticRegression, Ridge
 from epicycle.data import as_data
 from epicycle.exceptions import SeparationError
-from epicycle.linear.logistic_objective import LogisticObjective
+from epicycle.linear.logistic._objective import LogisticObjective
 
 pytestmark = pytest.mark.filterwarnings("ignore::epicycle.exceptions.CollinearityWarning")  # it is on purpose
 LD = np.longdouble

@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 import epicycle as ep
 from epicycle import LinearRegression, Ridge
 from epicycle.exceptions import CollinearityWarning, NotFittedError
-from epicycle.linear.dependencies import dependencies_of
+from epicycle.linalg._dependencies import dependencies_of
 
 quiet = pytest.mark.filterwarnings("ignore::epicycle.exceptions.CollinearityWarning")
 
@@ -133,7 +132,7 @@ def test_planted_dependencies_are_found(seed, p, extra, wild):
 
 
 def test_many_dependent_features_are_chosen_by_pivoting(monkeypatch):
-    monkeypatch.setattr("epicycle.linear.dependencies.MAX_ELIMINATION", 0)
+    monkeypatch.setattr("epicycle.linalg._dependencies.MAX_ELIMINATION", 0)
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 9))
     null = np.linalg.svd(X)[2][4:].T

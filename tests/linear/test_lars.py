@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lasso_reference import centred
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model as sk
@@ -22,7 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import epicycle as ep
 from epicycle import Lars, Lasso, LinearRegression, Stagewise, lasso_path
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.linear import lars_angles, lars_fit
+from epicycle.linear.lars import _angles as lars_angles, _problem as lars_fit
 
 DIABETES = load_diabetes(return_X_y=True)  # columns of length one and mean zero, as in Efron et al. (2004)
 # The columns age, sex, bmi, bp, s1 (tc), s2 (ldl), s3 (hdl), s4 (tch), s5 (ltg), s6 (glu).
@@ -144,7 +143,7 @@ def test_every_breakpoint_of_the_lasso_is_optimal(form, shape, weighted, lazy, m
         monkeypatch.setattr(lars_angles, "SMALL", 0.0)
         monkeypatch.setattr(lars_angles, "FIRST_LOOK", 5)
         monkeypatch.setattr(lars_fit, "MAX_GRAM_IN_MEMORY", 0)
-        monkeypatch.setattr("epicycle.linear.lasso_data.FEW_FOR_PATH", 0)
+        monkeypatch.setattr("epicycle.linear.lasso._problem.FEW_FOR_PATH", 0)
     X, y, weight = problem(*shape, seed=1, density=0.5 if "cs" in form else 1.0)
     X = X.astype(np.float32).astype(np.float64) if form == "float32" else X
     weight = weight if weighted else None

@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from extended_precision import LD, solve
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lasso_reference import proximal_gradient
 
 from epicycle import ElasticNet

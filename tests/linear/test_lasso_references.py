@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lasso_reference import alpha_max, centred, objective, proximal_gradient
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model as sk
 from sklearn.datasets import load_diabetes
 
 from epicycle import ElasticNet, Lasso, LinearRegression, Ridge, lasso_path
-from epicycle.linear.lasso_design import DenseColumns
-from epicycle.linear.lasso_gram import WorkingGram
+from epicycle.linear.lasso._design import DenseColumns
+from epicycle.linear.lasso._gram import WorkingGram
 
 FORMS = {
     "C": np.ascontiguousarray,

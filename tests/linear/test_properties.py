@@ -1,8 +1,7 @@
 """What must hold for any data: weights are repetitions, order does not matter, units carry over, shapes are kept."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 import epicycle as ep

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge as SklearnRidge
 
 import epicycle as ep
 from epicycle import LinearRegression, Ridge
 from epicycle.exceptions import NotFittedError, ParameterError
-from epicycle.linear.ridge_penalty import quadratic_penalty
+from epicycle.optim._quadratic_penalty import quadratic_penalty
 
 SOLVERS = ["auto", "cholesky", "qr", "newton", "cg", "lbfgs", "bfgs"]
 

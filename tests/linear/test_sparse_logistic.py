@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression as Sklearn
 from sparse_logistic_reference import gradient, kkt_residual, lower, objective
@@ -14,7 +13,7 @@ from sparse_logistic_reference import gradient, kkt_residual, lower, objective
 import epicycle as ep
 from epicycle import LogisticRegression
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.linear import logistic_l1, logistic_sparse
+from epicycle.linear.logistic import _l1 as logistic_sparse, _working_sets as logistic_l1
 
 FORMS = {
     "C": np.ascontiguousarray,

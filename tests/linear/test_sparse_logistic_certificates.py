@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sparse_logistic_reference import lower, objective
 
 import epicycle as ep
 from epicycle import LogisticRegression
-from epicycle.linear.logistic_duality import stationary
+from epicycle.linear.logistic._duality import stationary
 
 FORMS = {"C": np.ascontiguousarray, "F": np.asfortranarray, "csr": sp.csr_array, "csc": sp.csc_array}
 EPS = float(np.finfo(float).eps)

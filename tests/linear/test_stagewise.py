@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lasso_reference import centred
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
@@ -19,7 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import epicycle as ep
 from epicycle import Lars, Lasso, LinearRegression, Stagewise
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.linear import stagewise_moves
+from epicycle.linear.lars import _stagewise_moves as stagewise_moves
 
 DIABETES = load_diabetes(return_X_y=True)
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from epicycle import _native
 from epicycle.linear import families
-from epicycle.linear.glm.rows import response_of
+from epicycle.linear.glm._response import response_of
 
 FAMILIES = [
     families.Gaussian(), families.Binomial(), families.Poisson(), families.Gamma(), families.Tweedie(1.3),

@@ -9,7 +9,7 @@ import pytest
 
 import epicycle as ep
 from epicycle import plot
-from epicycle.plot.style import luminance, paper
+from epicycle.core._plot_style import luminance, paper
 
 SOURCES = sorted(Path(ep.__file__).parent.rglob("*.py"))
 

@@ -14,9 +14,9 @@ import record
 import epicycle as ep
 from epicycle import report
 from epicycle.exceptions import DataFileError, ParameterTypeError
-from epicycle.report.reading import plain, shown, text
+from epicycle.report._plain import plain, shown, text
+from epicycle.report._wording import certified, headline, next_steps
 from epicycle.report.schema import Curves, Record
-from epicycle.report.words import certified, headline, next_steps
 
 LIMIT = 3_000_000
 HOSTILE = "</script></style><script>alert(1)</script>\"'><svg onload=x>&\x00\ud800\u202e😀"
@@ -166,7 +166,7 @@ def test_full_disk_leaves_nothing(full, tmp_path, monkeypatch):
     def full_disk(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("epicycle.io.atomic.os.fsync", full_disk)
+    monkeypatch.setattr("epicycle.io._atomic.os.fsync", full_disk)
     with pytest.raises(DataFileError, match=r"cannot write .*r\.html: No space left"):
         report.write(full, tmp_path / "r.html", tmp_path / "r.json")
     assert os.listdir(tmp_path) == []

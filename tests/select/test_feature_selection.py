@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SequentialFeatureSelector, f_regression
@@ -18,10 +17,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import epicycle as ep
 from epicycle import BackwardSelection, FilterSelection, ForwardSelection, select
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.select.inputs import rows_of
-from epicycle.select.scorers import scorer_of
-from epicycle.select.subset_moments import MomentScores, subset_scores
-from epicycle.select.subsets import SubsetScores
+from epicycle.select._inputs import rows_of
+from epicycle.select._scorers import scorer_of
+from epicycle.select._subset_moments import MomentScores, subset_scores
+from epicycle.select._subsets import SubsetScores
 
 PLANTED = [2, 5, 9]
 SELECTORS = [ForwardSelection, BackwardSelection, FilterSelection]

@@ -8,8 +8,8 @@ from sklearn.metrics import get_scorer
 
 import epicycle as ep
 from epicycle import select
-from epicycle.randomness import stream
-from epicycle.select.scorers import Replay, _on, on_test_part, resampled
+from epicycle.core._random import stream
+from epicycle.select._scorers import Replay, _on, on_test_part, resampled
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import entropy as scipy_entropy
-from scipy.stats import multivariate_normal
+from hypothesis import given, settings, strategies as st
+from scipy.stats import entropy as scipy_entropy, multivariate_normal
 
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.theory import information

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import AdaBoostClassifier as Peer
@@ -15,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import epicycle as ep
 from epicycle import AdaBoostClassifier
 from epicycle.exceptions import DataTypeError, ParameterError, ParameterTypeError
-from epicycle.tree.stumps import SortedColumns
+from epicycle.tree.adaboost._stumps import SortedColumns
 
 
 def problem(seed, n=60, p=3, K=2, *, missing=False, ties=False):

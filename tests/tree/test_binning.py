@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
 import epicycle as ep
 from epicycle import _native
 from epicycle.data import as_data
-from epicycle.tree.binning import bin_data, bin_matrix, column_cuts, padded, row_priorities
+from epicycle.tree._binning import bin_data, bin_matrix, column_cuts, padded, row_priorities
 
 NUMBERS = st.floats(allow_nan=False, width=64)
 
@@ -92,7 +91,7 @@ def test_sparse_bins_are_those_of_the_dense_matrix():
 
 
 def test_the_sample_is_the_same_from_memory_and_from_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.binning.SAMPLE_ROWS", 700)
+    monkeypatch.setattr("epicycle.tree._binning.SAMPLE_ROWS", 700)
     rng = np.random.default_rng(4)
     X = np.column_stack([rng.normal(size=(5000, 3)), rng.normal(size=5000)])
     np.save(tmp_path / "rows.npy", X)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor, _native
-from epicycle.tree import binning, bundling
+from epicycle.tree import _binning as binning, _bundling as bundling
 
 
 def table(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import epicycle as ep
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 from epicycle.exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError
-from epicycle.tree.categories import encode
+from epicycle.tree._categories import encode
 
 COLOURS = np.array(["blue", "green", "red", "white"])
 

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.tree import part_nodes
+from epicycle.tree.boosting import _partition_nodes as part_nodes
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 
@@ -139,7 +139,7 @@ def test_a_loss_of_the_user(problem):
 
 
 def test_cuts_of_a_sample(problem, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.binning.SAMPLE_ROWS", 400)
+    monkeypatch.setattr("epicycle.tree._binning.SAMPLE_ROWS", 400)
     X, y, weight = problem
     for w in (None, weight):
         check_equal(*both(R, X, y, w), X)
@@ -192,14 +192,14 @@ def test_more_rounds(problem, monkeypatch):
     X, y, weight = problem
     lazy = [on_dask(a) for a in (X, y, weight)]
     in_memory = R(n_estimators=7, random_state=0).fit(X, y, weight)
-    monkeypatch.setattr("epicycle.tree.distributed.REMADE_EVERY", 3)
+    monkeypatch.setattr("epicycle.tree.boosting._dask.REMADE_EVERY", 3)
     check_equal(in_memory, R(n_estimators=7, random_state=0).fit(*lazy), X)
     warm = R(n_estimators=4, random_state=0, warm_start=True).fit(*lazy)
     check_equal(in_memory, warm.set_params(n_estimators=7).fit(*lazy), X)
 
 
 def test_few_nodes_at_a_time(problem, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.distributed.BATCH_BYTES", 1)
+    monkeypatch.setattr("epicycle.tree.boosting._dask.BATCH_BYTES", 1)
     X, y, _ = problem
     check_equal(*both(C, X, target_of(y, "three"), n_estimators=2), X)
 

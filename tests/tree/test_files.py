@@ -156,7 +156,7 @@ def test_texts_in_arrays():
 
 @pytest.mark.serial
 def test_one_byte_a_cell_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.binning.SAMPLE_ROWS", 5_000)
+    monkeypatch.setattr("epicycle.tree._binning.SAMPLE_ROWS", 5_000)
     n, p = 120_000, 60
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p))

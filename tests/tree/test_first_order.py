@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
-from sklearn.ensemble import GradientBoostingClassifier as PeerClassifier
-from sklearn.ensemble import GradientBoostingRegressor as PeerRegressor
+from sklearn.ensemble import GradientBoostingClassifier as PeerClassifier, GradientBoostingRegressor as PeerRegressor
 from sklearn.metrics import log_loss
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor

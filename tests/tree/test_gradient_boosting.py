@@ -126,7 +126,7 @@ def test_containers_give_the_same_model(regression, tmp_path):
 
 
 def test_out_of_core_with_a_sample_equals_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.binning.SAMPLE_ROWS", 500)
+    monkeypatch.setattr("epicycle.tree._binning.SAMPLE_ROWS", 500)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, 3))
     y = (X[:, 0] > X[:, 1]).astype(float)

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.tree.losses import Loss, weighted_quantile
+from epicycle.tree.boosting._losses import Loss, weighted_quantile
 
 LOSSES = {
     "squared": Loss("squared"),

@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.inspection import partial_dependence as sklearn_dependence
-from sklearn.inspection import permutation_importance
+from sklearn.inspection import partial_dependence as sklearn_dependence, permutation_importance
 
 from epicycle import (
     AdaBoostClassifier,
@@ -19,7 +18,7 @@ from epicycle import (
     RandomForestRegressor,
 )
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.tree.losses import Loss
+from epicycle.tree.boosting._losses import Loss
 
 matplotlib.use("Agg")
 

@@ -3,12 +3,11 @@
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
-from epicycle.tree.row_sampling import bucket_counts, draw, row_sizes, threshold
+from epicycle.tree.boosting._row_sampling import bucket_counts, draw, row_sizes, threshold
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

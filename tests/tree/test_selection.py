@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
-from epicycle.tree.binning import RowSample, priority_limit, row_priorities
-from epicycle.tree.exact import exact_sum, exact_total, power_above
-from epicycle.tree.losses import weighted_quantile
-from epicycle.tree.selection import digit_counts, quantiles
+from epicycle.data._quantiles import digit_counts, quantiles
+from epicycle.tree._binning import RowSample, priority_limit, row_priorities
+from epicycle.tree._exact_sums import exact_sum, exact_total, power_above
+from epicycle.tree.boosting._losses import weighted_quantile
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

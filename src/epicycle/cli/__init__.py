@@ -1,5 +1,5 @@
 """The `epicycle` command."""
 
-from epicycle.cli.app import main
+from epicycle.cli._app import main
 
 __all__ = ["main"]

@@ -1,11 +1,11 @@
 """Tables in, batches out: arrays, sparse matrices, data frames, files larger than memory, Dask collections."""
 
-from epicycle.data.batch import Batch, Matrix
-from epicycle.data.convert import as_data
-from epicycle.data.dataset import Data
-from epicycle.data.files import Scan, scan
-from epicycle.data.memory import ArrayData
-from epicycle.data.partitions import DaskData
-from epicycle.data.scanned import ScanData
+from epicycle.data._array_data import ArrayData
+from epicycle.data._as_data import as_data
+from epicycle.data._batch import Batch, Matrix
+from epicycle.data._dask_data import DaskData
+from epicycle.data._data import Data
+from epicycle.data._scan import Scan, scan
+from epicycle.data._scan_data import ScanData
 
 __all__ = ["ArrayData", "Batch", "DaskData", "Data", "Matrix", "Scan", "ScanData", "as_data", "scan"]

@@ -4,12 +4,12 @@ Each function returns an object with a `verdict` in words, the numbers as a `tab
 `plot`.
 """
 
-from epicycle.diagnose.components import Ablation, ablation
-from epicycle.diagnose.fits import BiasVariance, bias_variance
-from epicycle.diagnose.operating_points import Threshold, threshold, threshold_of_scores
-from epicycle.diagnose.plugged import OptimizerOrObjective, optimizer_or_objective
-from epicycle.diagnose.stages import ErrorAnalysis, error_analysis
-from epicycle.diagnose.weak_spots import Slices, slices
+from epicycle.diagnose._ablation import Ablation, ablation
+from epicycle.diagnose._bias_variance import BiasVariance, bias_variance
+from epicycle.diagnose._error_analysis import ErrorAnalysis, error_analysis
+from epicycle.diagnose._optimizer_or_objective import OptimizerOrObjective, optimizer_or_objective
+from epicycle.diagnose._slices import Slices, slices
+from epicycle.diagnose._threshold import Threshold, threshold, threshold_of_scores
 
 __all__ = [
     "Ablation",

@@ -4,8 +4,8 @@ An ``.epi`` file is a zip of three stored members: ``manifest.json`` (format ver
 SHA-256 of the rest), ``model.json`` (the tree of values, see `schema`) and ``arrays.safetensors`` (its arrays).
 """
 
-from epicycle.io.classes import register
-from epicycle.io.description import ArrayDescription, ModelDescription, describe
-from epicycle.io.files import load, save
+from epicycle.io._describe import ArrayDescription, ModelDescription, describe
+from epicycle.io._files import load, save
+from epicycle.io._registry import register
 
 __all__ = ["ArrayDescription", "ModelDescription", "describe", "load", "register", "save"]

@@ -1,41 +1,53 @@
-"""Kernels, and machines made of them."""
+"""Kernel methods (ridge, logistic, perceptron, principal components, approximate features) and kernel functions."""
 
-from epicycle.kernel.approximate_features import Nystroem, RandomFourierFeatures
-from epicycle.kernel.clustering import MaxMarginClustering
-from epicycle.kernel.compositions import Constant, Normalized, Power, Product, Scaled, Sum
-from epicycle.kernel.given import FunctionKernel, Precomputed
-from epicycle.kernel.gp import GaussianProcessClassifier, GaussianProcessRegressor
-from epicycle.kernel.histograms import ChiSquare, HistogramIntersection
-from epicycle.kernel.hyperparameters import Hyperparameter
-from epicycle.kernel.inner_products import Linear, Polynomial, Sigmoid
-from epicycle.kernel.kernels_base import Kernel
-from epicycle.kernel.logistic_regression import KernelLogisticRegression
-from epicycle.kernel.mercer import MercerCheck, is_mercer
-from epicycle.kernel.neighbours import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
-from epicycle.kernel.networks import NNGP, ArcCosine, NeuralTangent
-from epicycle.kernel.perceptron_machine import KernelPerceptron
-from epicycle.kernel.principal_components import KernelPCA
-from epicycle.kernel.ridge_regression import KernelRidge
-from epicycle.kernel.stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic
-from epicycle.kernel.strings import Mismatch, Spectrum, Subsequence
-from epicycle.kernel.svm import SVC, SVR, HullPoints, NuSVC, OneClassSVM
+from importlib import import_module
+from typing import Any
+
+from epicycle.kernel._approximation import Nystroem, RandomFourierFeatures
+from epicycle.kernel._kernel_logistic_regression import KernelLogisticRegression
+from epicycle.kernel._kernel_pca import KernelPCA
+from epicycle.kernel._kernel_perceptron import KernelPerceptron
+from epicycle.kernel._kernel_ridge import KernelRidge
+from epicycle.kernels import (
+    NNGP,
+    ArcCosine,
+    ChiSquare,
+    Constant,
+    FunctionKernel,
+    Gaussian,
+    HistogramIntersection,
+    Hyperparameter,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    MercerCheck,
+    Mismatch,
+    NeuralTangent,
+    Normalized,
+    Periodic,
+    Polynomial,
+    Power,
+    Precomputed,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Sigmoid,
+    Spectrum,
+    Subsequence,
+    Sum,
+    is_mercer,
+)
 
 __all__ = [
     "NNGP",
-    "SVC",
-    "SVR",
     "ArcCosine",
     "ChiSquare",
     "Constant",
     "FunctionKernel",
     "Gaussian",
-    "GaussianProcessClassifier",
-    "GaussianProcessRegressor",
     "HistogramIntersection",
-    "HullPoints",
     "Hyperparameter",
-    "KNeighborsClassifier",
-    "KNeighborsRegressor",
     "Kernel",
     "KernelLogisticRegression",
     "KernelPCA",
@@ -44,15 +56,11 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
-    "MaxMarginClustering",
     "MercerCheck",
     "Mismatch",
-    "NearestNeighbors",
     "NeuralTangent",
     "Normalized",
-    "NuSVC",
     "Nystroem",
-    "OneClassSVM",
     "Periodic",
     "Polynomial",
     "Power",
@@ -67,3 +75,24 @@ __all__ = [
     "Sum",
     "is_mercer",
 ]
+
+#: Names that 0.1.0 had here, and the packages that they are in now.
+_MOVED = {
+    "SVC": "svm",
+    "SVR": "svm",
+    "HullPoints": "svm",
+    "NuSVC": "svm",
+    "OneClassSVM": "svm",
+    "GaussianProcessClassifier": "gp",
+    "GaussianProcessRegressor": "gp",
+    "KNeighborsClassifier": "neighbors",
+    "KNeighborsRegressor": "neighbors",
+    "NearestNeighbors": "neighbors",
+    "MaxMarginClustering": "cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        return getattr(import_module(f"epicycle.{_MOVED[name]}"), name)
+    raise AttributeError(f"module 'epicycle.kernel' has no attribute {name!r}")

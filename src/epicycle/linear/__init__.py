@@ -1,26 +1,29 @@
 """Linear models."""
 
+from importlib import import_module
+from typing import Any
+
+from epicycle.linear._one_vs_rest import OneVsRest
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.epicycles import EpicycleRegression
-from epicycle.linear.estimating_equations import EstimatingEquations
-from epicycle.linear.glm import Family, GeneralizedLinearModel, families, links
-from epicycle.linear.james_stein import JamesStein, ShrunkenMeans, shrink_means
-from epicycle.linear.lars import Lars
-from epicycle.linear.lasso import ElasticNet, Lasso
-from epicycle.linear.lasso_cv import ElasticNetCV, LassoCV
-from epicycle.linear.lasso_paths import RegularizationPath, enet_path, lasso_path
-from epicycle.linear.least_squares import LinearRegression
+from epicycle.linear.glm import Family, GeneralizedLinearModel
+from epicycle.linear.lars._lars import Lars
+from epicycle.linear.lars._matching_pursuit import MatchingPursuit
+from epicycle.linear.lars._stagewise import Stagewise
+from epicycle.linear.lasso._lasso import ElasticNet, Lasso
+from epicycle.linear.lasso._lasso_cv import ElasticNetCV, LassoCV
+from epicycle.linear.lasso._path import RegularizationPath, enet_path, lasso_path
+from epicycle.linear.least_squares._estimating_equations import EstimatingEquations
+from epicycle.linear.least_squares._james_stein import JamesStein, ShrunkenMeans, shrink_means
+from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.local import LocallyWeightedRegression
-from epicycle.linear.logistic import LogisticRegression
-from epicycle.linear.logistic_cv import LogisticRegressionCV
-from epicycle.linear.matching_pursuit import MatchingPursuit
-from epicycle.linear.one_vs_rest import OneVsRest
+from epicycle.linear.logistic._logistic_regression import LogisticRegression
+from epicycle.linear.logistic._logistic_regression_cv import LogisticRegressionCV
 from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
-from epicycle.linear.ridge import Ridge
-from epicycle.linear.ridge_cv import RidgeCV
+from epicycle.linear.ridge._ridge import Ridge
+from epicycle.linear.ridge._ridge_cv import RidgeCV
 from epicycle.linear.robust import HuberRegressor, QuantileRegressor
-from epicycle.linear.stagewise import Stagewise
-from epicycle.linear.support_vectors import LinearSVC, LinearSVR
+from epicycle.stats import families, links
 
 __all__ = [
     "ElasticNet",
@@ -37,8 +40,6 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
     "LinearSpline",
     "LocallyWeightedRegression",
     "LogisticRegression",
@@ -61,3 +62,12 @@ __all__ = [
     "links",
     "shrink_means",
 ]
+
+#: Names that 0.1.0 had here, and the packages that they are in now.
+_MOVED = {"LinearSVC": "svm", "LinearSVR": "svm"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        return getattr(import_module(f"epicycle.{_MOVED[name]}"), name)
+    raise AttributeError(f"module 'epicycle.linear' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """Learning from a stream, judged as it goes: every row is predicted before its label is learnt."""
 
-from epicycle.online.progressive import evaluate
-from epicycle.online.result import OnlineEvaluation
+from epicycle.online._evaluate import evaluate
+from epicycle.online._result import OnlineEvaluation
 
 __all__ = ["OnlineEvaluation", "evaluate"]

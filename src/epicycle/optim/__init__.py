@@ -1,14 +1,14 @@
 """Losses, penalties, solvers, duality and gradient checks: the mathematics that every model stands on."""
 
-from epicycle.optim.duality import KKT, Program, dual_value, duality_gap, kkt, lagrangian
-from epicycle.optim.fenchel import conjugate
-from epicycle.optim.games import GameSolution, SaddlePoint, matrix_game, saddle_point
-from epicycle.optim.gradient_check import GradientCheck, check_gradient
-from epicycle.optim.least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
-from epicycle.optim.losses import Logistic, Loss, Multinomial, Squared
-from epicycle.optim.monitor import Monitor
-from epicycle.optim.objective import FunctionObjective, Metric, Objective, Solution
-from epicycle.optim.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
+from epicycle.core._monitor import Monitor
+from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
+from epicycle.optim._conjugate import conjugate
+from epicycle.optim._duality import KKT, Program, dual_value, duality_gap, kkt, lagrangian
+from epicycle.optim._games import GameSolution, SaddlePoint, matrix_game, saddle_point
+from epicycle.optim._gradient_check import GradientCheck, check_gradient
+from epicycle.optim._losses import Logistic, Loss, Multinomial, Squared
+from epicycle.optim._objective import FunctionObjective, Metric, Objective, Solution
+from epicycle.optim._penalties import L1, L2, ElasticNet, NoPenalty, Penalty
 from epicycle.optim.solvers import (
     SOLVERS,
     Ladder,

@@ -3,10 +3,7 @@
 Every figure of the package is drawn in it; `in_style` puts the user's own figures into it, light or dark.
 """
 
-from epicycle.plot.drawn import Drawing
-from epicycle.plot.of_classes import calibration, confusion, precision_recall, roc
-from epicycle.plot.of_numbers import importances, learning_curve, residuals
-from epicycle.plot.style import (
+from epicycle.core._plot_style import (
     COLOURS,
     CYCLE,
     STYLE,
@@ -20,6 +17,9 @@ from epicycle.plot.style import (
     short,
     styled,
 )
+from epicycle.plot._classification import calibration, confusion, precision_recall, roc
+from epicycle.plot._drawing import Drawing
+from epicycle.plot._regression import importances, learning_curve, residuals
 
 __all__ = [
     "COLOURS",

@@ -5,7 +5,7 @@
 """
 
 from epicycle.report import curves
-from epicycle.report.pages import html
-from epicycle.report.storing import write
+from epicycle.report._page import html
+from epicycle.report._write import write
 
 __all__ = ["curves", "html", "write"]

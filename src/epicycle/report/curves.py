@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from epicycle.exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.report.schema import (
     CalibrationCurve,
     ConfusionCounts,

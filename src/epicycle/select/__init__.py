@@ -4,11 +4,11 @@
 `BackwardSelection` and `FilterSelection` choose features.
 """
 
-from epicycle.select.filters import FilterSelection
-from epicycle.select.greedy import BackwardSelection, ForwardSelection
-from epicycle.select.outcome import Selection
-from epicycle.select.procedures import hold_out, k_fold, leave_one_out, nested
-from epicycle.select.scorers import TestScore
+from epicycle.select._filter_selection import FilterSelection
+from epicycle.select._greedy_selection import BackwardSelection, ForwardSelection
+from epicycle.select._procedures import hold_out, k_fold, leave_one_out, nested
+from epicycle.select._scorers import TestScore
+from epicycle.select._selection import Selection
 
 __all__ = [
     "BackwardSelection",

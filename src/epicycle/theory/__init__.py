@@ -5,10 +5,10 @@ Three modules (`bounds`, `vc`, `information`) and the functions `test_bound`, `r
 """
 
 from epicycle.theory import bounds, information, vc
-from epicycle.theory.coin_flips import RademacherEstimate, rademacher
-from epicycle.theory.error_parts import Decomposition, Optimism, decompose, optimism
-from epicycle.theory.gibbs import PacBayesBound, pac_bayes, pac_bayes_linear
-from epicycle.theory.held_out import TestBound, test_bound
+from epicycle.theory._decomposition import Decomposition, Optimism, decompose, optimism
+from epicycle.theory._pac_bayes import PacBayesBound, pac_bayes, pac_bayes_linear
+from epicycle.theory._rademacher import RademacherEstimate, rademacher
+from epicycle.theory._test_bound import TestBound, test_bound
 
 __all__ = [
     "Decomposition",

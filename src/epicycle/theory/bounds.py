@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.exceptions import ParameterError
-from epicycle.theory.checks import count, number, open_unit
+from epicycle.core._checks import count, number, open_unit
+from epicycle.core._exceptions import ParameterError
 
 __all__ = ["Convergence", "hoeffding", "uniform_convergence", "union"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import rel_entr, xlogy
 
-from epicycle.exceptions import DataError, ParameterError
-from epicycle.theory.checks import distribution, number
+from epicycle.core._checks import distribution, number
+from epicycle.core._exceptions import DataError, ParameterError
 
 __all__ = [
     "MutualInformation",

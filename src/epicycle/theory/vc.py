@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import comb, gammaln
 
-from epicycle.exceptions import DataError, ParameterError
-from epicycle.randomness import stream
-from epicycle.theory.checks import count, number, open_unit
+from epicycle.core._checks import count, number, open_unit
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._random import stream
 
 __all__ = [
     "Dimension",

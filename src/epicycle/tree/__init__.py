@@ -1,12 +1,12 @@
 """Trees and what is built of them."""
 
-from epicycle.tree.adaboost import AdaBoostClassifier
-from epicycle.tree.cart.classification import DecisionTreeClassifier
-from epicycle.tree.cart.regression import DecisionTreeRegressor
-from epicycle.tree.classifier import GradientBoostingClassifier
-from epicycle.tree.forest.classification import ExtraTreesClassifier, RandomForestClassifier
-from epicycle.tree.forest.regression import ExtraTreesRegressor, RandomForestRegressor
-from epicycle.tree.regressor import GradientBoostingRegressor
+from epicycle.tree.adaboost._adaboost import AdaBoostClassifier
+from epicycle.tree.boosting._classifier import GradientBoostingClassifier
+from epicycle.tree.boosting._regressor import GradientBoostingRegressor
+from epicycle.tree.cart._classifier import DecisionTreeClassifier
+from epicycle.tree.cart._regressor import DecisionTreeRegressor
+from epicycle.tree.forest._classifier import ExtraTreesClassifier, RandomForestClassifier
+from epicycle.tree.forest._regressor import ExtraTreesRegressor, RandomForestRegressor
 
 __all__ = [
     "AdaBoostClassifier",

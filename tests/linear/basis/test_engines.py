@@ -4,13 +4,12 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 import epicycle as ep
 from epicycle.data import as_data
-from epicycle.linear.basis.ranges import _between, _number, _ordinal, column_quantiles
+from epicycle.linear.basis._ranges import _between, _number, _ordinal, column_quantiles
 
 MODELS = {
     "polynomial": ep.PolynomialRegression(4, 0.5, interactions=False),

@@ -4,15 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.polynomial import Polynomial
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import PolynomialFeatures
 
 import epicycle as ep
 from epicycle.exceptions import DataTypeError, ParameterError
-from epicycle.linear.basis.chebyshev import degrees_of, number_of_functions
+from epicycle.linear.basis._chebyshev import degrees_of, number_of_functions
 
 
 def curve(n=120, seed=0, low=-1.0, high=2.0):

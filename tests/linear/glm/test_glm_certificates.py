@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from glm_reference import minimum, objective
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import epicycle as ep
 from epicycle import GeneralizedLinearModel

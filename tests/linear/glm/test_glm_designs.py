@@ -14,7 +14,7 @@ from sklearn.base import clone
 import epicycle as ep
 from epicycle import GeneralizedLinearModel
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.linear.glm.designs import Design
+from epicycle.linear.glm._design import Design
 
 
 @pytest.fixture(scope="module")

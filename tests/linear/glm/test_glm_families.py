@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import erfc, erfcx
@@ -12,7 +11,7 @@ import epicycle as ep
 from epicycle import Family, GeneralizedLinearModel, io
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.linear import families, links
-from epicycle.linear.glm.rows import response_of
+from epicycle.linear.glm._response import response_of
 
 STANDARD = [
     families.Gaussian(), families.Binomial(), families.Poisson(), families.Gamma(), families.Exponential(),

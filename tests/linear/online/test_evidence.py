@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
-from sklearn.linear_model import SGDClassifier as SklearnClassifier
-from sklearn.linear_model import SGDRegressor as SklearnRegressor
+from sklearn.linear_model import SGDClassifier as SklearnClassifier, SGDRegressor as SklearnRegressor
 from sklearn.preprocessing import scale
 
 import epicycle as ep
 from epicycle import Perceptron, SGDClassifier, SGDRegressor
 from epicycle.exceptions import ConvergenceWarning, ParameterError
-from epicycle.linear.online.loss_functions import conjugate, loss_and_slope
+from epicycle.linear.online._losses import conjugate, loss_and_slope
 
 CLASSIFICATION = ["hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron"]
 SIX = ["hinge", "log_loss", "squared_hinge", "squared_error", "huber", "epsilon_insensitive"]

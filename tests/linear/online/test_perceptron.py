@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris
@@ -85,7 +84,7 @@ def test_the_margin_is_the_hard_margin(n, p):
 
 
 def test_in_many_dimensions_by_coordinate_ascent(monkeypatch):
-    from epicycle.linear.online import margin
+    from epicycle.linear.online import _margin as margin
 
     X, y = separable(5, n=120, p=10, margin=0.4)
     exact = Perceptron().fit(X, y)

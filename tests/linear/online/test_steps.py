@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from sklearn.linear_model import Perceptron as SklearnPerceptron
-from sklearn.linear_model import SGDClassifier as SklearnClassifier
-from sklearn.linear_model import SGDRegressor as SklearnRegressor
+from sklearn.linear_model import (
+    Perceptron as SklearnPerceptron,
+    SGDClassifier as SklearnClassifier,
+    SGDRegressor as SklearnRegressor,
+)
 
 import epicycle as ep
 from epicycle import Perceptron, SGDClassifier, SGDRegressor

@@ -5,17 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.tree import DecisionTreeClassifier as SklearnClassifier
-from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
+from sklearn.tree import DecisionTreeClassifier as SklearnClassifier, DecisionTreeRegressor as SklearnRegressor
 
 import epicycle as ep
 from epicycle import DecisionTreeClassifier, DecisionTreeRegressor
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.tree.cart.pruning import prune
+from epicycle.tree.cart._pruning import prune
 
 mpl.use("Agg")
 

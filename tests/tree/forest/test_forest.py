@@ -6,15 +6,17 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
-from sklearn.ensemble import ExtraTreesRegressor as SklearnExtraTrees
-from sklearn.ensemble import RandomForestClassifier as SklearnClassifier
-from sklearn.ensemble import RandomForestRegressor as SklearnRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor as SklearnExtraTrees,
+    RandomForestClassifier as SklearnClassifier,
+    RandomForestRegressor as SklearnRegressor,
+)
 from sklearn.metrics import r2_score, roc_auc_score
 
 import epicycle as ep
 from epicycle import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from epicycle.exceptions import DataError, DataTypeError, NotFittedError, ParameterError
-from epicycle.tree.forest.sampling import RowSamples, row_keys
+from epicycle.tree.forest._sampling import RowSamples, row_keys
 
 FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
 

@@ -1,5 +1,5 @@
 """Epicycles: orbits as circles on circles."""
 
-from epicycle.linear.epicycles.regressor import EpicycleRegression
+from epicycle.linear.epicycles._epicycle_regression import EpicycleRegression
 
 __all__ = ["EpicycleRegression"]

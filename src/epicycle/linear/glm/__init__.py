@@ -1,9 +1,9 @@
 """Generalized linear models."""
 
-from epicycle.linear.glm import families, links
-from epicycle.linear.glm.estimator import GeneralizedLinearModel
-from epicycle.linear.glm.exponential_family import Family
-from epicycle.linear.glm.links import Link
-from epicycle.linear.glm.tests_of_models import TestResult
+from epicycle.linear.glm._generalized_linear_model import GeneralizedLinearModel
+from epicycle.linear.glm._model_tests import TestResult
+from epicycle.stats import families, links
+from epicycle.stats._family import Family
+from epicycle.stats.links import Link
 
 __all__ = ["Family", "GeneralizedLinearModel", "Link", "TestResult", "families", "links"]

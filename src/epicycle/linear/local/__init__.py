@@ -1,5 +1,5 @@
 """Locally weighted regression."""
 
-from epicycle.linear.local.estimator import LocallyWeightedRegression
+from epicycle.linear.local._locally_weighted_regression import LocallyWeightedRegression
 
 __all__ = ["LocallyWeightedRegression"]

@@ -1,12 +1,12 @@
 """Solvers by name."""
 
-from epicycle.optim.solvers.conjugate_directions import conjugate_gradient
-from epicycle.optim.solvers.descent import Ladder, gradient_descent, learning_rate_ladder
-from epicycle.optim.solvers.limited_memory_bfgs import lbfgs
-from epicycle.optim.solvers.newton_method import newton
-from epicycle.optim.solvers.quasi_newton import bfgs
-from epicycle.optim.solvers.registry import SOLVERS, SolverInfo, solve
-from epicycle.optim.solvers.stochastic_gradient import stochastic
+from epicycle.optim.solvers._bfgs import bfgs
+from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
+from epicycle.optim.solvers._gradient_descent import Ladder, gradient_descent, learning_rate_ladder
+from epicycle.optim.solvers._lbfgs import lbfgs
+from epicycle.optim.solvers._newton import newton
+from epicycle.optim.solvers._solve import SOLVERS, SolverInfo, solve
+from epicycle.optim.solvers._stochastic import stochastic
 
 __all__ = [
     "SOLVERS",

@@ -1,1 +1,6 @@
-"""Forests: many trees, each on rows and features of its own."""
+"""Random forests and extremely randomised trees."""
+
+from epicycle.tree.forest._classifier import ExtraTreesClassifier, RandomForestClassifier
+from epicycle.tree.forest._regressor import ExtraTreesRegressor, RandomForestRegressor
+
+__all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor"]

@@ -1,0 +1,133 @@
+"""Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
+
+from . import (
+    automl as automl,
+    callbacks as callbacks,
+    cluster as cluster,
+    data as data,
+    diagnose as diagnose,
+    engine as engine,
+    exceptions as exceptions,
+    gp as gp,
+    io as io,
+    kernel as kernel,
+    linear as linear,
+    neighbors as neighbors,
+    online as online,
+    optim as optim,
+    plot as plot,
+    report as report,
+    select as select,
+    svm as svm,
+    theory as theory,
+    tree as tree,
+)
+from .automl import (
+    TableEncoder as TableEncoder,
+    TableModel as TableModel,
+    TrainingRun as TrainingRun,
+    train as train,
+)
+from .cluster import (
+    MaxMarginClustering as MaxMarginClustering,
+)
+from .core._evidence import (
+    Certificate as Certificate,
+    History as History,
+)
+from .core._settings import (
+    config as config,
+    get_config as get_config,
+)
+from .core.estimator import (
+    Checkpoint as Checkpoint,
+    EarlyStopping as EarlyStopping,
+    TimeLimit as TimeLimit,
+    methods as methods,
+)
+from .data import (
+    scan as scan,
+)
+from .gp import (
+    GaussianProcessClassifier as GaussianProcessClassifier,
+    GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from .io import (
+    load as load,
+    save as save,
+)
+from .kernel import (
+    KernelLogisticRegression as KernelLogisticRegression,
+    KernelPCA as KernelPCA,
+    KernelPerceptron as KernelPerceptron,
+    KernelRidge as KernelRidge,
+    Nystroem as Nystroem,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from .linear import (
+    ElasticNet as ElasticNet,
+    ElasticNetCV as ElasticNetCV,
+    EpicycleRegression as EpicycleRegression,
+    EstimatingEquations as EstimatingEquations,
+    Family as Family,
+    FourierFeatures as FourierFeatures,
+    GeneralizedLinearModel as GeneralizedLinearModel,
+    HingeFeatures as HingeFeatures,
+    HuberRegressor as HuberRegressor,
+    JamesStein as JamesStein,
+    Lars as Lars,
+    Lasso as Lasso,
+    LassoCV as LassoCV,
+    LinearRegression as LinearRegression,
+    LinearSpline as LinearSpline,
+    LocallyWeightedRegression as LocallyWeightedRegression,
+    LogisticRegression as LogisticRegression,
+    LogisticRegressionCV as LogisticRegressionCV,
+    MatchingPursuit as MatchingPursuit,
+    OneVsRest as OneVsRest,
+    Perceptron as Perceptron,
+    PolynomialRegression as PolynomialRegression,
+    QuantileRegressor as QuantileRegressor,
+    RegularizationPath as RegularizationPath,
+    Ridge as Ridge,
+    RidgeCV as RidgeCV,
+    SGDClassifier as SGDClassifier,
+    SGDRegressor as SGDRegressor,
+    ShrunkenMeans as ShrunkenMeans,
+    Stagewise as Stagewise,
+    enet_path as enet_path,
+    lasso_path as lasso_path,
+    shrink_means as shrink_means,
+)
+from .neighbors import (
+    KNeighborsClassifier as KNeighborsClassifier,
+    KNeighborsRegressor as KNeighborsRegressor,
+    NearestNeighbors as NearestNeighbors,
+)
+from .select import (
+    BackwardSelection as BackwardSelection,
+    FilterSelection as FilterSelection,
+    ForwardSelection as ForwardSelection,
+)
+from .svm import (
+    SVC as SVC,
+    SVR as SVR,
+    LinearSVC as LinearSVC,
+    LinearSVR as LinearSVR,
+    NuSVC as NuSVC,
+    OneClassSVM as OneClassSVM,
+)
+from .tree import (
+    AdaBoostClassifier as AdaBoostClassifier,
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,204 @@
+"""The models that are tried: one row of a table each, with the settings to begin with and those to search.
+
+A new method takes part by a new row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.gp import GaussianProcessClassifier, GaussianProcessRegressor
+from epicycle.kernel import KernelLogisticRegression, KernelRidge
+from epicycle.linear import ElasticNetCV, GeneralizedLinearModel, LogisticRegression, RidgeCV
+from epicycle.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from epicycle.svm import SVC
+from epicycle.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+__all__ = ["Axis", "Candidate", "Family", "families_for"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A setting that is searched: on a logarithmic or linear scale, whole or not, or among choices."""
+
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    whole: bool = False
+    choices: tuple[Any, ...] = ()
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        if self.choices:
+            return self.choices[int(rng.integers(len(self.choices)))]
+        return self._at(float(rng.random()))
+
+    def near(self, value: Any, rng: np.random.Generator, step: float) -> Any:
+        if self.choices:
+            return self.draw(rng) if rng.random() < step else value
+        return self._at(float(np.clip(self._place(value) + step * rng.normal(), 0.0, 1.0)))
+
+    def _place(self, value: float) -> float:
+        if self.log:
+            return float(np.log(value / self.low) / np.log(self.high / self.low))
+        return float((value - self.low) / (self.high - self.low))
+
+    def _at(self, u: float) -> Any:
+        value = self.low * (self.high / self.low) ** u if self.log else self.low + (self.high - self.low) * u
+        # Few digits: settings are to be read, and written into a script.
+        return round(value) if self.whole else float(f"{value:.3g}")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One method: how it is built, for which data, with which settings.
+
+    form : the features it takes, "trees" or "linear".
+    grows : exponent of rows in the time of a fit.
+    rounds : whether the number of trees is found by early stopping where there are rows enough.
+    """
+
+    name: str
+    task: str
+    make: Callable[..., Any]
+    form: str
+    starts: tuple[Mapping[str, Any], ...]
+    space: Mapping[str, Axis] = field(default_factory=dict)
+    most_rows: int = 10**9
+    grows: float = 1.0
+    rounds: bool = False
+    takes_weight: bool = True
+    suits: Callable[[Any], bool] = lambda facts: True
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with its settings."""
+
+    family: Family
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        said = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+        return f"{self.family.name}({said})"
+
+    def build(self, seed: int, **more: Any) -> Any:
+        """The estimator, with a fixed seed where it draws."""
+        estimator = self.family.make(**self.settings)
+        known = estimator.get_params(deep=False)
+        if "random_state" in known:
+            more = {"random_state": seed, **more}
+        return estimator.set_params(**{name: value for name, value in more.items() if name in known})
+
+
+_LEAVES = Axis(4, 256, log=True, whole=True)
+_FEW = Axis(1, 64, log=True, whole=True)
+_BOOST_SPACE = {
+    "learning_rate": Axis(0.01, 0.3, log=True),
+    "max_leaf_nodes": _LEAVES,
+    "min_samples_leaf": Axis(2, 128, log=True, whole=True),
+    "l2_regularization": Axis(1e-3, 30.0, log=True),
+    "subsample": Axis(0.5, 1.0),
+    "max_features": Axis(0.3, 1.0),
+}
+_BOOST = ("learning_rate", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "subsample", "max_features")
+_BOOST_STARTS = tuple(
+    dict(zip(_BOOST, values, strict=True))
+    for values in (
+        (0.1, 31, 20, 0.1, 1.0, 1.0),
+        (0.05, 15, 10, 1.0, 0.8, 0.7),
+        (0.1, 6, 10, 1.0, 0.8, 0.7),
+        (0.05, 100, 20, 5.0, 0.8, 0.5),
+    )
+)
+_FOREST_STARTS = ({"n_estimators": 200, "min_samples_leaf": 1}, {"n_estimators": 200, "min_samples_leaf": 5})
+_MANY = Axis(100, 500, log=True, whole=True)
+_FOREST_SPACE = {"min_samples_leaf": _FEW, "max_features": Axis(0.1, 1.0), "n_estimators": _MANY}
+_TREE_STARTS = ({"max_leaf_nodes": 8, "min_samples_leaf": 5}, {"max_leaf_nodes": 32, "min_samples_leaf": 10})
+_TREE_SPACE = {"max_leaf_nodes": _LEAVES, "min_samples_leaf": _FEW}
+_KNN_STARTS = ({"n_neighbors": 5}, {"n_neighbors": 15, "weights": "distance"})
+_KNN_SPACE = {"n_neighbors": Axis(1, 100, log=True, whole=True), "weights": Axis(choices=("uniform", "distance"))}
+
+_TABLE = (
+    # Linear models come first: they are quick, and what others have to beat.
+    Family("LogisticRegression", "classification", LogisticRegression, "linear",
+           ({"C": 1.0}, {"C": 0.05}, {"C": 0.1, "l1_ratio": 1.0}),
+           {"C": Axis(1e-4, 1e3, log=True), "l1_ratio": Axis(choices=(0.0, 1.0))}),
+    Family("RidgeCV", "regression", RidgeCV, "linear", ({},)),
+    Family("GradientBoosting", "classification", GradientBoostingClassifier, "trees", _BOOST_STARTS,
+           _BOOST_SPACE, grows=0.8, rounds=True),
+    Family("GradientBoosting", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS,
+           _BOOST_SPACE, grows=0.8, rounds=True),
+    Family("RandomForest", "classification", RandomForestClassifier, "trees", _FOREST_STARTS,
+           {**_FOREST_SPACE, "max_features": Axis(0.05, 0.8, log=True)}, grows=1.1),
+    Family("RandomForest", "regression", RandomForestRegressor, "trees", _FOREST_STARTS, _FOREST_SPACE, grows=1.1),
+    Family("ExtraTrees", "classification", ExtraTreesClassifier, "trees", _FOREST_STARTS[:1],
+           {**_FOREST_SPACE, "max_features": Axis(0.05, 0.8, log=True)}, grows=1.1),
+    Family("ExtraTrees", "regression", ExtraTreesRegressor, "trees", _FOREST_STARTS[:1], _FOREST_SPACE, grows=1.1),
+    Family("ElasticNetCV", "regression", ElasticNetCV, "linear", ({"l1_ratio": 0.9, "n_alphas": 30},),
+           {"l1_ratio": Axis(0.1, 1.0)}),
+    Family("PoissonRegression", "regression", GeneralizedLinearModel, "linear", ({"family": "poisson", "alpha": 1e-3},),
+           {"alpha": Axis(1e-6, 1.0, log=True)}, suits=lambda facts: facts.counts),
+    Family("GradientBoosting for counts", "regression", GradientBoostingRegressor, "trees",
+           tuple({"loss": "poisson", **start} for start in _BOOST_STARTS[:2]), _BOOST_SPACE, grows=0.8, rounds=True,
+           suits=lambda facts: facts.counts),
+    Family("DecisionTree", "classification", DecisionTreeClassifier, "trees", _TREE_STARTS, _TREE_SPACE),
+    Family("DecisionTree", "regression", DecisionTreeRegressor, "trees", _TREE_STARTS, _TREE_SPACE),
+    Family("KernelLogisticRegression", "classification", KernelLogisticRegression, "linear", ({"C": 3.0}, {"C": 300.0}),
+           {"C": Axis(1e-2, 1e5, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=1_500, grows=2.5),
+    Family("KernelRidge", "regression", KernelRidge, "linear",
+           tuple({"kernel": "rbf", "alpha": alpha, "fit_intercept": True} for alpha in (0.1, 1.0)),
+           {"alpha": Axis(1e-4, 1e2, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=3_000, grows=2.5),
+    Family("GaussianProcess", "classification", GaussianProcessClassifier, "linear", ({},), most_rows=400, grows=3.0),
+    Family("GaussianProcess", "regression", GaussianProcessRegressor, "linear", ({"normalize_y": True},),
+           most_rows=1_000, grows=3.0),
+    Family("SVC", "classification", SVC, "linear", ({"C": 1.0, "probability": True}, {"C": 10.0, "probability": True}),
+           {"C": Axis(1e-2, 1e3, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=5_000, grows=2.0),
+    Family("KNeighbors", "classification", KNeighborsClassifier, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
+           grows=1.8, takes_weight=False),
+    Family("KNeighbors", "regression", KNeighborsRegressor, "linear", _KNN_STARTS, _KNN_SPACE, most_rows=20_000,
+           grows=1.8, takes_weight=False),
+)  # fmt: skip
+
+
+def families_for(facts: Any, asked: Any) -> list[Family]:
+    """The methods that suit the data; `asked` restricts them by (parts of) their names."""
+    found = [family for family in _TABLE if family.task == facts.task]
+    if asked is not None:
+        asked = [asked] if isinstance(asked, str) else list(asked)
+        for name in asked:
+            if not isinstance(name, str) or not any(_called(family, name) for family in found):
+                known = ", ".join(dict.fromkeys(family.name for family in found))
+                raise ParameterError(f"models={name!r}: no such method for {facts.task}; there are {known}")
+        chosen = [family for family in found if any(_called(family, name) for name in asked)]
+        if facts.weighted and (without := [family.name for family in chosen if not family.takes_weight]):
+            raise ParameterError(f"models={without[0]!r}: takes no weights; leave it out, or the weights")
+        return chosen
+    found = [family for family in found if facts.n <= family.most_rows and family.suits(facts)]
+    return [family for family in found if family.takes_weight or not facts.weighted]
+
+
+def _called(family: Family, name: str) -> bool:
+    wanted = name.replace("_", "").replace("-", "").lower()
+    return wanted in (family.name.lower(), type_name(family).lower()) or (
+        len(wanted) >= 3 and family.name.lower().startswith(wanted)
+    )
+
+
+def type_name(family: Family) -> str:
+    """The class behind a method."""
+    return str(getattr(family.make, "__name__", family.name))

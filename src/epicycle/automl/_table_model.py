@@ -1,0 +1,276 @@
+"""An estimator with the table that it reads: columns by name in, predictions out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from epicycle.automl._table_encoder import TableEncoder
+from epicycle.automl._tables import as_table
+from epicycle.automl._targets import target_values
+from epicycle.core._evidence import Certificate, History
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["TableModel"]
+
+
+def _has(name: str) -> Any:
+    def check(self: Any) -> bool:
+        return hasattr(self.__dict__.get("model_", self.estimator), name)
+
+    return check
+
+
+class TableModel(MetaEstimatorMixin, BaseEstimator):
+    """An estimator behind a :class:`TableEncoder`: it is fitted to a table, and predicts from one.
+
+    Parameters
+    ----------
+    estimator : regressor or classifier
+        Trees are told which features are categories.
+    columns : "auto" or dict of str, default="auto"
+        What each column is, as for :class:`TableEncoder`. A column of the kind "target" is what `fit` learns where it
+        is given no y.
+    form : {"auto", "trees", "linear"}, default="auto"
+        "auto" is "trees" for estimators that take missing values.
+    max_levels, sparse, dtype, absent
+        As for :class:`TableEncoder`.
+
+    Attributes
+    ----------
+    encoder_ : TableEncoder
+    model_ : estimator
+        Fitted to the matrix that the encoder gives.
+    classes_ : ndarray
+        Of classifiers.
+    certificate_, history_
+        Those of `model_`.
+
+    Examples
+    --------
+    >>> import epicycle as ep
+    >>> table = ep.training.read_table("iris")
+    >>> kinds = {**dict.fromkeys(table.column_names, "number"), "species": "target"}
+    >>> model = ep.TableModel(ep.LogisticRegression(), kinds)
+    >>> print(round(model.fit(table).score(table), 3))
+    0.973
+    """
+
+    encoder_: TableEncoder
+    model_: Any
+
+    def __init__(
+        self,
+        estimator: Any,
+        columns: Any = "auto",
+        *,
+        form: str = "auto",
+        max_levels: int | None = None,
+        sparse: bool = False,
+        dtype: str = "float64",
+        absent: str = "error",
+    ) -> None:
+        self.estimator = estimator
+        self.columns = columns
+        self.form = form
+        self.max_levels = max_levels
+        self.sparse = sparse
+        self.dtype = dtype
+        self.absent = absent
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    @property
+    def target(self) -> str | None:
+        """The name of the column that is predicted, where `columns` says it."""
+        if not isinstance(self.columns, dict):
+            return None
+        return next((name for name, kind in self.columns.items() if kind == "target"), None)
+
+    def new_encoder(self) -> TableEncoder:
+        """The encoder that `fit` uses, not fitted."""
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise ParameterTypeError(f"estimator={self.estimator!r:.60}; expected an estimator")
+        form = self.form
+        if form == "auto":
+            form = "trees" if get_tags(self.estimator).input_tags.allow_nan else "linear"
+        return TableEncoder(
+            self.columns, form=form, max_levels=self.max_levels, sparse=self.sparse, dtype=self.dtype,
+            absent=self.absent,
+        )  # fmt: skip
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableModel:
+        """Learn the table, then the model.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or Arrow, or array
+        y : array-like, optional
+            By default the column of the kind "target"; rows where that is missing are then left out.
+        sample_weight : array-like, optional
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        if y is None:
+            table, y = self._with_target(X)
+            X = table
+        encoder = self.new_encoder().fit(X, sample_weight=sample_weight)
+        return self.fit_encoded(encoder, encoder.transform(X), np.asarray(y), sample_weight)
+
+    def fit_encoded(self, encoder: TableEncoder, features: Any, y: np.ndarray, sample_weight: Any = None) -> TableModel:
+        """Fit to features that a fitted encoder gave, where they are there already.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            As :meth:`new_encoder` gives it, fitted.
+        features : ndarray or csr_array
+            Of the rows to learn from.
+        y : ndarray
+        sample_weight : array-like, optional
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        model = with_categories(clone(self.estimator), encoder)
+        if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
+            raise ParameterError(f"sample_weight: {type(model).__name__} takes none")
+        weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight, dtype=np.float64)}
+        self.model_ = model.fit(features, y, **weights)
+        self.encoder_ = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        return self
+
+    def _with_target(self, X: Any) -> tuple[Any, np.ndarray]:
+        if self.target is None:
+            raise ParameterError("requires y to be passed, but the target y is None and columns names none")
+        table = as_table(X)
+        if self.target not in table.column_names:
+            raise DataError(f"X: has no column {self.target!r}, the target")
+        return table, target_values(table[self.target], classes=bool(is_classifier(self)), name=self.target)
+
+    def _features(self, X: Any) -> Any:
+        self._check_fitted()
+        return self.encoder_.transform(X)
+
+    def _check_fitted(self) -> None:
+        try:
+            check_is_fitted(self, "model_")
+        except ValueError as error:
+            raise NotFittedError(str(error)) from None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions for rows.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        features = self._features(X)
+        return np.asarray(self.model_.predict(features))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        features = self._features(X)
+        return np.asarray(self.model_.predict_proba(features))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+
+        Returns
+        -------
+        ndarray
+        """
+        features = self._features(X)
+        return np.asarray(self.model_.decision_function(features))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy of classifiers, R2 of regressors.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for :meth:`fit`
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            X, y = self._with_target(X)
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, in the order of the columns of probabilities."""
+        self._check_fitted()
+        return np.asarray(self.model_.classes_)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the model."""
+        self._check_fitted()
+        return getattr(self.model_, "certificate_", Certificate("none", np.nan, np.nan, "the model gives none"))
+
+    @property
+    def history_(self) -> History:
+        """What happened in every iteration of the fit."""
+        self._check_fitted()
+        return getattr(self.model_, "history_", History())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to an ``.epi`` file; :func:`epicycle.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        from epicycle.io import save
+
+        save(self, path)
+
+
+def with_categories(estimator: Any, encoder: TableEncoder) -> Any:
+    """The estimator, told which features are numbers of levels."""
+    if encoder.form == "trees" and "categorical_features" in estimator.get_params(deep=False):
+        estimator.set_params(categorical_features=list(encoder.categorical_) or None)
+    return estimator

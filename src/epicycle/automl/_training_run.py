@@ -1,0 +1,316 @@
+"""What a training run leaves: the model, how it was found, what it is worth, and the files that say so."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epicycle.automl._folder import write_folder
+from epicycle.automl._metrics import Judge
+from epicycle.automl._profiles import ColumnProfile, Warned
+from epicycle.automl._table_model import TableModel
+from epicycle.core._evidence import Certificate
+from epicycle.core._optional import optional_import
+from epicycle.io import save
+from epicycle.io._atomic import write_atomically
+from epicycle.report._finding import Finding
+from epicycle.select._scorers import TestScore
+
+__all__ = ["TestPart", "TrainingRun"]
+
+
+@dataclass(frozen=True)
+class TestPart:
+    """The rows set aside: where they stood, their targets, and what the model said about them."""
+
+    __test__ = False  # no test, whatever its name
+
+    rows: np.ndarray
+    y: np.ndarray
+    responses: Mapping[str, np.ndarray]
+    weight: np.ndarray | None = None
+
+
+@dataclass(repr=False)
+class TrainingRun:
+    """The outcome of :func:`epicycle.train`.
+
+    Attributes
+    ----------
+    model_ : TableModel
+        The winner, fitted to all training rows. Takes tables with the columns of the data.
+    leaderboard : list of dict
+        The candidates from best to worst: name, params, score_mean, score_se, seconds, n_folds, rows, rounds, status.
+    baseline : dict
+        The score of a constant.
+    test : TestScore
+        The score on the test part with its interval at 95%.
+    tests : dict of TestScore
+        Further scores of the test part.
+    certificate : Certificate
+        Of the fit.
+    findings : dict of Finding
+        Diagnoses: "bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold".
+    skipped : dict of str
+        Diagnoses that were left out, and why.
+    importances : list of dict
+        What the score loses where a column is shuffled.
+    profile : list of ColumnProfile
+        What each column holds, and what was done with it.
+    warnings : list of Warned
+    test_part : TestPart
+    script : str
+        The text of train.py.
+    seconds : float
+    """
+
+    model_: TableModel
+    judge: Judge
+    task: str
+    source: str
+    target: str
+    how: str
+    leaderboard: list[dict[str, Any]]
+    baseline: dict[str, Any]
+    test: TestScore
+    tests: dict[str, TestScore]
+    baseline_test: float
+    certificate: Certificate
+    profile: list[ColumnProfile]
+    warnings: list[Warned]
+    test_part: TestPart
+    script: str
+    sizes: dict[str, int]
+    seed: int
+    budget: float
+    findings: dict[str, Finding] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    importances: list[dict[str, Any]] = field(default_factory=list)
+    examples: dict[str, list[Any]] = field(default_factory=dict)
+    drift: list[dict[str, Any]] = field(default_factory=list)
+    race: list[dict[str, Any]] = field(default_factory=list)
+    without_twins: TestScore | None = None
+    seconds: float = 0.0
+    created: str = ""
+
+    @property
+    def table(self) -> Any:
+        """The leaderboard as a pandas DataFrame."""
+        return optional_import("pandas", "TrainingRun.table").DataFrame(self.leaderboard)
+
+    def __str__(self) -> str:
+        best = self.leaderboard[0]
+        lines = [
+            f"{best['name']} predicts {self.target} ({self.task}, {self.source})",
+            f"  {self.judge.label} {self.test.score:.4g} on {self.test.n:,} test rows, between {self.test.lower:.4g} "
+            f"and {self.test.upper:.4g} at {self.test.level:.0%} ({self.test.method}); a constant scores "
+            f"{self.baseline_test:.4g}",
+            f"  certificate: {self.certificate}",
+        ]
+        lines += [f"  {slot.replace('_', ' ')}: {finding.verdict}" for slot, finding in self.findings.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    # ---------------------------------------------------------------------------------------------- as data
+
+    def record(self) -> dict[str, Any]:
+        """All of it in plain values of bounded size, as a report takes it.
+
+        Returns
+        -------
+        dict
+        """
+        rows = max(self.sizes["train"], 1)
+        columns = [{**p.to_dict(), "missing": p.missing / rows} for p in self.profile]
+        findings = [{"slot": slot, **finding.to_dict()} for slot, finding in self.findings.items()]
+        for found in findings:
+            if found["slot"] == "slices" and self.examples:
+                found["examples"] = self.examples
+        return {
+            "title": f"{self.target} from {self.source}",
+            "created": self.created,
+            "data": {
+                "rows": sum(self.sizes.values()), "columns": len(self.profile), "source": self.source,
+                "target": self.target, "task": self.task, "split": dict(self.sizes), "how": self.how,
+            },
+            "columns": columns,
+            "warnings": [w.to_dict() for w in self.warnings],
+            "plan": self._plan(),
+            "leaderboard": self.leaderboard,
+            "best": self.leaderboard[0]["name"],
+            "baseline": self.baseline,
+            "metric": {
+                "name": self.judge.name, "greater_is_better": self.judge.greater_is_better, "label": self.judge.label,
+            },
+            "test": {**_score_dict(self.test), "baseline_score": self.baseline_test},
+            "certificate": certificate_dict(self.certificate),
+            "findings": findings,
+            "curves": {"importances": self.importances, "race": self.race, **self._learning_curve()},
+            "skipped": self.skipped,
+            "drift": self.drift,
+            "environment": environment(self.seed, self.seconds, self.budget),
+            "reproduce": self.script,
+        }  # fmt: skip
+
+    def _plan(self) -> list[str]:
+        """What is done with the columns: those that are treated alike on one line."""
+        alike: dict[str, list[str]] = {}
+        for p in self.profile:
+            alike.setdefault(p.treatment, []).append(p.name)
+        who = {done: ", ".join(names) if len(names) <= 4 else f"{len(names)} columns" for done, names in alike.items()}
+        return [f"{who[done]}: {done}" for done in alike]
+
+    def _learning_curve(self) -> dict[str, Any]:
+        curve = getattr(self.findings.get("bias_variance"), "curve", None)
+        if curve is None:
+            return {}
+        shown = self.judge.shown
+        return {
+            "learning_curve": {
+                "sizes": [int(n) for n in curve.x],
+                "train": [shown(float(v)) for v in curve.mean("train")],
+                "train_se": [float(v) for v in curve.error("train")],
+                "test": [shown(float(v)) for v in curve.mean("validation")],
+                "test_se": [float(v) for v in curve.error("validation")],
+            }
+        }
+
+    def metrics(self) -> dict[str, Any]:
+        """The scores in plain values, as metrics.json has them.
+
+        Returns
+        -------
+        dict
+        """
+        best = self.leaderboard[0]
+        return {
+            "model": best["name"],
+            "params": best["params"],
+            "task": self.task,
+            "target": self.target,
+            "metric": self.judge.name,
+            "test": _score_dict(self.test),
+            "tests": {name: _score_dict(score) for name, score in self.tests.items()},
+            "test_without_duplicates": None if self.without_twins is None else _score_dict(self.without_twins),
+            "baseline": {"cross_validated": self.baseline.get("score_mean"), "test": self.baseline_test},
+            "cross_validated": {
+                "score": best["score_mean"],
+                "standard_error": best["score_se"],
+                "folds": best["n_folds"],
+            },
+            "certificate": certificate_dict(self.certificate),
+            "warnings": [w.to_dict() for w in self.warnings],
+            "rows": dict(self.sizes),
+            "split": self.how,
+            "seed": self.seed,
+            "seconds": self.seconds,
+        }
+
+    # ---------------------------------------------------------------------------------------------- files
+
+    def save(
+        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
+    ) -> Path:
+        """Write model.epi, metrics.json, predictions.csv and train.py into a folder, all of them or none.
+
+        Parameters
+        ----------
+        directory : str or path
+            Is created; its parent has to exist.
+        more : dict of callables, optional
+            Further files by name, each a function that writes to the path it is given.
+
+        Returns
+        -------
+        Path
+        """
+        files: dict[str, Callable[[Path], None]] = {
+            "model.epi": lambda path: save(self.model_, path),
+            "metrics.json": lambda path: write_text(path, json.dumps(_finite(self.metrics()), indent=2) + "\n"),
+            "predictions.csv": self._write_predictions,
+            "train.py": lambda path: write_text(path, self.script),
+        }
+        return write_folder(directory, {**files, **(more or {})})
+
+    def _write_predictions(self, path: Path) -> None:
+        part = self.test_part
+        said = part.responses["predict"]
+        proba = part.responses.get("predict_proba")
+        names = (
+            [f"p({label})" for label in self.judge.classes]
+            if proba is not None and self.judge.classes is not None
+            else []
+        )
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["row", self.target, "prediction", *names])
+            for i in range(len(part.y)):
+                numbers = [] if proba is None or not names else [repr(float(p)) for p in proba[i]]
+                writer.writerow([int(part.rows[i]), _cell(part.y[i]), _cell(said[i]), *numbers])
+
+
+def _cell(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return repr(value) if isinstance(value, float) else value
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text as UTF-8, as a whole or not at all."""
+    write_atomically(path, [text.encode()])
+
+
+def _score_dict(score: TestScore) -> dict[str, Any]:
+    return {
+        "metric": score.metric, "score": score.score, "lower": score.lower, "upper": score.upper, "level": score.level,
+        "method": score.method, "n": score.n,
+    }  # fmt: skip
+
+
+def certificate_dict(certificate: Certificate) -> dict[str, Any]:
+    """A certificate in plain values."""
+    return {
+        "kind": certificate.kind, "value": certificate.value, "tolerance": certificate.tolerance,
+        "meaning": certificate.meaning, "holds": bool(certificate.holds),
+    }  # fmt: skip
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what is no finite number, and plain numbers for NumPy's."""
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
+    """What the run depends on."""
+    import pyarrow
+    import scipy
+    import sklearn
+
+    from epicycle import __version__
+
+    return {
+        "epicycle": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__, "pyarrow": pyarrow.__version__, "platform": sys.platform, "seed": seed,
+        "seconds": round(seconds, 2), "budget": budget,
+    }  # fmt: skip
+
+
+def now() -> str:
+    """The moment, as text."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,110 @@
+"""``epicycle predict``: rows in, predictions out, block by block."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from epicycle.automl import TableModel
+from epicycle.automl._streams import blocks_of
+from epicycle.core._exceptions import DataFileError, ParameterError
+from epicycle.io import load
+from epicycle.io._atomic import check_target
+
+__all__ = ["run_prediction", "types_of"]
+
+
+def run_prediction(
+    path: Path, data: str, *, proba: bool, out: str | None, as_json: bool, n_jobs: int | None = None
+) -> None:
+    """Write a prediction, and probabilities where they are asked for, of every row."""
+    model = load(path)
+    if n_jobs is not None and isinstance(model, TableModel) and "n_jobs" in model.model_.get_params(deep=False):
+        model.model_.set_params(n_jobs=n_jobs)
+    if proba and not hasattr(model, "predict_proba"):
+        raise ParameterError(f"--proba: {path} is a regression, which has no probabilities")
+    first = True
+    with sink(out) as file:
+        for block in blocks_of(data, types_of(model)):
+            if block.num_rows == 0:
+                continue
+            file.write(_written(_predictions(model, block, proba), as_json=as_json, header=first))
+            first = False
+        if first:
+            raise DataFileError(f"{data}: has no rows")
+
+
+def types_of(model: Any) -> dict[str, str]:
+    """Names and types of the columns that a model reads."""
+    if isinstance(model, TableModel):
+        return dict(model.encoder_.types_)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise ParameterError(
+            "the model was fitted to an array without names of columns; expected one fitted to a table"
+        )
+    return {str(name): "double" for name in names}
+
+
+def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
+    columns: dict[str, Any] = {}
+    if proba:
+        p = np.asarray(model.predict_proba(block))
+        classes = np.asarray(model.classes_)
+        columns["prediction"] = np.asarray(model.predict(block)) if len(classes) == 0 else classes[p.argmax(axis=1)]
+        columns |= {f"p({label})": p[:, j] for j, label in enumerate(classes)}
+    else:
+        columns["prediction"] = np.asarray(model.predict(block))
+    return pa.table(
+        {name: pa.array(values.tolist() if values.dtype.kind in "UO" else values) for name, values in columns.items()}
+    )
+
+
+def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:
+    if as_json:
+        return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+    buffer = pa.BufferOutputStream()
+    names = io.StringIO()
+    csv.writer(names, lineterminator="\n").writerow(table.column_names)
+    # Quotes only where a label needs them: the writer would put all text into quotes.
+    text = [column for column in table.columns if pa.types.is_string(column.type)]
+    odd = any(pc.any(pc.match_substring_regex(column, '[",\r\n]')).as_py() for column in text)
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="needed" if odd else "none")
+    pa.csv.write_csv(table, buffer, options)
+    rows: bytes = buffer.getvalue().to_pybytes()
+    return names.getvalue().encode() + rows if header else rows
+
+
+@contextmanager
+def sink(out: str | None) -> Iterator[BinaryIO]:
+    """Standard output, or a file that appears when all of it is written."""
+    if out is None or out == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = check_target(out)
+    temporary = target.parent / f".epicycle-{secrets.token_hex(8)}.tmp"
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and not isinstance(error, DataFileError):
+            raise DataFileError(f"cannot write {target}: {error.strerror or error}") from error
+        raise

@@ -1,0 +1,48 @@
+"""Checks of numbers that users give: each error names the argument, what came and what was expected."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+
+__all__ = ["count", "distribution", "number", "open_unit"]
+
+
+def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
+    """A finite number between two bounds."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        raise ParameterTypeError(f"{name}={value!r}; expected a number")
+    x = float(value)
+    if not (np.isfinite(x) and low <= x <= high):
+        raise ParameterError(f"{name}={value!r}; expected a finite number in [{low:g}, {high:g}]")
+    return x
+
+
+def open_unit(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    if not 0 < number(name, value) < 1:
+        raise ParameterError(f"{name}={value!r}; expected a number strictly between 0 and 1")
+    return float(value)
+
+
+def count(name: str, value: Any, *, low: int = 0) -> int:
+    """An integer of at least `low`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_):
+        raise ParameterTypeError(f"{name}={value!r}; expected an integer")
+    if value < low:
+        raise ParameterError(f"{name}={value!r}; expected an integer of at least {low}")
+    return int(value)
+
+
+def distribution(name: str, values: Any) -> np.ndarray:
+    """Probabilities that add up to one; rounding up to 1e-6 is made good."""
+    p = np.asarray(values, dtype=np.float64)
+    if p.size == 0 or not np.isfinite(p).all() or (p < 0).any():
+        raise DataError(f"{name}: expected probabilities, none negative, got {values!r:.80}")
+    if abs(p.sum() - 1) > 1e-6:
+        raise DataError(f"{name}: probabilities add up to {p.sum():g}; expected 1")
+    return np.asarray(p / p.sum())

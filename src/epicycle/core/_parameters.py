@@ -1,0 +1,285 @@
+"""What a constructor argument may be, said once, and checked at the top of `fit`.
+
+A class lists its arguments with their domains::
+
+    _parameters = {"alpha": Real(0), "solver": Choice("auto", "newton"), "random_state": RandomState()}
+
+Constructors store what they are given; :func:`check_parameters` compares it with the domains and raises an error that
+names the class, the argument, its value and what was expected.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._exceptions import ParameterError, ParameterTypeError
+
+__all__ = [
+    "AnyOf",
+    "ArrayLike",
+    "Boolean",
+    "Callable",
+    "Choice",
+    "Domain",
+    "InstanceOf",
+    "Integer",
+    "NoneOr",
+    "RandomState",
+    "Real",
+    "check_parameter",
+    "check_parameters",
+]
+
+
+class Domain(ABC):
+    """A set of values that an argument may take."""
+
+    @abstractmethod
+    def has_type(self, value: object) -> bool:
+        """Whether the value is of the right type, whatever its size."""
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value lies in the domain."""
+        return self.has_type(value)
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The domain in words, as in "expected ..."."""
+
+    def hint(self, value: object) -> str:
+        """What was probably meant; empty when there is no good guess."""
+        return ""
+
+
+class _Number(Domain):
+    """An interval of numbers; `inclusive` says which of its ends belong to it."""
+
+    _noun: str
+
+    def __init__(
+        self,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        *,
+        inclusive: bool | tuple[bool, bool] = True,
+    ) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+        self.inclusive = (inclusive, inclusive) if isinstance(inclusive, bool) else inclusive
+
+    def accepts(self, value: object) -> bool:
+        if not self.has_type(value):
+            return False
+        number: Any = value
+        if number != number:  # nan
+            return False
+        above = self.minimum is None or number > self.minimum or (self.inclusive[0] and number == self.minimum)
+        below = self.maximum is None or number < self.maximum or (self.inclusive[1] and number == self.maximum)
+        return bool(above and below)
+
+    def describe(self) -> str:
+        bounds = []
+        if self.minimum is not None:
+            bounds.append(f"{'>=' if self.inclusive[0] else '>'} {self.minimum:g}")
+        if self.maximum is not None:
+            bounds.append(f"{'<=' if self.inclusive[1] else '<'} {self.maximum:g}")
+        return f"{self._noun} {' and '.join(bounds)}" if bounds else self._noun
+
+
+class Real(_Number):
+    """A real number, NumPy scalars among them; neither a bool nor nan.
+
+    Parameters
+    ----------
+    minimum, maximum : float, optional
+        The ends of the interval; None leaves it open.
+    inclusive : bool or tuple of two bools, default=True
+        Whether the ends, or each of them, belong to the interval.
+    allow_inf : bool, default=False
+        Whether an infinite value is accepted.
+    """
+
+    _noun = "a real number"
+
+    def __init__(
+        self,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        *,
+        inclusive: bool | tuple[bool, bool] = True,
+        allow_inf: bool = False,
+    ) -> None:
+        super().__init__(minimum, maximum, inclusive=inclusive)
+        self.allow_inf = allow_inf
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and (self.allow_inf or abs(value) != math.inf)  # type: ignore[arg-type]
+
+    def describe(self) -> str:
+        return super().describe() if not self.allow_inf else f"{super().describe()} (infinity allowed)"
+
+
+class Integer(_Number):
+    """An integer, NumPy's among them; not a bool, not a float such as 3.0."""
+
+    _noun = "an integer"
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+class Boolean(Domain):
+    """True or False, also NumPy's."""
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, bool | np.bool_)
+
+    def describe(self) -> str:
+        return "True or False"
+
+
+class Choice(Domain):
+    """One of a few names."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, str)
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, str) and value in self.names
+
+    def describe(self) -> str:
+        quoted = [repr(name) for name in self.names]
+        return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted[:-1])} or {quoted[-1]}"
+
+    def hint(self, value: object) -> str:
+        if not isinstance(value, str):
+            return ""
+        by_lower_case = {name.lower(): name for name in self.names}
+        close = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
+        return f"did you mean {by_lower_case[close[0]]!r}?" if close else ""
+
+
+class ArrayLike(Domain):
+    """An array, a sequence or a frame of numbers; what it holds is checked by the method that uses it."""
+
+    def has_type(self, value: object) -> bool:
+        if isinstance(value, str | bytes | Mapping):
+            return False
+        return isinstance(value, list | tuple | np.ndarray) or sp.issparse(value) or hasattr(value, "__array__")
+
+    def describe(self) -> str:
+        return "an array"
+
+
+class Callable(Domain):
+    """A function, or anything else that can be called."""
+
+    def has_type(self, value: object) -> bool:
+        return callable(value)
+
+    def describe(self) -> str:
+        return "a callable"
+
+
+class InstanceOf(Domain):
+    """An instance of a class."""
+
+    def __init__(self, *classes: type) -> None:
+        self.classes = classes
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, self.classes)
+
+    def describe(self) -> str:
+        return "an instance of " + " or ".join(c.__name__ for c in self.classes)
+
+
+class AnyOf(Domain):
+    """The union of several domains."""
+
+    def __init__(self, *domains: Domain) -> None:
+        self.domains = domains
+
+    def has_type(self, value: object) -> bool:
+        return any(domain.has_type(value) for domain in self.domains)
+
+    def accepts(self, value: object) -> bool:
+        return any(domain.accepts(value) for domain in self.domains)
+
+    def describe(self) -> str:
+        return " or ".join(domain.describe() for domain in self.domains)
+
+    def hint(self, value: object) -> str:
+        return next((hint for domain in self.domains if (hint := domain.hint(value))), "")
+
+
+class _Nothing(Domain):
+    """None alone."""
+
+    def has_type(self, value: object) -> bool:
+        return value is None
+
+    def describe(self) -> str:
+        return "None"
+
+
+class NoneOr(AnyOf):
+    """None, or a value of the given domain."""
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(_Nothing(), domain)
+
+
+class RandomState(AnyOf):
+    """What seeds a random stream: None, a non-negative integer, a NumPy Generator or a RandomState."""
+
+    def __init__(self) -> None:
+        super().__init__(_Nothing(), Integer(0), InstanceOf(np.random.Generator, np.random.RandomState))
+
+    def describe(self) -> str:
+        return "None, an integer >= 0, a numpy.random.Generator or a numpy.random.RandomState"
+
+
+def check_parameter(owner: str, name: str, value: object, domain: Domain) -> None:
+    """Raise if one argument of `owner` lies outside its domain.
+
+    Raises
+    ------
+    ParameterTypeError
+        The value has the wrong type.
+    ParameterError
+        The type is right, the value is not.
+    """
+    if domain.accepts(value):
+        return
+    hint = domain.hint(value)
+    message = f"{owner}: {name}={_shown(value)}; expected {domain.describe()}{'; ' + hint if hint else '.'}"
+    raise (ParameterError if domain.has_type(value) else ParameterTypeError)(message)
+
+
+def check_parameters(estimator: Any, domains: Mapping[str, Domain]) -> None:
+    """Check every constructor argument of an estimator against its domain; nested estimators check their own."""
+    owner = type(estimator).__name__
+    for name, domain in domains.items():
+        check_parameter(owner, name, getattr(estimator, name), domain)
+
+
+def _shown(value: object, limit: int = 80) -> str:
+    """The value as the user wrote it, cut to one line; NumPy scalars without their type."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,0 +1,333 @@
+"""The contract that every learner from tables keeps.
+
+An estimator derives from :class:`Estimator`, lists the domains of its arguments in `_parameters`, describes itself in
+`_card`, and writes `fit` like this::
+
+    @fitting
+    def fit(self, X, y=None, sample_weight=None):
+        data = self._fit_data(X, y, sample_weight, target="numeric")
+        solution = solve(objective, x0, monitor=self._monitor(self.max_iter, unpack), state=self._resume_state())
+        self.coef_ = ...
+        self._conclude(solution)
+        return self
+
+What a fit learns ends in an underscore, also where the name is private (``_statistic_``): a new fit removes all of it
+first, and a fit that fails puts back what was there before.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from epicycle.core._evidence import Certificate, History
+from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
+from epicycle.core._monitor import Monitor
+from epicycle.core._parameters import Domain, check_parameters
+from epicycle.core._random import seed_of, stream
+from epicycle.core._settings import get_config
+from epicycle.core._solution import Solution
+from epicycle.core.estimator import _display
+from epicycle.core.estimator._catalogue import MethodCard, MethodInfo, methods
+from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
+from epicycle.data import Data, as_data
+from epicycle.engine import single_threaded_blas
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Estimator", "MethodCard", "MethodInfo", "fitting", "methods", "seed_of", "stream"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound="Estimator")
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of all learners from tables.
+
+    It is a scikit-learn estimator (`get_params`, `clone`, pipelines, `set_callbacks`) with evidence: after `fit` it has
+    `history_`, `certificate_`, `n_iter_`, `converged_` and `fit_seconds_`, and `n_features_in_` and (where X had names)
+    `feature_names_in_`.
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {}
+    _card: ClassVar[MethodCard]
+
+    _run: Run
+    n_features_in_: int
+    history_: History
+    certificate_: Certificate
+    n_iter_: int
+    converged_: bool
+    fit_seconds_: float
+
+    # ---------------------------------------------------------------- data
+
+    def _fit_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        target: Literal["none", "numeric", "labels"],
+        multi_output: bool = False,
+        reset: bool = True,
+        check_finite: bool = True,
+        missing: bool = False,
+    ) -> Data:
+        """The training data as :class:`~epicycle.data.Data`; sets `n_features_in_` and `feature_names_in_`.
+
+        Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
+        With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
+        With ``check_finite=False`` the caller answers for what happens to NaN and infinity in an array X.
+        With ``missing=True`` features that are missing in files become NaN; they are refused otherwise.
+        """
+        data = as_data(
+            X,
+            y,
+            sample_weight,
+            target=target,
+            multi_output=multi_output,
+            estimator_name=type(self).__name__,
+            accept_sparse=get_tags(self).input_tags.sparse,
+            check_finite=check_finite,
+            missing=missing,
+        )
+        expected = self._run.resume_features
+        if self._run.resume_state is not None and expected not in (None, data.n_features):
+            raise DataError(
+                f"{type(self).__name__}: X has {data.n_features} features, but the checkpoint to resume from was "
+                f"written for {expected}; fit a clone to start afresh."
+            )
+        self._check_features(X, data, reset=reset)
+        if self._watched():
+            metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+            self._run.inputs = {"X": X, "y": y, "metadata": metadata}
+        return data
+
+    def _predict_data(self, X: Any) -> Data:
+        """New data as :class:`~epicycle.data.Data`, with the features that the fit saw."""
+        self._check_fitted()
+        sparse = get_tags(self).input_tags.sparse
+        data = as_data(X, estimator_name=type(self).__name__, accept_sparse=sparse)
+        self._check_features(X, data, reset=False)
+        return data
+
+    def _names(self) -> list[str]:
+        """The features by name, or as x0, x1, ... where the data had no names."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
+    def _check_fitted(self) -> None:
+        try:
+            check_is_fitted(self)
+        except SklearnNotFittedError as error:
+            raise NotFittedError(str(error)) from None
+
+    def _check_features(self, X: Any, data: Data, *, reset: bool) -> None:
+        """Compare or set names and number of features, in scikit-learn's own words."""
+        if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):  # no names on either side
+            if reset:
+                self.n_features_in_ = data.n_features
+            if self.n_features_in_ == data.n_features:
+                return
+        self._check_header(_header(X, data), reset=reset)
+
+    def _check_header(self, header: Any, *, reset: bool) -> None:
+        """The same for a frame, of which the rows do not matter."""
+        try:
+            validate_data(self, X=header, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        except TypeError as error:
+            raise DataTypeError(str(error)) from None
+
+    # ---------------------------------------------------------------- the running fit
+
+    def _watched(self) -> bool:
+        """Whether callbacks are set, on the estimator or by the search or pipeline that runs this fit."""
+        return bool(getattr(self, "_skl_callbacks", None))
+
+    def _monitor(self, max_iter: int | None, reconstruct: Callable[[np.ndarray], Mapping[str, Any]]) -> Monitor:
+        """The monitor to hand to a solver: it records, and where somebody watches it calls back and shows progress.
+
+        `reconstruct` maps the solver's vector to the fitted attributes that prediction needs.
+        """
+        run = self._run
+        if not self._watched() and run.progress is None and run.resume_state is None:
+            return Monitor()
+        if run.monitor is not None:
+            run.monitor.close()
+        run.monitor = FitMonitor(self, max_iter, reconstruct)
+        if run.resume_history is not None:
+            run.monitor.resume(run.resume_history)
+        return run.monitor
+
+    def _resume_state(self) -> Mapping[str, Any] | None:
+        """The solver's state to go on from, when `fit` was called on an estimator that a checkpoint gave back."""
+        return self._run.resume_state
+
+    def _begin_tasks(self, max_subtasks: int | None) -> Any:
+        """The root of scikit-learn's tree of tasks; None when nobody watches."""
+        if not self._watched():
+            return None
+        if hasattr(self, "_callback_fit_ctx"):
+            root = self._callback_fit_ctx
+            if root.max_subtasks is not None:
+                root.max_subtasks = None if max_subtasks is None else root.max_subtasks + max_subtasks
+            return root
+        root = self._init_callback_context(max_subtasks=max_subtasks)
+        return root.call_on_fit_task_begin(estimator=self, **self._run.inputs)
+
+    def _end_tasks(self) -> None:
+        if self._run.monitor is not None:
+            self._run.monitor.close()
+        if not self._watched():
+            return
+        root = self._begin_tasks(0)
+        state = self._run.final_state
+        last = {} if state is None else {"_solver_state": lambda: state}
+        root.call_on_fit_task_end(estimator=self, **self._run.inputs, reconstruction_attributes=last)
+
+    def _conclude(self, solution: Solution) -> None:
+        """Set the evidence of a finished fit, and warn or raise if it did not reach its tolerance."""
+        self.history_ = solution.history
+        self.certificate_ = solution.certificate
+        self.n_iter_ = solution.n_iter
+        self.converged_ = bool(solution.converged)
+        if solution.converged:
+            return
+        self._run.final_state = dict(solution.state) or None
+        message = _display.why_not_converged(self, solution, self._run.stop_message)
+        if not np.all(np.isfinite(solution.x)):
+            raise ConvergenceError(message)
+        stopped_on_request = solution.reason == "stopped" and not self._run.cut_short
+        mode = get_config().on_nonconvergence
+        if stopped_on_request or mode == "ignore":
+            return
+        if mode == "raise":
+            raise ConvergenceError(message)
+        self._run.warning = message
+
+    # ---------------------------------------------------------------- what is left
+
+    @property
+    def fitted_nbytes(self) -> int:
+        """Bytes in memory of all that the fit learnt; training data is never among it."""
+        return _display.nbytes({name: value for name, value in vars(self).items() if _is_fitted_name(name)})
+
+    def describe(self) -> str:
+        """What was fitted, its certificate, its iterations and its size, as text."""
+        return _display.text(self)
+
+    def _penalty_line(self) -> str:
+        """The objective's penalty in one line, for the representation; empty where there is none."""
+        return ""
+
+    def _html_repr(self) -> str:
+        return _display.html(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to an ``.epi`` file; :func:`epicycle.load` reads it back."""
+        from epicycle.io import save
+
+        save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and pickles made by callbacks during a fit must not carry the fit itself, and with it the data, along.
+        state: dict[str, Any] = dict(super().__getstate__())
+        for name in ("_run", "_callback_fit_ctx", "_skl_callbacks_to_teardown", "_solver_state"):
+            state.pop(name, None)
+        return state
+
+
+def _header(X: Any, data: Data) -> Any:
+    """Something of no rows from which scikit-learn reads the names and number of features, whatever X is."""
+    if nw.dependencies.is_into_dataframe(X):
+        return X
+    if data.feature_names is None:
+        return np.empty((0, data.n_features))
+    import pyarrow as pa
+
+    return pa.table({name: pa.array([], pa.float64()) for name in data.feature_names})
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("__")
+
+
+@overload
+def fitting(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]: ...
+@overload
+def fitting(*, incremental: bool) -> Callable[[Callable[Concatenate[E, P], R]], Callable[Concatenate[E, P], R]]: ...
+def fitting(method: Any = None, *, incremental: bool = False) -> Any:
+    """Decorate `fit`, or with ``incremental=True`` `partial_fit`.
+
+    Around the method it checks the parameters, removes what an earlier fit learnt (not for `partial_fit`), keeps BLAS
+    to one thread per task of the engine, runs scikit-learn's callbacks and takes the time. If anything goes wrong,
+    Ctrl-C included, the estimator is as it was before; for this a `partial_fit` replaces its state, and never writes
+    into the old arrays.
+    """
+    if method is None:
+        return functools.partial(fitting, incremental=incremental)
+    managed = with_callbacks(_watch(method))
+
+    @functools.wraps(method)
+    def fit(self: Estimator, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        run = Run(type(self).__name__, time.perf_counter(), earlier=before)
+        try:
+            check_parameters(self, self._parameters)
+            if not incremental:
+                run.resume_state = before.get("solver_state_")
+                run.resume_history = before.get("history_") if run.resume_state is not None else None
+                run.resume_features = before.get("n_features_in_")
+                for name in before:
+                    if _is_fitted_name(name):
+                        delattr(self, name)
+            if getattr(self, "verbose", 0):
+                run.progress = ProgressLine(run.name)
+            self._run = run
+            with single_threaded_blas():
+                result = managed(self, *args, **kwargs)
+            if run.warning:
+                warnings.warn(run.warning, ConvergenceWarning, stacklevel=2)
+            for notice in run.notices:
+                warnings.warn(notice, stacklevel=2)
+            return result
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        finally:
+            self.__dict__.pop("_run", None)
+            run.monitor = None  # it refers to the run: in a circle both would keep the data until a collection
+            if run.progress is not None:
+                run.progress.close()
+
+    return fit
+
+
+def _watch(method: Callable[..., R]) -> Callable[..., R]:
+    """The method itself, then the end of its task, before scikit-learn tears the callbacks down."""
+
+    @functools.wraps(method)
+    def fit(self: Estimator, *args: Any, **kwargs: Any) -> R:
+        result = method(self, *args, **kwargs)
+        self.fit_seconds_ = time.perf_counter() - self._run.began
+        self._end_tasks()
+        return result
+
+    return fit

@@ -1,0 +1,65 @@
+"""The interface of a data set: where its rows are is known here, what is computed from them is not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from epicycle.data._batch import Batch
+
+__all__ = ["Data", "TargetEncoder"]
+
+#: Turns the targets of a batch into what the model computes with (class codes, say); one row per row.
+TargetEncoder = Callable[[np.ndarray], np.ndarray]
+
+
+class Data(ABC):
+    """Rows that come in batches, wherever they are: in memory, in files, on a cluster.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns of X.
+    feature_names : tuple of str, or None
+        Names of the columns, where the input has them.
+    dtype : numpy.dtype
+        float32 or float64, the type of X in every batch.
+    sparse : bool
+        Whether batches hold CSR matrices.
+    n_rows : int or None
+        Number of rows; None where only a pass can tell.
+    has_weight : bool
+        Whether batches carry weights.
+    n_targets : int
+        Columns of y: 0 without a target, 1 for a vector.
+    target_is_vector : bool
+        Whether y in a batch is one-dimensional.
+    """
+
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    dtype: np.dtype[np.floating]
+    sparse: bool
+    n_rows: int | None
+    has_weight: bool
+    n_targets: int
+    target_is_vector: bool
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """All rows in order; each call is a new pass."""
+
+    @abstractmethod
+    def encode_target(self, function: TargetEncoder) -> Data:
+        """The same rows with y replaced by ``function(y)``, batch by batch where y is not in memory."""
+
+    @abstractmethod
+    def head(self) -> Batch:
+        """The first rows, a bounded number that is cheap to get."""
+
+    def __repr__(self) -> str:
+        rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
+        kind = "sparse " if self.sparse else ""
+        return f"{type(self).__name__}({rows} rows x {self.n_features} {kind}{self.dtype} features)"

@@ -1,0 +1,277 @@
+"""Ablative analysis: components are taken away, one at a time and one after the other, to see what each was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.data._frames import frame_columns, is_frame
+from epicycle.plot import axes_of, bars, ink, styled
+from epicycle.report._finding import Finding
+from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
+from epicycle.select._inputs import check_model, folds_of, rows_of, seeded
+from epicycle.select._scorers import scorer_of
+from epicycle.select._uncertainty import corrected_error, reach, rows_ratio, standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Ablation", "ablation"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Ablation(Finding):
+    """What each component contributes to a score.
+
+    Attributes
+    ----------
+    score, std_error : float
+        Of the whole, over the folds.
+    best : str
+        The component that is missed most when it alone is taken away.
+    drops, drop_errors : dict
+        What is lost without each component alone, and the standard error of that difference.
+    cumulative : dict
+        The score after each component is gone together with those before it.
+    metric : str
+    verdict, table, next_steps
+    """
+
+    score: float
+    std_error: float
+    best: str
+    drops: Mapping[str, float]
+    drop_errors: Mapping[str, float]
+    cumulative: Mapping[str, float]
+    metric: str
+
+    @styled
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what is lost without each component, with two standard errors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        Axes
+        """
+        names = sorted(self.drops, key=lambda name: -self.drops[name])[:30]
+        ax = axes_of(ax, (6.4, 1.2 + 0.3 * len(names)))
+        errors = 2 * np.array([self.drop_errors[name] for name in names])
+        colours = ["vermilion" if name == self.best else "blue" for name in names]
+        bars(ax, names, [self.drops[name] for name in names], errors, colour=colours)
+        ax.axvline(0, color=ink(ax), lw=0.8)
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it\n(bars: two standard errors)")
+        return ax
+
+
+@in_catalogue("diagnose", "J6", certificate="standard errors")
+def ablation(
+    model: Any,
+    X: Any,
+    y: Any,
+    components: Mapping[str, Any] | None = None,
+    *,
+    cv: Any = 5,
+    scoring: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Ablation:
+    """How much each component of a system really helps: by taking it away.
+
+    Every component is removed alone, with all others in place, and again one after the other in the order given, until
+    nothing but the baseline is left. All models are fitted anew and scored on the same folds, and differences are
+    paired.
+
+    Parameters
+    ----------
+    model : estimator
+    X, y : rows and targets, in memory
+    components : dict, optional
+        By name: columns of X (a name, a number or a list of these), which are left out; or a dictionary of parameters
+        of the model that switch a part off, such as ``{"scaler": "passthrough"}``. By default every column is one.
+    cv : int, splitter or splits, default=5
+    scoring : str or callable, optional
+        Larger is better; by default accuracy or R2.
+    groups, sample_weight : array-like of shape (n,), optional
+    ordered : bool, default=False
+        Rows are in order of time.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    Ablation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import Ridge, diagnose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = 3 * X[:, 0] + X[:, 1] + rng.normal(size=300)
+    >>> found = diagnose.ablation(Ridge(), X, y, {"first": 0, "second": 1, "noise": [2, 3]})
+    >>> found.best
+    'first'
+    >>> found.table["component"].tolist()
+    ['overall system', 'first', 'second', 'noise']
+    """
+    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    check_model(model, rows)
+    if len(rows.X.shape) != 2:
+        raise ParameterError("X: expected a table with columns")
+    p = int(rows.X.shape[1])
+    names = _column_names(rows.X, p)
+    parts = _components(components, names, model)
+    classifier = bool(is_classifier(model))
+    scorer, metric = scorer_of(scoring, model)
+    splits = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
+    base = seeded(model, seed)
+    variants = [()] + [(name,) for name in parts] + [tuple(list(parts)[: i + 1]) for i in range(1, len(parts))]
+    tasks = []
+    for number, gone in enumerate(variants):
+        estimator, columns = _without(base, [parts[name] for name in gone], p, classifier)
+        tasks += [Task(str(number), estimator, j, split, columns) for j, split in enumerate(splits)]
+
+    def work(task: Task) -> FoldResult:
+        return fit_and_score(task, rows, scorer, forgive=False)
+
+    scores = np.array([r.score for r in run_all(work, tasks, n_jobs)]).reshape(len(variants), len(splits))
+    ratio = rows_ratio(splits)
+    whole = scores[0]
+    alone = {name: scores[1 + i] for i, name in enumerate(parts)}
+    first = next(iter(parts))
+    cumulative = {first: alone[first]}
+    for i, name in enumerate(list(parts)[1:]):
+        cumulative[name] = scores[1 + len(parts) + i]
+    drops = {name: float((whole - s).mean()) for name, s in alone.items()}
+    drop_errors = {name: float(corrected_error(whole - s, ratio)) for name, s in alone.items()}
+    steps_down = np.diff(np.stack([whole, *cumulative.values()]), axis=0)
+    table = {
+        "component": ["overall system", *parts],
+        "score_without": [float(whole.mean()), *(float(s.mean()) for s in alone.values())],
+        "drop": [np.nan, *drops.values()],
+        "drop_error": [np.nan, *drop_errors.values()],
+        "cumulative": [float(whole.mean()), *(float(s.mean()) for s in cumulative.values())],
+        "cumulative_drop": [np.nan, *(-steps_down.mean(axis=1))],
+        "cumulative_drop_error": [np.nan, *corrected_error(steps_down, ratio)],
+    }
+    t = reach(len(splits))
+    top = max(drops, key=lambda name: drops[name])
+    rivals = [
+        name
+        for name, s in alone.items()
+        if name != top and drops[top] - drops[name] <= t * float(corrected_error(s - alone[top], ratio))
+    ]
+    means = {name: float(s.mean()) for name, s in cumulative.items()}
+    return _conclude(
+        table, drops, drop_errors, means, float(whole.mean()), float(standard_error(whole)), metric, t, rivals
+    )
+
+
+def _conclude(
+    table: Mapping[str, Any], drops: dict[str, float], errors: dict[str, float], cumulative: dict[str, float],
+    score: float, std_error: float, metric: str, t: float, rivals: list[str],
+) -> Ablation:  # fmt: skip
+    order = sorted(drops, key=lambda name: -drops[name])
+    best = order[0]
+    counts = {name: drops[name] > t * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops}
+    useless = [name for name in order if not counts[name]]
+    base = list(cumulative.values())[-1]
+    if counts[best]:
+        verdict = (
+            f"{best} carries most: without it the score falls by {drops[best]:.3g} (standard error {errors[best]:.2g}) "
+            f"from {score:.4g} ({metric}); without all components it is {base:.4g}."
+        )
+        close = [name for name in rivals if counts[name]]
+        if close:
+            verdict += f" That {' or '.join(close[:3])} carries as much cannot be ruled out."
+    else:
+        verdict = (
+            f"No component is missed alone: the score of {score:.4g} ({metric}) falls by {drops[best]:.3g} at most, "
+            f"which is within the noise; without all of them it is {base:.4g}."
+        )
+    steps: tuple[str, ...] = ()
+    if useless and not counts[best]:
+        steps = (
+            "take components away one after the other: they stand in for each other, and the cumulative column "
+            "shows how many can go",
+        )
+    elif useless:
+        shown = ", ".join(useless[:6]) + (f" and {len(useless) - 6} more" if len(useless) > 6 else "")
+        steps = (f"try without {shown}: taken away alone, nothing is lost that can be told from noise",)
+    harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -t * errors[name]]
+    if harmful:
+        steps = (f"take {', '.join(harmful[:6])} away: the score is better without", *steps)
+    notes: tuple[str, ...] = (
+        "components that stand in for each other are not missed alone; the cumulative column shows them together",
+    )
+    if not np.isfinite(std_error):
+        notes += ("there is one split, so that nothing is known about chance",)
+    return Ablation(
+        verdict=verdict, columns=dict(table), next_steps=steps, notes=notes, score=score, std_error=std_error,
+        best=best, drops=drops, drop_errors=errors, metric=metric,
+        cumulative=cumulative,
+    )  # fmt: skip
+
+
+def _column_names(X: Any, p: int) -> list[str]:
+    found = frame_columns(X) if is_frame(X) else None
+    return [f"x{j}" for j in range(p)] if found is None else list(found)
+
+
+def _components(components: Any, names: list[str], model: Any) -> dict[str, Any]:
+    """By name, the numbers of the columns to leave out, or the parameters to set."""
+    if components is None:
+        return {name: np.array([j]) for j, name in enumerate(names)}
+    if not isinstance(components, Mapping) or not components:
+        raise ParameterTypeError(f"components={components!r:.60}; expected columns or parameters by name")
+    found: dict[str, Any] = {}
+    for name, given in components.items():
+        if isinstance(given, Mapping):
+            try:
+                clone(model).set_params(**given)
+            except ValueError as error:
+                raise ParameterError(f"components[{name!r}]: {error}") from None
+            found[str(name)] = dict(given)
+            continue
+        columns = [given] if isinstance(given, str | int | np.integer) else list(given)
+        found[str(name)] = np.array([_column(name, c, names) for c in columns], dtype=np.int64)
+        if len(columns) == 0:
+            raise ParameterError(f"components[{name!r}]: no columns given")
+    return found
+
+
+def _column(name: str, given: Any, names: list[str]) -> int:
+    if isinstance(given, str):
+        if given not in names:
+            raise ParameterError(f"components[{name!r}]: {given!r} is no column of X; it has {names[:12]}")
+        return names.index(given)
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or not 0 <= given < len(names):
+        raise ParameterError(f"components[{name!r}]: {given!r}; expected a name or a number below {len(names)}")
+    return int(given)
+
+
+def _without(model: Any, gone: list[Any], p: int, classifier: bool) -> tuple[Any, np.ndarray | None]:
+    """The model with parts switched off, and the columns that are left; a constant where none are."""
+    changed = {name: value for part in gone if isinstance(part, dict) for name, value in part.items()}
+    out = np.concatenate([part for part in gone if not isinstance(part, dict)] or [np.zeros(0, np.int64)])
+    left = np.setdiff1d(np.arange(p), out)
+    if len(left) == 0:
+        return (DummyClassifier(strategy="prior") if classifier else DummyRegressor()), np.arange(1)
+    estimator = clone(model).set_params(**changed) if changed else model
+    return estimator, left if len(left) < p else None

@@ -1,0 +1,343 @@
+"""Bias or variance? Learning curves, a verdict by stated rules, and what to try next.
+
+With the scores T on training rows and V on validation rows of the model fitted to all rows of a fold, and a level D
+that can be reached, the shortfall D - V is taken apart: D - T is bias, what the model cannot even say about the rows it
+was fitted to, and T - V is variance, what it says about these rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from epicycle.core._checks import number
+from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.diagnose._advice import more_flexible, steadier, unfinished
+from epicycle.diagnose._learning_curves import Curve, complexity_curve, rows_curve
+from epicycle.plot import learning_curve, styled
+from epicycle.report._finding import Finding
+from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, run_all
+from epicycle.select._inputs import Rows, Split, check_model, folds_of, rows_of, seeded
+from epicycle.select._scorers import Scorer, scorer_of
+from epicycle.select._uncertainty import corrected_error, reach, rows_ratio
+from epicycle.tree import RandomForestClassifier, RandomForestRegressor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["BiasVariance", "bias_variance"]
+
+
+_MORE = "get more rows, or use more folds, before anything else is decided"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class BiasVariance(Finding):
+    """Whether a model is held back by bias or by variance.
+
+    Attributes
+    ----------
+    kind : {"high bias", "high variance", "needs more data", "good fit"}
+    train_score, validation_score : float
+        Of the model on all rows of a fold, averaged over the folds.
+    validation_error : float
+        Standard error of the latter.
+    gap, gap_error : float
+        Training score less validation score, and its standard error.
+    desired, baseline : float
+        The level that can be reached, and the score of a constant.
+    bias, variance : float
+        The parts of the shortfall: `desired` less the training score, and the gap; not below zero.
+    slope, slope_error : float
+        What the last rows added, up to half of all, brought for the validation score.
+    metric : str
+    curve, complexity : Curve
+        Scores by number of rows, and by the parameter where one was given (otherwise None).
+    best_value : object
+        The value of the parameter with the best validation score.
+    verdict, table, next_steps
+    """
+
+    kind: str
+    train_score: float
+    validation_score: float
+    validation_error: float
+    gap: float
+    gap_error: float
+    desired: float
+    baseline: float
+    bias: float
+    variance: float
+    slope: float
+    slope_error: float
+    metric: str
+    curve: Curve
+    complexity: Curve | None = None
+    parameter: str | None = None
+    best_value: Any = None
+    desired_from: str = ""
+
+    @styled
+    def plot(self, ax: Axes | None = None, *, against: str = "rows") -> Axes:
+        """Draw training and validation scores with bands of one standard error.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        against : {"rows", "parameter"}, default="rows"
+
+        Returns
+        -------
+        Axes
+        """
+        if against not in ("rows", "parameter") or (against == "parameter" and self.complexity is None):
+            raise ParameterTypeError(f"against={against!r}; expected 'rows', or 'parameter' where one was given")
+        curve = self.curve if against == "rows" or self.complexity is None else self.complexity
+        ax = learning_curve(
+            curve.x, curve.train, curve.validation, ax,
+            desired=self.desired if against == "rows" else None,
+            desired_label=f"can be reached\n({self.desired_from})",
+            xlabel="training rows" if against == "rows" else str(self.parameter),
+            ylabel=self.metric.replace("_", " "),
+        ).ax_  # fmt: skip
+        low = min(curve.mean("validation").min(), self.desired, self.baseline)
+        span = max(curve.mean("train").max(), self.desired) - self.baseline
+        if span > 0 and low < self.baseline - span:  # a wild start of the curve would flatten all else
+            ax.set_ylim(bottom=self.baseline - span)
+        ax.set(title=self.kind)
+        return ax
+
+
+@in_catalogue("diagnose", "J4", certificate="standard errors")
+def bias_variance(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    desired: float | Any = None,
+    sizes: Any = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0),
+    parameter: str | None = None,
+    values: Sequence[Any] | None = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    tolerance: float = 0.05,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> BiasVariance:
+    """Learning curves of a model, and whether bias or variance holds it back.
+
+    The rules, with the scores T on training rows, V on validation rows, D that can be reached and B of a constant, all
+    at the full size; s is the standard error of a difference over the folds, with the correction for folds that share
+    rows, t the 97.5% point of Student's t, and a difference counts where it exceeds both t s and the share `tolerance`
+    of D - B. A score below that of a constant counts as that of a constant: how much worse says nothing more.
+
+    1. V falls short of D, and at least half of D - V is D - T: **high bias**. The model is too poor even for the rows
+       that it was fitted to.
+    2. V falls short of D otherwise, or T - V counts and exceeds a quarter of D - B: **high variance**. The model fits
+       its own rows far better than others.
+    3. T - V counts, and the last rows added raised V by a difference that counts: **needs more data**. Nothing better
+       is known for this number of rows, and more of them would help. The same where the errors are so large that a
+       fifth of D - B could not be seen.
+    4. Else a **good fit**.
+
+    Parameters
+    ----------
+    model : estimator
+    X, y : rows and targets, in memory
+    desired : float or estimator, optional
+        The score that can be reached: a number (that of people, of an earlier system, of the noise), or a flexible
+        model whose cross-validated score on the same folds is taken. By default that of a random forest, or of the
+        model itself where it is the better one.
+    sizes : array-like, default=(0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+        Points of the curve, as shares of the training rows or as numbers.
+    parameter : str, optional
+        A parameter of the model, as of ``set_params``, to draw the scores against.
+    values : sequence, optional
+        Its values.
+    cv : int, splitter or splits, default=5
+    scoring : str or callable, optional
+        Larger is better; by default accuracy or R2.
+    groups, sample_weight : array-like of shape (n,), optional
+    ordered : bool, default=False
+        Rows are in order of time: folds are predicted from the rows before them, and smaller sizes take the latest.
+    tolerance : float, default=0.05
+        The share of D - B below which a difference does not matter.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    BiasVariance
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import LinearRegression, diagnose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(300, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> found = diagnose.bias_variance(LinearRegression(), X, y)
+    >>> found.kind
+    'high bias'
+    >>> found.next_steps[0]
+    'add features: interactions, powers, splines, or measurements of another kind'
+    """
+    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    check_model(model, rows)
+    number("tolerance", tolerance, low=0, high=1)
+    classifier = bool(is_classifier(model))
+    scorer, metric = scorer_of(scoring, model)
+    splits = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
+    fixed = seeded(model, seed)
+    curve = rows_curve(
+        fixed, rows, splits, scorer, sizes, n_jobs, seed, ordered=ordered, classifier=classifier
+    )  # fmt: skip
+    level, level_folds, level_from = _level(desired, model, rows, splits, scorer, n_jobs, seed, curve)
+    constant = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
+    baseline = _folds(constant, rows, splits, scorer, n_jobs)
+    baseline_score = float(np.mean(baseline)) if np.isfinite(baseline).all() else float(np.min(curve.validation))
+    complexity = None
+    if parameter is not None:
+        complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
+    return _judge(
+        fixed, rows, splits, metric, curve, complexity, parameter, level, level_folds, level_from, baseline_score,
+        float(tolerance),
+    )  # fmt: skip
+
+
+def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None) -> np.ndarray:
+    tasks = [Task("", model, j, split) for j, split in enumerate(splits)]
+
+    def work(task: Task) -> FoldResult:
+        return fit_and_score(task, rows, scorer)
+
+    return np.array([result.score for result in run_all(work, tasks, n_jobs)])
+
+
+def _level(
+    desired: Any, model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None, seed: int,
+    curve: Curve,
+) -> tuple[float, np.ndarray | None, str]:  # fmt: skip
+    """The score that can be reached, on every fold where it was measured, and where it comes from."""
+    own = curve.validation[-1]
+    if desired is not None and not hasattr(desired, "fit"):
+        return number("desired", desired), None, "as given"
+    if desired is None:
+        if not (is_classifier(model) or is_regressor(model)):
+            return float(own.mean()), own, "the model itself"
+        desired = RandomForestClassifier() if is_classifier(model) else RandomForestRegressor()
+    reference = seeded(desired, seed)
+    scores = _folds(reference, rows, splits, scorer, n_jobs)
+    if not np.isfinite(scores).all() or scores.mean() <= own.mean():
+        return float(own.mean()), own, "the model itself"
+    return float(scores.mean()), scores, type(desired).__name__
+
+
+def _judge(
+    model: Any, rows: Rows, splits: Sequence[Split], metric: str, curve: Curve, complexity: Curve | None,
+    parameter: str | None, level: float, level_folds: np.ndarray | None, level_from: str, baseline: float,
+    tolerance: float,
+) -> BiasVariance:  # fmt: skip
+    T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
+    # One fold on which a wild model does far worse than a constant would drown all differences in its own noise.
+    train, validation = np.maximum(curve.train, baseline)[-1], np.maximum(curve.validation, baseline)[-1]
+    if level_folds is not None:
+        level_folds = np.maximum(level_folds, baseline)
+        level = float(level_folds.mean())
+    ratio, t = rows_ratio(splits), reach(len(splits))
+    gap_error = float(corrected_error(train - validation, ratio))
+    short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
+    scale = max(level - baseline, 1e-12)
+
+    def counts(value: float, error: float) -> bool:
+        return value > tolerance * scale and (not np.isfinite(error) or value > t * error)
+
+    half = int(np.argmin(np.abs(np.log(curve.x[:-1] / (curve.x[-1] / 2)))))
+    rises = [validation - np.maximum(curve.validation[at], baseline) for at in dict.fromkeys((half, len(curve.x) - 2))]
+    slope, slope_error = max(
+        ((float(rise.mean()), float(corrected_error(rise, ratio))) for rise in rises), key=lambda r: (counts(*r), -r[1])
+    )
+    short, gap = level - float(validation.mean()), float((train - validation).mean())
+    bias = level - float(train.mean())
+    rising = counts(slope, slope_error)
+    falls_short = counts(short, short_error)
+    blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
+    certificate = getattr(fitted(model, rows), "certificate_", None)
+    n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1
+    if falls_short and bias >= 0.5 * short:
+        kind, steps = "high bias", more_flexible(model, certificate=certificate)
+        why = (
+            f"even on the rows it was fitted to it scores only {T:.4g}, while {level:.4g} can be reached "
+            f"({level_from}); on other rows it scores {V:.4g}"
+        )
+    elif falls_short or (counts(gap, gap_error) and gap > 0.25 * scale):
+        kind = "high variance"
+        steps = (
+            *unfinished(model, certificate),
+            *steadier(model, more_rows_help=rising, n_features=n_features),
+        )
+        why = (
+            f"it scores {T:.4g} on the rows it was fitted to and {V:.4g} on others, while {level:.4g} can be reached "
+            f"({level_from})"
+        )
+    elif (wants_rows := counts(gap, gap_error) and rising) or blurred:
+        kind = "needs more data"
+        steps = steadier(model, more_rows_help=True, n_features=n_features) if wants_rows else (_MORE,)
+        why = (
+            f"the last rows added {slope:.2g} to its score of {V:.4g}, and {gap:.2g} lie between that "
+            "and its score on the rows it was fitted to"
+            if wants_rows
+            else f"the folds differ too much to tell: {V:.4g}, standard error {corrected_error(validation, ratio):.2g}"
+        )
+    else:
+        kind = "good fit"
+        steps = unfinished(model, certificate)
+        why = (
+            f"it scores {V:.4g} on rows it has not seen, {T:.4g} on those it has, and nothing better is known "
+            f"({level_from})"
+            if level_folds is not None
+            else f"it scores {V:.4g} on rows it has not seen, and {level:.4g} was asked for"
+        )
+    notes: tuple[str, ...] = ()
+    if len(splits) < 2:
+        notes = ("there is one split, so that nothing is known about chance: only sizes of differences were judged",)
+    notes += tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
+    best = None
+    if complexity is not None:
+        best = complexity.x[int(np.argmax(complexity.mean("validation")))]
+        notes += (f"of the values of {parameter} tried, {best} has the best validation score",)
+    return BiasVariance(
+        verdict=f"{kind[0].upper()}{kind[1:]}: {why} ({metric}).",
+        columns=_columns(curve, complexity, parameter),
+        next_steps=steps,
+        notes=notes,
+        kind=kind, train_score=T, validation_score=V, validation_error=float(curve.error("validation")[-1]),
+        gap=T - V, gap_error=float(corrected_error(curve.train[-1] - curve.validation[-1], ratio)), desired=level,
+        baseline=baseline, bias=max(level - T, 0.0), variance=max(T - V, 0.0), slope=slope,
+        slope_error=slope_error, metric=metric, curve=curve, complexity=complexity, parameter=parameter,
+        best_value=best, desired_from=level_from,
+    )  # fmt: skip
+
+
+def _columns(curve: Curve, complexity: Curve | None, parameter: str | None) -> dict[str, Any]:
+    parts = [("rows", curve)] if complexity is None else [("rows", curve), (str(parameter), complexity)]
+    return {
+        "against": [name for name, c in parts for _ in c.x],
+        "value": [value for _, c in parts for value in np.asarray(c.x).tolist()],
+        **{
+            f"{part}_{what}": np.concatenate([getattr(c, measure)(part) for _, c in parts])
+            for part in ("train", "validation")
+            for what, measure in (("score", "mean"), ("error", "error"))
+        },
+    }

@@ -1,0 +1,360 @@
+"""Where the errors are: slices of the data with more loss than the rest, found by a small tree.
+
+The tree is grown on one half of the rows and its leaves are measured on the other, so that a slice is not flattered by
+having been looked for. Intervals hold for all slices at once (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from scipy.special import stdtrit
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from epicycle.core._checks import count, open_unit
+from epicycle.core._exceptions import DataError
+from epicycle.core._optional import optional_import
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.data._frames import is_frame
+from epicycle.diagnose._row_losses import losses_of_rows
+from epicycle.plot import COLOURS, axes_of, ink, short, styled
+from epicycle.report._finding import Finding
+from epicycle.select._inputs import Rows, check_model, rows_of, take
+from epicycle.tree import DecisionTreeRegressor
+from epicycle.tree.cart._export import question
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Slices", "slices"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Slices(Finding):
+    """Slices of the data, from the worst to the best, and the worst rows.
+
+    Attributes
+    ----------
+    rules : tuple of str
+        What describes each slice.
+    loss : float
+        Mean loss of all rows.
+    worst : str or None
+        The slice with the largest loss, where it is worse than the rest beyond doubt.
+    level : float
+        All intervals hold at once with this probability.
+    metric : str
+    examples : DataFrame
+        The rows with the largest losses: their number, loss, target and prediction.
+    losses : ndarray of shape (n,)
+        The loss of every row; NaN where it was not predicted.
+    verdict, table, next_steps
+        The table has for each slice the rows in all and those it was measured on, its mean loss, how much that is above
+        the rest, the interval of this difference, and its share of the whole loss.
+    """
+
+    rules: tuple[str, ...]
+    loss: float
+    worst: str | None
+    level: float
+    metric: str
+    worst_rows: Mapping[str, np.ndarray] = field(default_factory=dict)
+    losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def examples(self) -> pd.DataFrame:
+        """The rows with the largest losses."""
+        pd = optional_import("pandas", "Slices.examples")
+        return pd.DataFrame({name: list(values) for name, values in self.worst_rows.items()})
+
+    @styled
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw by how much the loss of each slice differs from that of the rest, with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        Axes
+        """
+        ax = axes_of(ax, (6.8, 1.2 + 0.36 * max(len(self.rules), 1)))
+        y = np.arange(len(self.rules))[::-1]
+        middle, low, high = (np.asarray(self.columns[c], dtype=np.float64) for c in ("above_rest", "lower", "upper"))
+        for i, level in enumerate(y):
+            colour = COLOURS["vermilion" if low[i] > 0 else "green" if high[i] < 0 else "grey"]
+            ax.errorbar(
+                middle[i], level, xerr=[[middle[i] - low[i]], [high[i] - middle[i]]], fmt="o", color=colour, capsize=3
+            )
+        ax.axvline(0, color=ink(ax), lw=0.8)
+        rows = self.columns["rows"]
+        ax.set_yticks(y, [_label(rule, n) for rule, n in zip(self.rules, rows, strict=True)])
+        ax.set_ylim(-0.7, len(self.rules) - 0.3)
+        ax.set(
+            xlabel=f"{self.metric.replace('_', ' ')} above the rest\n(intervals at {self.level:.0%} for all at once)"
+        )
+        ax.locator_params(axis="x", nbins=6)
+        ax.grid(visible=False, axis="y")
+        return ax
+
+
+@in_catalogue("diagnose", "J6", certificate="intervals for all slices at once")
+def slices(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: Any = None,
+    loss: str | Callable[[np.ndarray, np.ndarray], Any] | None = None,
+    cv: Any = 5,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    max_slices: int = 8,
+    min_rows: int | None = None,
+    n_examples: int = 10,
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Slices:
+    """Where a model errs: parts of the data with more loss than the rest, in words.
+
+    Every row is predicted by a model that was not fitted to it. A small tree is grown on the losses of one half of the
+    rows; the other half measures its leaves.
+
+    Parameters
+    ----------
+    model : regressor or classifier
+        Fitted already with ``cv="prefit"``, where X and y are rows that it has not seen.
+    X, y : rows and targets, in memory
+    features : frame or array with as many rows, optional
+        What to describe slices by, where it is not X: raw columns in place of prepared ones, say. Numbers and columns
+        of categories or text.
+    loss : str or callable, optional
+        "error" (wrong labels), "log_loss", "absolute_error", "squared_error", or ``loss(y, prediction)`` that gives a
+        number for each row; by default "error" or "absolute_error".
+    cv : int, splitter, splits or "prefit", default=5
+    groups : array-like of shape (n,), optional
+        Rows of one group are in one fold and in one half, and intervals allow for their going together.
+    sample_weight : array-like of shape (n,), optional
+        For the fits.
+    ordered : bool, default=False
+        Rows are in order of time; the first ones are never predicted and left out.
+    max_slices : int, default=8
+    min_rows : int, optional
+        Rows of a slice, in each half; by default a fiftieth of them, at least 10.
+    n_examples : int, default=10
+        How many of the worst rows to list.
+    level : float, default=0.95
+        Of all intervals together.
+    n_jobs : int, optional
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    Slices
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import LinearRegression, diagnose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(1000, 3))
+    >>> y = X[:, 0] + rng.normal(size=1000) * np.where(X[:, 1] > 0.8, 3.0, 0.1)
+    >>> found = diagnose.slices(LinearRegression(), X, y, max_slices=2)
+    >>> found.worst
+    'x1 > 0.7985'
+    """
+    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    check_model(model, Rows(rows.X, rows.y))
+    count("max_slices", max_slices, low=2)
+    count("n_examples", n_examples)
+    open_unit("level", level)
+    name, predicted, losses = losses_of_rows(model, rows, loss, cv, ordered, n_jobs, seed)
+    table, categorical, notes = _sliceable(X if features is None else features, rows.n)
+    seen = np.flatnonzero(np.isfinite(losses))
+    if min_rows is not None:
+        count("min_rows", min_rows, low=2)
+    least = int(min_rows) if min_rows is not None else max(10, len(seen) // 100)
+    if len(seen) < 4 * least:
+        raise DataError(
+            f"X: {len(seen)} predicted rows; expected at least {4 * least} for slices of {least} in each half"
+        )
+    look, measure = _halves(seen, rows.groups, seed)
+    tree = DecisionTreeRegressor(
+        max_depth=4, max_leaf_nodes=int(max_slices), min_samples_leaf=least, categorical_features=categorical or None,
+        random_state=seed % 2**31, n_jobs=n_jobs,
+    ).fit(_safe_indexing(table, look), losses[look])  # fmt: skip
+    leaf = np.asarray(tree.apply(table))
+    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
+    worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
+    return _conclude(found, float(losses[seen].mean()), name, float(level), worst_rows, losses, tuple(notes))
+
+
+def _label(rule: str, rows: int) -> str:
+    """A rule on two lines at most, with its number of rows."""
+    lines = textwrap.wrap(short(f"{rule} ({rows:,} rows)", 64), 34)
+    return "\n".join(lines)
+
+
+def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
+    """The columns that a tree can divide, which of them are categories, and what had to be left out."""
+    if _num_samples(X) != n:
+        raise DataError(f"features: {_num_samples(X)} rows; X has {n}")
+    if not is_frame(X):
+        return (np.asarray(X) if isinstance(X, list | tuple) else X), [], []
+    frame = nw.from_native(X, eager_only=True)
+    categorical: list[Any] = []
+    kept, left = [], []
+    for j, (name, dtype) in enumerate(frame.schema.items()):
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            kept.append(j)
+        elif dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object) or isinstance(dtype, nw.Enum | nw.Categorical):
+            kept.append(j)
+            categorical.append(name)
+        else:
+            left.append(name)
+    if not kept:
+        raise DataError("features: no column of numbers, categories or text to describe slices by")
+    notes = [f"columns that slices cannot be described by: {', '.join(map(str, left))}"] if left else []
+    return (X if not left else take(X, np.array(kept))), categorical, notes
+
+
+def _rule(tree: Any, path: list[tuple[int, bool]]) -> str:
+    """The questions on the way to a leaf; of several about one number the tightest."""
+    parts: dict[tuple[int, bool], str] = {}
+    for node, left in path:
+        t = tree.tree_
+        feature, cut = int(t.feature[node]), float(t.threshold[node])
+        if t.is_categorical[node] or not np.isfinite(cut):
+            parts[(node + 1_000_000, left)] = question(tree, node, 3, left=left)
+        else:
+            parts.pop((feature, left), None)
+            parts[(feature, left)] = f"{tree._names()[feature]} {'<=' if left else '>'} {cut:.4g}"
+    return " and ".join(parts.values()) or "all rows"
+
+
+def _leaves(tree: Any) -> dict[int, str]:
+    children = tree.tree_.children_left
+    found: dict[int, str] = {}
+
+    def walk(node: int, path: list[tuple[int, bool]]) -> None:
+        if children[node] < 0:
+            found[node] = _rule(tree, path)
+            return
+        walk(int(children[node]), [*path, (node, True)])
+        walk(int(children[node]) + 1, [*path, (node, False)])
+
+    walk(0, [])
+    return found
+
+
+def _halves(seen: np.ndarray, groups: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to look for slices in, and rows to measure them on; of one group all are on one side."""
+    rng = stream(seed, "halves")
+    if groups is None:
+        mixed = rng.permutation(seen)
+        return np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])
+    names, member = np.unique(groups[seen], return_inverse=True)
+    if len(names) < 4:
+        raise DataError(f"groups: {len(names)} of them among the predicted rows; expected at least 4, two in each half")
+    order = rng.permutation(len(names))
+    first = np.isin(member.ravel(), order[: len(order) // 2])
+    return seen[first], seen[~first]
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Standard error of a difference of means, and its degrees of freedom (Welch)."""
+    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    error = float(np.sqrt(va + vb))
+    freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1)) if error > 0 else 1.0
+    return error, float(freedom)
+
+
+def _difference_of_groups(loss: np.ndarray, inside: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
+    """The same where rows of one group go together: what every group adds to the difference, as one number."""
+    parts = np.where(
+        inside, (loss - loss[inside].mean()) / inside.sum(), -(loss - loss[~inside].mean()) / (~inside).sum()
+    )
+    member = np.unique(groups, return_inverse=True)[1].ravel()
+    sums = np.bincount(member, parts)
+    g, touched = len(sums), len(np.unique(member[inside]))
+    return float(np.sqrt(g / (g - 1) * (sums**2).sum())), float(max(min(g, touched) - 1, 1))
+
+
+def _measured(
+    tree: Any, leaf: np.ndarray, losses: np.ndarray, seen: np.ndarray, measure: np.ndarray, level: float,
+    groups: np.ndarray | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Every leaf on the second half, against the rest, with an interval for all leaves at once."""
+    rules = _leaves(tree)
+    m, total = len(rules), float(losses[measure].sum())
+    found = []
+    for node, rule in rules.items():
+        inside = leaf[measure] == node
+        a, b = losses[measure][inside], losses[measure][~inside]
+        if len(a) < 2 or len(b) < 2:
+            continue
+        if groups is None:
+            error, freedom = _difference(a, b)
+        else:
+            error, freedom = _difference_of_groups(losses[measure], inside, groups[measure])
+        reach = float(stdtrit(freedom, 1 - (1 - level) / (2 * m))) * error
+        above = float(a.mean() - b.mean())
+        found.append(
+            {
+                "slice": rule, "rows": int((leaf[seen] == node).sum()), "measured_on": len(a), "loss": float(a.mean()),
+                "above_rest": above, "lower": above - reach, "upper": above + reach,
+                "share_of_loss": float(a.sum()) / total if total > 0 else 0.0,
+            }
+        )  # fmt: skip
+    return sorted(found, key=lambda s: -s["above_rest"])
+
+
+def _worst(losses: np.ndarray, seen: np.ndarray, y: np.ndarray, predicted: np.ndarray, n: int) -> dict[str, np.ndarray]:
+    order = seen[np.argsort(-losses[seen], kind="stable")][:n]
+    return {"row": order, "loss": losses[order], "target": y[order], "prediction": predicted[order]}
+
+
+def _conclude(
+    found: list[dict[str, Any]], loss: float, metric: str, level: float, worst_rows: dict[str, np.ndarray],
+    losses: np.ndarray, notes: tuple[str, ...],
+) -> Slices:  # fmt: skip
+    worse = [s for s in found if s["lower"] > 0]
+    worst = worse[0]["slice"] if worse else None
+    steps: tuple[str, ...] = ()
+    if worse:
+        s = worse[0]
+        verdict = (
+            f"The errors are where {s['slice']}: mean {metric.replace('_', ' ')} {s['loss']:.3g} there, "
+            f"{s['above_rest']:.3g} above the rest (between {s['lower']:.3g} and {s['upper']:.3g}), on {s['rows']} "
+            f"rows that make up {s['share_of_loss']:.0%} of the whole loss."
+        )
+        if len(worse) > 1:
+            verdict += f" {len(worse) - 1} more slice{'s are' if len(worse) > 2 else ' is'} worse than the rest."
+        steps = (
+            f"look at rows where {s['slice']}: are targets or features wrong there, or is something missing?",
+            "add features, or rows, that tell such cases apart; or a model of their own",
+        )
+    else:
+        verdict = (
+            f"No slice is worse than the rest beyond doubt: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+            f"what differs between {len(found)} slices is within the noise."
+        )
+    columns = {name: [s[name] for s in found] for name in (found[0] if found else ())}
+    notes += (
+        "slices were looked for on one half of the rows and measured on the other; intervals hold for all at once",
+    )
+    return Slices(
+        verdict=verdict, columns=columns, next_steps=steps, notes=notes, rules=tuple(s["slice"] for s in found),
+        loss=loss, worst=worst, level=level, metric=metric, worst_rows=worst_rows, losses=losses,
+    )  # fmt: skip

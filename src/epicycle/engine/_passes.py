@@ -1,0 +1,88 @@
+"""One pass over the rows: `sum` adds a statistic up, `map` keeps a result for each row.
+
+Which engine runs follows from the type of the data. Blocks and the order of addition depend on the data alone, so the
+bits of a result do not depend on the number of threads or workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import EngineError
+from epicycle.core._threads import n_threads, single_threaded_blas
+from epicycle.data import ArrayData, Batch, DaskData, Data, ScanData
+from epicycle.engine import _dask as cluster
+from epicycle.engine._fold import Fold, State
+from epicycle.engine._ordered import in_order
+from epicycle.engine._rows import Rows
+
+__all__ = ["map", "sum"]
+
+Statistic = Callable[..., State]
+RowFunction = Callable[..., np.ndarray]
+
+
+def sum(statistic: Statistic, data: Data, *parameters: Any, n_jobs: int | None = None) -> State:
+    """The sum of ``statistic(batch, *parameters)`` over all batches, from the left.
+
+    Parameters
+    ----------
+    statistic : callable
+        A module-level function, or a functools.partial of one, that returns a tuple of things that support ``+``.
+    data : Data
+    *parameters
+        Passed on to every call.
+    n_jobs : int, optional
+        Threads; see :func:`n_threads`.
+
+    Returns
+    -------
+    tuple
+    """
+    if isinstance(data, DaskData):
+        return cluster.sum_partitions(statistic, data, parameters)
+    fold = Fold()
+    _run(partial(_apply, statistic, parameters), data, fold.add, n_jobs)
+    return fold.total
+
+
+def map(function: RowFunction, data: Data, *parameters: Any, n_jobs: int | None = None) -> Any:
+    """``function(batch, *parameters)`` for every batch, one row of the result for each row of the data.
+
+    Returns
+    -------
+    ndarray, or a lazy dask array for Dask input
+    """
+    if isinstance(data, DaskData):
+        return cluster.map_partitions(function, data, parameters)
+    rows = Rows(data.n_rows)
+    _run(partial(_apply_rows, function, parameters), data, rows.add, n_jobs)
+    return rows.result
+
+
+def _apply(statistic: Statistic, parameters: tuple[Any, ...], batch: Batch) -> State:
+    return statistic(batch, *parameters)
+
+
+def _apply_rows(function: RowFunction, parameters: tuple[Any, ...], batch: Batch) -> tuple[int, np.ndarray]:
+    return batch.n_rows, np.asarray(function(batch, *parameters))
+
+
+def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None], n_jobs: int | None) -> None:
+    with single_threaded_blas():
+        if isinstance(data, ArrayData):
+            if data.n_blocks == 1:
+                consume(work(data.block(0)))
+                return
+            threads = min(n_threads(float("inf"), n_jobs), data.n_blocks)
+            in_order(iter(range(data.n_blocks)), lambda i: work(data.block(i)), consume, threads)
+        elif isinstance(data, ScanData):
+            with closing(data.raw()) as raw:
+                in_order(raw, lambda rows: work(data.assemble(rows)), consume, n_threads(float("inf"), n_jobs))
+        else:
+            raise EngineError(f"no engine for {type(data).__name__}")

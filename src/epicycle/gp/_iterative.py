@@ -1,0 +1,154 @@
+"""The marginal likelihood by conjugate gradients, for S that is too large to factor.
+
+Solutions S^-1 [y, H] are as exact as asked for. The determinant and the traces are estimates from s draws z of N(0, P),
+the preconditioner's own distribution, the same for all hyper-parameters:
+
+    log det S = log det P + E z'P^-1/2 log(P^-1/2 S P^-1/2) P^-1/2 z,     tr S^-1 dS = E (S^-1 z)'dS (P^-1 z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import DataError
+from epicycle.core._random import stream
+from epicycle.engine._ordered import in_order
+from epicycle.gp._covariance_operator import CovarianceOperator
+from epicycle.gp._exact import LOG_2PI, ExactLikelihood, Solved, best_mean
+from epicycle.gp._model import Model
+from epicycle.gp._observations import Observations
+from epicycle.gp._posterior import Posterior
+
+__all__ = ["IterativeLikelihood", "IterativePosterior"]
+
+_DRAWS = 32
+_TILE = 512
+
+
+class IterativeLikelihood:
+    """An estimate of log p(y) as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
+
+    def __init__(
+        self, model: Model, seen: Observations, H: np.ndarray, n_jobs: int | None, rank: int, seed: int,
+        *, draws: int = _DRAWS, stored: bool | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.seen, self.H, self.n_jobs, self.rank = model, seen, H, n_jobs, min(rank, seen.n)
+        self.stored = stored
+        rng = stream(seed, "probes")
+        self.e, self.f = rng.standard_normal((seen.n, draws)), rng.standard_normal((self.rank, draws))
+        self.evaluations = 0
+        self.jitter = 0.0
+        self.scale = seen.scale
+        self.standard_error = 0.0  # of the last gradient, largest entry
+
+    def on_part(self, chosen: np.ndarray) -> ExactLikelihood:
+        return ExactLikelihood(self.model, self.seen.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
+
+    def start(self, theta: np.ndarray) -> None:
+        """Nothing has to be found first."""
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The draws follow from the seed."""
+
+    def operator(self, model: Model) -> CovarianceOperator:
+        d = self.seen.variances(model.noise)
+        if not (d > 0).all():
+            raise DataError("noise: method 'cg' needs noise; expected noise or alpha > 0")
+        A = model.kernel.prepare(self.seen.rows)
+        return CovarianceOperator(model.kernel, A, d / self.seen.weight, self.rank, self.n_jobs, self.stored)
+
+    def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
+        self.evaluations += 1
+        model, seen, H = self.model.at(theta), self.seen, self.H
+        S = self.operator(model)
+        (n, t), q = seen.Y.shape, H.shape[1]
+        z = S.draw(self.e, self.f)
+        s = z.shape[1]
+        found = S.solve(np.hstack([seen.Y, H, z]), 1e-8)
+        solved = best_mean(found.X[:, :t], found.X[:, t : t + q], H)
+        log_det = S.log_det_preconditioner + float(found.log_quadrature[t + q :].mean())
+        log_det += 2 * float(np.log(np.diagonal(solved.LA)).sum())
+        beside, by_noise = seen.beside(model.noise)
+        value = -0.5 * float(np.vdot(seen.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
+        if not gradient:
+            return value, np.empty(0)
+        # W = sum of c_i (u_i v_i' + v_i u_i') / 2 over pairs of columns; the draws one by one for their error
+        Sz, Pz = found.X[:, t + q :], S.precondition(z)
+        own = np.hstack([solved.C, np.sqrt(t) * solved.own_part])
+        known = self._contract(S, model, own, own)
+        drawn = np.stack([self._contract(S, model, Sz[:, [i]], Pz[:, [i]]) for i in range(s)]) if s <= 4 else None
+        if drawn is None:  # in four groups: the error is that of their mean
+            groups = np.array_split(np.arange(s), 4)
+            drawn = np.stack([self._contract(S, model, Sz[:, g], Pz[:, g]) / len(g) for g in groups])
+        traces = drawn.mean(axis=0)
+        total = 0.5 * (known - t * traces)
+        self.standard_error = float(t / 2 * (drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))).max(initial=0.0))
+        if self.model.noise_bounds is not None:
+            total[-1] += by_noise * model.noise
+        return value, total
+
+    def _contract(self, S: CovarianceOperator, model: Model, U: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """sum_i u_i'(dS / d theta) v_i, a tile of the kernel at a time."""
+        n, kernel = self.seen.n, model.kernel
+        everyone = np.arange(n)
+        total = np.zeros(len(kernel.theta))
+
+        def pairs() -> Iterator[tuple[int, int]]:
+            for i in range(0, n, _TILE):
+                for j in range(0, i + 1, _TILE):
+                    yield i, j
+
+        def work(pair: tuple[int, int]) -> np.ndarray:
+            rows, cols = everyone[pair[0] : pair[0] + _TILE], everyone[pair[1] : pair[1] + _TILE]
+            W = U[rows] @ V[cols].T
+            if pair[0] != pair[1]:
+                W += V[rows] @ U[cols].T
+            K = None if S.K is None else S.K[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+            return kernel.contract_between(S.A, rows, cols, W, K)
+
+        def add(part: np.ndarray) -> None:
+            nonlocal total
+            total = total + part
+
+        if len(total):
+            in_order(pairs(), work, add, S.threads)
+        if self.model.noise_bounds is None:
+            return total
+        return np.append(total, float((np.einsum("ij,ij->i", U, V) / self.seen.weight).sum()) * model.noise)
+
+    def conclude(self, theta: np.ndarray) -> tuple[Solved, np.ndarray, float]:
+        """(solution, D, largest relative residual)."""
+        model = self.model.at(theta)
+        S = self.operator(model)
+        t = self.seen.Y.shape[1]
+        found = S.solve(np.hstack([self.seen.Y, self.H]), 1e-10)
+        solved = best_mean(found.X[:, :t], found.X[:, t:], self.H)
+        return solved, S.D, float(found.residual.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class IterativePosterior(Posterior):
+    """Variances by a solution for every new row."""
+
+    D: np.ndarray
+    rank: int
+    n_jobs: int | None
+
+    @cached_property
+    def _operator(self) -> CovarianceOperator:
+        return CovarianceOperator(self.kernel, self.B, self.D, self.rank, self.n_jobs)
+
+    def reduction(self, K: np.ndarray) -> np.ndarray:
+        right = np.ascontiguousarray(K.T)
+        return np.einsum("ij,ij->j", right, self._operator.solve(right, 1e-8).X)
+
+    def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
+        return K @ self._operator.solve(np.ascontiguousarray(K.T), 1e-8).X

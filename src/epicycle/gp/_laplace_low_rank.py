@@ -1,0 +1,149 @@
+"""Laplace's approximation with m inducing rows:  f = V'w,  w ~ N(0, I),  V = Lm^-1 Kmn, for one latent value or more.
+
+With H = I + Phi'W Phi, where Phi has a copy of V' for every latent value,
+
+    log q = log p(N | f) - w'w / 2 - log det H / 2.
+
+K^ = V'V stands for K; its derivative is A'dKmn + dKmn'A - A'dKmm A with A = Kmm^-1 Kmn, and with the weights T of the
+exact gradient, tr(T dK^) = 2 tr(dKmn' A T) - tr(dKmm A T A'). V R = H^-1 (V W) keeps all of it at the size of m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from epicycle.core._exceptions import DataError
+from epicycle.gp._counts import Counts
+from epicycle.gp._inducing_rows import choose_rows
+from epicycle.gp._laplace import Mode, climb_to_mode
+from epicycle.kernels._kernel import Kernel
+from epicycle.linalg._cholesky import Factor, factor
+from epicycle.linalg._jitter import smallest_jitter
+
+__all__ = ["LowRankLaplace"]
+
+_FLOOR = 1e-10
+_BLOCK = 1024
+
+
+class LowRankLaplace:
+    """log q as a function of the kernel's theta; see :class:`~epicycle.gp._laplace_binary.BinaryLaplace`."""
+
+    def __init__(
+        self, kernel: Kernel, seen: Counts, n_jobs: int | None, most: int, n_rows: int, how: str, seed: int, exact: type
+    ) -> None:
+        self.kernel, self.seen, self.n_jobs, self.most = kernel, seen, n_jobs, most
+        self.n_rows, self.how, self.seed, self.exact = n_rows, how, seed, exact
+        self.rows = np.empty(0, dtype=np.intp)
+        self.w = np.zeros((0, seen.n_latent))
+        self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
+        self.decrement, self.newton_steps = np.inf, 0
+        self.jitter = 0.0
+
+    def on_part(self, chosen: np.ndarray) -> Any:
+        return self.exact(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
+
+    def start(self, theta: np.ndarray) -> None:
+        kernel = self.kernel.with_theta(theta)
+        self.rows = choose_rows(kernel, kernel.prepare(self.seen.rows), self.n_rows, self.how, self.seed)
+        if not len(self.rows):
+            raise DataError(f"kernel: {kernel!r:.80} is zero for all rows of X")
+        self.w = np.zeros((len(self.rows), self.seen.n_latent))
+
+    def state(self) -> dict[str, Any]:
+        return {"rows": self.rows, "w": self.w}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.rows, self.w = np.asarray(state["rows"], dtype=np.intp), np.asarray(state["w"])
+
+    def features(self, kernel: Kernel) -> tuple[Any, np.ndarray, np.ndarray]:
+        """(prepared rows, Lm, V of shape (m, n))."""
+        A = kernel.prepare(self.seen.rows)
+        Z = A.take(self.rows)
+        Kmm = kernel.block(Z, Z)
+        mean = float(np.diagonal(Kmm).mean())
+        index = np.arange(len(Kmm))
+
+        def attempt(jitter: float) -> Factor:
+            S = (Kmm + Kmm.T) / 2
+            S[index, index] += _FLOOR * mean + jitter
+            return factor(S, 1)
+
+        found, self.jitter = smallest_jitter(attempt, mean, len(Kmm), refine=False)
+        Lm = np.tril(found.L)
+        V = np.empty((len(Lm), self.seen.n))
+        for start in range(0, self.seen.n, _BLOCK):
+            part = slice(start, min(start + _BLOCK, self.seen.n))
+            V[:, part] = found.half_solve(kernel.block(Z, A.take(part)))
+        return A, Lm, V
+
+    def _hessian(self, V: np.ndarray, W: np.ndarray) -> np.ndarray:
+        m, k = len(V), W.shape[1]
+        H = np.eye(m * k).reshape(k, m, k, m)
+        for c in range(k):
+            for d in range(c + 1):
+                block = (V * W[:, c, d]) @ V.T
+                H[c, :, d] += block
+                if c != d:
+                    H[d, :, c] += block.T
+        return H.reshape(m * k, m * k)
+
+    def mode(self, V: np.ndarray) -> Mode:
+        def newton(w: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+            W = self.seen.curvature(p)
+            right = V @ (np.einsum("ikl,il->ik", W, f) + self.seen.gradient(p))
+            found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
+            return scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T
+
+        mode = climb_to_mode(self.seen, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
+        self.w, self.decrement = mode.a, mode.decrement
+        self.newton_steps += mode.n_steps
+        return mode
+
+    def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
+        self.evaluations += 1
+        kernel, seen = self.kernel.with_theta(theta), self.seen
+        A, Lm, V = self.features(kernel)
+        mode = self.mode(V)
+        W = seen.curvature(mode.p)
+        LH = np.linalg.cholesky(self._hessian(V, W))
+        value = mode.value - float(np.log(np.diagonal(LH)).sum())
+        if not gradient:
+            return value, np.empty(0)
+        m, k = len(V), seen.n_latent
+        Hinv = scipy.linalg.cho_solve((LH, True), np.eye(m * k), check_finite=False).reshape(k, m, k, m)
+        g = seen.gradient(mode.p)
+        cov = np.empty((seen.n, k, k))
+        VR = np.zeros_like(V)  # sum over c of V R_cc
+        for c in range(k):
+            for d in range(k):
+                HV = Hinv[c, :, d] @ V
+                cov[:, c, d] = np.einsum("ij,ij->j", V, HV)
+                VR += HV * W[:, d, c]
+        s = seen.third(mode.p, cov)
+        solved = np.einsum("cidj,jd->ic", Hinv, V @ s, optimize=True)
+        u = s - np.einsum("ikl,il->ik", W, V.T @ solved)
+        Vg, Vu = V @ g, V @ u
+        VT = Vg @ (g + u).T + Vu @ g.T - VR  # twice V T
+        traced = sum(np.eye(m) - Hinv[c, :, c] for c in range(k))
+        VTV = Vg @ (Vg + Vu).T + Vu @ Vg.T - traced
+        back = scipy.linalg.solve_triangular(Lm, VTV, lower=True, trans=1)
+        back = scipy.linalg.solve_triangular(Lm, back.T, lower=True, trans=1) / 2
+        total = kernel.contract_between(A, self.rows, self.rows, -(back + back.T) / 2)
+        P = scipy.linalg.solve_triangular(Lm, VT, lower=True, trans=1, check_finite=False)
+        for start in range(0, seen.n, _BLOCK):
+            some = np.arange(start, min(start + _BLOCK, seen.n))
+            total = total + kernel.contract_between(A, self.rows, some, P[:, some])
+        return value, total
+
+    def conclude(self, theta: np.ndarray) -> tuple[Mode, dict[str, np.ndarray], float]:
+        """(mode, arrays that prediction needs, log q)."""
+        _, Lm, V = self.features(self.kernel.with_theta(theta))
+        mode = self.mode(V)
+        LH = np.linalg.cholesky(self._hessian(V, self.seen.curvature(mode.p)))
+        C = scipy.linalg.solve_triangular(Lm, mode.a, lower=True, trans=1)
+        return mode, {"C": C, "Lm": Lm, "LH": LH}, mode.value - float(np.log(np.diagonal(LH)).sum())

@@ -1,0 +1,127 @@
+"""The zip around a model: stored members in a fixed order, and not one byte that is not expected.
+
+A general zip reader trusts a directory at the end of the file, which may disagree with what stands before each member;
+that disagreement is what archive attacks are made of. A model file has only one layout for given members, so the
+reader computes the layout and compares: overlaps, duplicates, hidden members, comments and bombs have no room.
+Other zip tools read these files as usual.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from epicycle.core._exceptions import ModelFormatError
+
+__all__ = ["MANIFEST", "MEMBERS", "MODEL", "TENSORS", "Member", "framing", "read_member", "read_tail"]
+
+MANIFEST = "manifest.json"
+MODEL = "model.json"
+TENSORS = "arrays.safetensors"
+#: Names and order of the members. The manifest is first in every version of the format: any release can read it.
+MEMBERS = (MANIFEST, MODEL, TENSORS)
+
+_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR64 = struct.Struct("<4sLQL")
+_EXTRA64 = struct.Struct("<2H2Q")
+_EXTRA64_OFFSET = struct.Struct("<2H3Q")
+
+_FULL = 0xFFFFFFFF
+#: Sizes from here on go into the 64-bit fields.
+_LIMIT_32 = _FULL - 1
+_DATE = 0x21  # 1 January 1980: the same model gives the same bytes on any day
+_MODE = 0o100644 << 16
+
+
+@dataclass(frozen=True)
+class Member:
+    """One stored member: what its headers have to say."""
+
+    name: str
+    crc: int
+    size: int
+
+    @property
+    def is_large(self) -> bool:
+        return self.size > _LIMIT_32
+
+    def local_header(self) -> bytes:
+        extra = _EXTRA64.pack(1, 16, self.size, self.size) if self.is_large else b""
+        size = _FULL if self.is_large else self.size
+        version = 45 if self.is_large else 20
+        name = self.name.encode()
+        fixed = _LOCAL.pack(b"PK\x03\x04", version, 0, 0, 0, _DATE, self.crc, size, size, len(name), len(extra))
+        return fixed + name + extra
+
+    def central_header(self, offset: int) -> bytes:
+        large = self.is_large or offset > _LIMIT_32
+        extra = _EXTRA64_OFFSET.pack(1, 24, self.size, self.size, offset) if large else b""
+        size, start = (_FULL, _FULL) if large else (self.size, offset)
+        version = 45 if large else 20
+        name = self.name.encode()
+        # fmt: off
+        fixed = _CENTRAL.pack(b"PK\x01\x02", 3 << 8 | version, version, 0, 0, 0, _DATE, self.crc, size, size,
+                              len(name), len(extra), 0, 0, 0, _MODE, start)
+        # fmt: on
+        return fixed + name + extra
+
+
+def framing(members: Sequence[Member]) -> tuple[list[bytes], bytes]:
+    """What stands before each member, and what follows the last: all bytes of the file that are not content."""
+    heads, directory, position = [], b"", 0
+    for member in members:
+        heads.append(member.local_header())
+        directory += member.central_header(position)
+        position += len(heads[-1]) + member.size
+    n, start, size = len(members), position, len(directory)
+    end64 = b""
+    if start > _LIMIT_32:
+        end64 = _END64.pack(b"PK\x06\x06", 44, 3 << 8 | 45, 45, 0, 0, n, n, size, start)
+        end64 += _LOCATOR64.pack(b"PK\x06\x07", 0, start + size, 1)
+    shown_start = _FULL if end64 else start
+    return heads, directory + end64 + _END.pack(b"PK\x05\x06", 0, 0, n, n, size, shown_start, 0)
+
+
+def read_member(file: BinaryIO, name: str, file_size: int, max_size: int) -> tuple[Member, bytes]:
+    """Read the member that starts here, which has to be `name`, and check it against its own header."""
+    start = file.tell()
+    fixed = file.read(_LOCAL.size)
+    if len(fixed) < _LOCAL.size or fixed[:4] != b"PK\x03\x04":
+        raise ModelFormatError(f"no member {name} at byte {start}: the file is cut short or not a model file")
+    *_, crc, size, _, name_length, extra_length = _LOCAL.unpack(fixed)
+    rest = file.read(name_length + extra_length)
+    found = rest[:name_length].decode("ascii", "backslashreplace")
+    if found != name:
+        raise ModelFormatError(f"expected the member {name} at byte {start}, found {found[:80]!r}")
+    if size == _FULL and len(rest) == name_length + _EXTRA64.size:
+        size = _EXTRA64.unpack(rest[name_length:])[2]
+    member = Member(name, crc, size)
+    if fixed + rest != member.local_header():
+        raise ModelFormatError(
+            f"the header of {name} is not one that epicycle writes: compressed, encrypted or damaged"
+        )
+    if size > max_size:
+        raise ModelFormatError(f"{name} claims {size} bytes; the limit is {max_size}")
+    if size > file_size - file.tell():
+        raise ModelFormatError(f"{name} claims {size} bytes, but only {file_size - file.tell()} follow: cut short")
+    content = file.read(size)
+    if len(content) != size or zlib.crc32(content) != crc:
+        raise ModelFormatError(f"{name} is damaged: its CRC does not match")
+    return member, content
+
+
+def read_tail(file: BinaryIO, members: Sequence[Member], file_size: int) -> None:
+    """Check that nothing but the one possible directory follows the members."""
+    _, tail = framing(members)
+    left = file_size - file.tell()
+    if left != len(tail) or file.read(len(tail) + 1) != tail:
+        raise ModelFormatError(
+            f"what follows the last member is not its directory ({left} bytes where {len(tail)} belong): "
+            "the file is cut short, was appended to, or holds other members"
+        )

@@ -1,0 +1,263 @@
+"""The allow-list: every class, function and type that a model file may name.
+
+A name in a file is only ever looked up here. What is imported is what stands in these tables.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from epicycle.core._exceptions import ModelFormatError, ParameterError, ParameterTypeError
+
+__all__ = [
+    "FUNCTIONS",
+    "TYPES",
+    "Form",
+    "class_named",
+    "function_named",
+    "name_of_class",
+    "name_of_function",
+    "parameter_names",
+    "register",
+]
+
+C = TypeVar("C", bound=type)
+
+#: scikit-learn's estimators, by public module. Their constructors store their arguments and do nothing else.
+_SKLEARN = {
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
+    "sklearn.feature_selection": "GenericUnivariateSelect SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile "
+    "VarianceThreshold",
+    "sklearn.impute": "KNNImputer MissingIndicator SimpleImputer",
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.preprocessing": "Binarizer FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder MaxAbsScaler "
+    "MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures PowerTransformer "
+    "QuantileTransformer RobustScaler SplineTransformer StandardScaler TargetEncoder",
+}
+#: Functions that a transformer or selector may hold.
+_FUNCTIONS = {
+    "numpy": "absolute arccosh arcsinh arctan arctanh cbrt ceil cos cosh deg2rad exp exp2 expm1 floor log log10 log1p "
+    "log2 negative positive rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    "scipy.special": "expit logit",
+    "sklearn.feature_selection": "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression",
+}
+
+
+def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
+    return {f"{module}.{name}": (module, name) for module, names in groups.items() for name in names.split()}
+
+
+_ESTIMATORS = _table(_SKLEARN)
+FUNCTIONS = _table(_FUNCTIONS)
+TYPES: dict[str, type] = {
+    **{f"builtins.{t.__name__}": t for t in (bool, int, float, complex, str, bytes, object)},
+    **{
+        f"numpy.{t.__name__}": t
+        for t in (
+            *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+            *(np.float16, np.float32, np.float64, np.complex64, np.complex128, np.str_, np.bytes_, np.object_),
+            *(np.datetime64, np.timedelta64, np.number, np.integer, np.floating, np.inexact),
+        )
+    },
+}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How objects of a small class become a dictionary, and are built from it again."""
+
+    state: Callable[[Any], dict[str, Any]]
+    restore: Callable[[type, dict[str, Any]], Any]
+
+
+def _attributes(*names: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda obj: {name: getattr(obj, name) for name in names}
+
+
+def _build(cls: type, state: dict[str, Any]) -> Any:
+    return cls(**state)
+
+
+def _own_restore(cls: type, state: dict[str, Any]) -> Any:
+    obj: Any = object.__new__(cls)
+    obj.__epi_restore__(state)
+    return obj
+
+
+def _dataclass_state(obj: Any) -> dict[str, Any]:
+    return {field.name: getattr(obj, field.name) for field in dataclasses.fields(obj) if field.init}
+
+
+_OWN = Form(lambda obj: dict(obj.__epi_state__()), _own_restore)
+_DATACLASS = Form(_dataclass_state, _build)
+
+#: Small classes that are no estimators, and their forms.
+_SMALL: dict[str, tuple[str, str, Form]] = {
+    "epicycle.Certificate": ("epicycle.core._evidence", "Certificate", _DATACLASS),
+    "epicycle.History": ("epicycle.core._evidence", "History", Form(dict, _build)),
+    "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
+    "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _DATACLASS),
+    "scipy.interpolate.BSpline": (
+        "scipy.interpolate",
+        "BSpline",
+        Form(_attributes("t", "c", "k", "extrapolate", "axis"), _build),
+    ),
+    "sklearn.compose.make_column_selector": (
+        "sklearn.compose",
+        "make_column_selector",
+        Form(_attributes("pattern", "dtype_include", "dtype_exclude"), _build),
+    ),
+}
+
+#: The families and links of generalized linear models, stored by their parameters.
+_GLM = {
+    "families": "Binomial Exponential Gamma Gaussian InverseGaussian Multinomial NegativeBinomial Poisson Tweedie",
+    "links": "CLogLog Identity Inverse InverseSquared Log Logit Power Probit Sqrt",
+}
+_SMALL |= {
+    f"epicycle.{module}.{name}": (f"epicycle.stats.{module}", name, _OWN)
+    for module, names in _GLM.items()
+    for name in names.split()
+}
+
+#: Kernels, stored by their parameters.
+_KERNELS = {
+    "compositions": "Constant Normalized Power Product Scaled Sum",
+    "given": "FunctionKernel Precomputed",
+    "histograms": "ChiSquare HistogramIntersection",
+    "inner_products": "Linear Polynomial Sigmoid",
+    "networks": "ArcCosine NNGP NeuralTangent",
+    "stationary": "Gaussian Laplacian Matern Periodic RationalQuadratic",
+    "strings": "Mismatch Spectrum Subsequence",
+}
+_SMALL |= {
+    f"epicycle.kernel.{name}": (f"epicycle.kernels._{module}", name, _DATACLASS)
+    for module, names in _KERNELS.items()
+    for name in names.split()
+}
+
+_registered: dict[str, tuple[type, Form | None]] = {}
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def register(
+    cls: C,
+    name: str,
+    *,
+    state: Callable[[Any], dict[str, Any]] | None = None,
+    restore: Callable[[type, dict[str, Any]], Any] | None = None,
+) -> C:
+    """Allow model files to hold objects of `cls`, under `name`.
+
+    Parameters
+    ----------
+    cls : type
+        An estimator (it has ``get_params``), a dataclass, a class with ``__epi_state__() -> dict`` and
+        ``__epi_restore__(state)``, or any class if `state` and `restore` are given.
+    name : str
+        What stands in the file: a dotted name that no other class has. The class has to be registered under the
+        same name before such a file is loaded.
+    state, restore : callable, optional
+        ``state(obj)`` gives a dictionary of values that a file can hold; ``restore(cls, state)`` builds the object.
+
+    Returns
+    -------
+    type
+        `cls` itself.
+    """
+    if not isinstance(cls, type):
+        raise ParameterTypeError(f"cls must be a class, got {cls!r:.80}")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ParameterError(f"name must be a dotted name such as 'package.Class', got {name!r:.80}")
+    taken = _registered[name][0] if name in _registered else cls
+    # A class that is defined again, as in a notebook, takes its own place.
+    is_other = (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__)
+    if name in _SMALL or name in _ESTIMATORS or name in _exports() or is_other:
+        raise ParameterError(f"name is already that of another class: {name!r}")
+    if (state is None) != (restore is None):
+        raise ParameterError("state and restore have to be given together")
+    form = Form(state, restore) if state is not None and restore is not None else _natural_form(cls)
+    if form is None and not hasattr(cls, "get_params"):
+        raise ParameterTypeError(
+            f"cls must be an estimator, a dataclass or define __epi_state__ and __epi_restore__, got {cls.__name__}"
+        )
+    _registered[name] = (cls, form)
+    return cls
+
+
+def class_named(name: str) -> tuple[type, Form | None]:
+    """The class that a file calls `name` and its form (None: an estimator, stored as parameters and fitted state)."""
+    if name in _registered:
+        return _registered[name]
+    if name in _SMALL:
+        module, attribute, form = _SMALL[name]
+        return getattr(import_module(module), attribute), form
+    if name in _ESTIMATORS:
+        module, attribute = _ESTIMATORS[name]
+        return getattr(import_module(module), attribute), None
+    if name in _exports():
+        module, attribute = _exports()[name]
+        cls = getattr(import_module(module), attribute)
+        if isinstance(cls, type) and hasattr(cls, "get_params"):
+            return cls, _natural_form(cls)
+    raise ModelFormatError(
+        f"the file names {name[:120]!r}, which is not a class that a model file may hold; nothing was imported or run"
+    )
+
+
+def name_of_class(cls: type) -> str | None:
+    """The name under which a file holds objects of exactly this class, or None."""
+    for name, (registered, _) in _registered.items():
+        if registered is cls:
+            return name
+    tables = [*((n, m, a) for n, (m, a, _) in _SMALL.items()), *((n, m, a) for n, (m, a) in _ESTIMATORS.items())]
+    tables += [(n, m, a) for n, (m, a) in _exports().items()]
+    for name, module, attribute in tables:
+        # A module that is not loaded cannot have defined the class at hand.
+        if attribute == cls.__name__ and getattr(sys.modules.get(module), attribute, None) is cls:
+            return name
+    return None
+
+
+def function_named(name: str) -> Any:
+    """The function that a file calls `name`."""
+    if name not in FUNCTIONS:
+        raise ModelFormatError(f"the file names {name[:120]!r}, which is not a function that a model file may hold")
+    module, attribute = FUNCTIONS[name]
+    return getattr(import_module(module), attribute)
+
+
+def name_of_function(value: Any) -> str | None:
+    """The name under which a file holds this very function, or None."""
+    for name, (module, attribute) in FUNCTIONS.items():
+        if getattr(sys.modules.get(module), attribute, None) is value:
+            return name
+    return None
+
+
+def parameter_names(cls: type) -> set[str]:
+    """What the constructor of an estimator accepts by name."""
+    parameters = inspect.signature(cls).parameters.values()
+    return {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+
+def _natural_form(cls: type) -> Form | None:
+    if hasattr(cls, "__epi_state__") and hasattr(cls, "__epi_restore__"):
+        return _OWN
+    if dataclasses.is_dataclass(cls) and not hasattr(cls, "get_params"):
+        return _DATACLASS
+    return None
+
+
+def _exports() -> dict[str, tuple[str, str]]:
+    exports: dict[str, str] = import_module("epicycle")._PUBLIC
+    return {f"epicycle.{name}": (module, name) for name, module in exports.items()}

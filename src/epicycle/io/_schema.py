@@ -1,0 +1,172 @@
+"""The tree in model.json: plain JSON values stand for themselves, everything else is an object tagged with ``"$"``.
+
+`SCHEMA` lists every tag with its fields. `survey` holds a whole tree against it, without recursion and before anything
+is built, so that the decoder may rely on the structure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from epicycle.core._exceptions import ModelFormatError
+from epicycle.io._json import Json
+from epicycle.io._limits import MAX_DEPTH, MAX_NODES
+from epicycle.io._tensors import is_shape
+
+__all__ = ["SCHEMA", "Field", "Node", "Survey", "children", "survey"]
+
+Node = dict[str, Json]
+
+
+class Field(Enum):
+    """What a field of a tagged object holds."""
+
+    NODE = auto()
+    NODES = auto()
+    FIELDS = auto()
+    PAIRS = auto()
+    TEXT = auto()
+    SHAPE = auto()
+
+
+_BOUNDS = {"start": Field.NODE, "stop": Field.NODE, "step": Field.NODE}
+
+SCHEMA: dict[str, dict[str, Field]] = {
+    "int": {"hex": Field.TEXT},
+    "float": {"value": Field.TEXT},
+    "complex": {"real": Field.NODE, "imag": Field.NODE},
+    "bytes": {"base64": Field.TEXT},
+    "tuple": {"items": Field.NODES},
+    "set": {"items": Field.NODES},
+    "frozenset": {"items": Field.NODES},
+    "dict": {"items": Field.FIELDS},
+    "pairs": {"items": Field.PAIRS},
+    "slice": _BOUNDS,
+    "range": _BOUNDS,
+    "pandas.NA": {},
+    "scalar": {"dtype": Field.TEXT, "hex": Field.TEXT},
+    "array": {"name": Field.TEXT, "dtype": Field.TEXT, "shape": Field.SHAPE, "order": Field.TEXT},
+    "objects": {"shape": Field.SHAPE, "items": Field.NODES},
+    "sparse": {
+        "format": Field.TEXT,
+        "kind": Field.TEXT,
+        "shape": Field.SHAPE,
+        "data": Field.NODE,
+        "indices": Field.NODE,
+        "indptr": Field.NODE,
+    },
+    "dtype": {"name": Field.TEXT},
+    "type": {"name": Field.TEXT},
+    "function": {"name": Field.TEXT},
+    "seed_sequence": {
+        "entropy": Field.NODE,
+        "spawn_key": Field.NODE,
+        "pool_size": Field.NODE,
+        "n_children_spawned": Field.NODE,
+    },
+    "generator": {"bit_generator": Field.TEXT, "state": Field.NODE, "seed_sequence": Field.NODE},
+    "random_state": {"bit_generator": Field.TEXT, "state": Field.NODE},
+    "estimator": {"class": Field.TEXT, "parameters": Field.FIELDS, "fitted": Field.FIELDS, "requests": Field.NODE},
+    "object": {"class": Field.TEXT, "state": Field.FIELDS},
+}
+
+
+@dataclass
+class Survey:
+    """What a tree refers to."""
+
+    array_names: list[str] = field(default_factory=list)
+    class_names: list[str] = field(default_factory=list)
+    function_names: list[str] = field(default_factory=list)
+    type_names: list[str] = field(default_factory=list)
+
+
+def survey(tree: Json) -> Survey:
+    """Check every node of `tree` against `SCHEMA` and the limits."""
+    found = Survey()
+    levels = [iter([tree])]
+    count = 0
+    while levels:
+        for node in levels[-1]:
+            count += 1
+            if count > MAX_NODES:
+                raise ModelFormatError(f"the model holds more than {MAX_NODES} values")
+            if isinstance(node, list | dict):
+                if len(levels) > MAX_DEPTH:
+                    raise ModelFormatError(f"the model is nested more than {MAX_DEPTH} levels deep")
+                if isinstance(node, dict):
+                    _check_tagged(node, found)
+                levels.append(iter([child for _, child in children(node)]))
+                break
+            _check_plain(node)
+        else:
+            levels.pop()
+    return found
+
+
+def children(node: Json) -> Iterator[tuple[str, Json]]:
+    """The nodes directly below a node that `survey` accepted, each with the step that leads to it."""
+    if isinstance(node, list):
+        for i, child in enumerate(node):
+            yield f"[{i}]", child
+    elif isinstance(node, dict):
+        for key, kind in SCHEMA[str(node["$"])].items():
+            value = node[key]
+            if kind is Field.NODE:
+                yield f".{key}", value
+            elif kind is Field.NODES and isinstance(value, list):
+                yield from children(value)
+            elif kind is Field.FIELDS and isinstance(value, dict):
+                for name, child in value.items():
+                    yield (f"[{name!r}]" if node["$"] == "dict" else f".{name}"), child
+            elif kind is Field.PAIRS and isinstance(value, list):
+                for i, pair in enumerate(value):
+                    if isinstance(pair, list):
+                        yield f".key[{i}]", pair[0]
+                        yield f".value[{i}]", pair[1]
+
+
+def _check_plain(node: Json) -> None:
+    if type(node) is int and not -(2**63) <= node < 2**63:
+        raise ModelFormatError("the model holds a bare number beyond 64 bits")
+    if type(node) is float and not math.isfinite(node):
+        raise ModelFormatError("the model holds a bare number that is not finite")
+
+
+def _check_tagged(node: Node, found: Survey) -> None:
+    tag = node.get("$")
+    if not isinstance(tag, str) or tag not in SCHEMA:
+        raise ModelFormatError(f"the model holds a value of the unknown kind {str(tag)[:60]!r}")
+    fields = SCHEMA[tag]
+    if wrong := sorted((fields.keys() ^ node.keys()) - {"$"}):
+        raise ModelFormatError(f"a value of kind {tag!r} has unknown or missing fields: {str(wrong)[:200]}")
+    for key, kind in fields.items():
+        if not _has_kind(node[key], kind):
+            raise ModelFormatError(f"the field {key!r} of a value of kind {tag!r} is malformed: {str(node[key])[:60]}")
+    if tag == "array":
+        found.array_names.append(str(node["name"]))
+    elif tag in ("estimator", "object"):
+        found.class_names.append(str(node["class"]))
+    elif tag == "function":
+        found.function_names.append(str(node["name"]))
+    elif tag == "type":
+        found.type_names.append(str(node["name"]))
+
+
+def _has_kind(value: Json, kind: Field) -> bool:
+    match kind:
+        case Field.NODE:
+            return True
+        case Field.NODES:
+            return isinstance(value, list)
+        case Field.FIELDS:
+            return isinstance(value, dict)
+        case Field.PAIRS:
+            return isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+        case Field.TEXT:
+            return isinstance(value, str)
+        case Field.SHAPE:
+            return is_shape(value)

@@ -1,0 +1,127 @@
+"""The member that holds the arrays: safetensors, with its header checked before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from epicycle.core._exceptions import ModelFormatError
+from epicycle.io._container import TENSORS
+from epicycle.io._dtypes import as_dtype, check_content, storage_of
+from epicycle.io._json import Json, loads
+from epicycle.io._limits import MAX_DIMENSIONS, MAX_HEADER_BYTES, MAX_LENGTH
+
+__all__ = ["Tensor", "from_storage", "is_shape", "pack", "read_header", "to_storage", "unpack"]
+
+_DTYPES = {
+    "BOOL": np.dtype("|b1"),
+    "U8": np.dtype("|u1"),
+    "I8": np.dtype("|i1"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "F16": np.dtype("<f2"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One entry of the header."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """All arrays, already in storage form, as the content of the member."""
+    return safetensors.numpy.save(dict(arrays))
+
+
+def unpack(content: bytes) -> dict[str, np.ndarray]:
+    """The arrays of a member whose header was read with `read_header`, each in memory of its own."""
+    return safetensors.numpy.load(content)
+
+
+def read_header(content: bytes) -> dict[str, Tensor]:
+    """Names, types, shapes and places of the arrays: every byte after the header belongs to exactly one of them."""
+    if len(content) < 8:
+        raise ModelFormatError(f"{TENSORS} is too short to hold a header")
+    header_length = int.from_bytes(content[:8], "little")
+    if header_length > min(MAX_HEADER_BYTES, len(content) - 8):
+        raise ModelFormatError(f"{TENSORS} claims a header of {header_length} bytes, in a member of {len(content)}")
+    entries = loads(content[8 : 8 + header_length], f"the header of {TENSORS}")
+    if not isinstance(entries, dict):
+        raise ModelFormatError(f"the header of {TENSORS} is not a JSON object")
+    header = {name: _entry(name, entry) for name, entry in entries.items()}
+    position = 0
+    for name, tensor in sorted(header.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if tensor.begin != position:
+            raise ModelFormatError(f"the array {name[:200]!r} starts at byte {tensor.begin}, expected {position}")
+        position = tensor.end
+    if position != len(content) - 8 - header_length:
+        raise ModelFormatError(f"the arrays end at byte {position} of {len(content) - 8 - header_length}")
+    return header
+
+
+def _entry(name: str, entry: Json) -> Tensor:
+    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ModelFormatError(f"the header entry of the array {name[:200]!r} is malformed")
+    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(kind, str) or kind not in _DTYPES:
+        raise ModelFormatError(f"the array {name[:200]!r} has the unknown type {str(kind)[:40]!r}")
+    if not is_shape(shape):
+        raise ModelFormatError(f"the array {name[:200]!r} has an impossible shape: {str(shape)[:80]}")
+    if not isinstance(offsets, list) or len(offsets) != 2 or not all(type(offset) is int for offset in offsets):
+        raise ModelFormatError(f"the array {name[:200]!r} has malformed offsets: {str(offsets)[:80]}")
+    tensor = Tensor(_DTYPES[kind], tuple(shape), *offsets)  # type: ignore[arg-type]
+    n_bytes = math.prod(tensor.shape) * tensor.dtype.itemsize
+    found = tensor.end - tensor.begin
+    if found != n_bytes:
+        raise ModelFormatError(
+            f"the array {name[:200]!r} of shape {tensor.shape} has {found} bytes, expected {n_bytes}"
+        )
+    return tensor
+
+
+def is_shape(value: object) -> bool:
+    """Whether a JSON value is a list of lengths that an array can have."""
+    return (
+        isinstance(value, list)
+        and len(value) <= MAX_DIMENSIONS
+        and all(type(length) is int and 0 <= length <= MAX_LENGTH for length in value)
+    )
+
+
+def to_storage(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """`array` in row-major order as safetensors can hold it, where `dtype` is its little-endian type."""
+    stored, added = storage_of(dtype)
+    array = np.asarray(array, dtype=dtype, order="C")
+    if not added:
+        return array.view(stored)
+    return array.reshape(*array.shape, 1).view(stored)
+
+
+def from_storage(stored: np.ndarray, dtype_name: str, shape: tuple[int, ...], order: str, name: str) -> np.ndarray:
+    """The array that `to_storage` was given, after checking that the file's two accounts of it agree."""
+    dtype = as_dtype(dtype_name)
+    expected, added = storage_of(dtype)
+    if stored.dtype != expected or stored.shape != shape + added:
+        raise ModelFormatError(
+            f"the array {name[:200]!r} is described as {dtype_name} of shape {shape} "
+            f"but stored as {stored.dtype} of shape {stored.shape}"
+        )
+    check_content(stored, dtype, name)
+    array = stored.view(dtype).reshape(shape)
+    return np.array(array, order="F") if order == "F" else array

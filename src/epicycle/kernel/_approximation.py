@@ -1,0 +1,328 @@
+"""Features whose inner products are nearly a kernel: random Fourier features, and the Nystrom method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._random import stream
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of
+from epicycle.data import Batch
+from epicycle.kernels._gram import kernel_product
+from epicycle.kernels._kernel import Kernel
+from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._named import KERNEL_PARAMETERS, as_kernel
+from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
+from epicycle.optim import Solution
+
+__all__ = ["Nystroem", "RandomFourierFeatures"]
+
+
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    r"""Random cosines and sines whose inner products are a stationary kernel on average.
+
+    .. math:: \varphi(x) = \sqrt{\tfrac{k(0)}{m}} \bigl(\cos w_1'x, \dots, \cos w_m'x, \sin w_1'x, \dots,
+              \sin w_m'x\bigr), \qquad E\, \varphi(x)'\varphi(z) = k(x - z)
+
+    with frequencies :math:`w` drawn from the spectral density of the kernel. A linear model of these features is a
+    kernel machine whose cost is linear in the number of rows.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "gaussian", "laplacian"} or Kernel, default="rbf"
+        A stationary kernel: Gaussian, Laplacian, Matern, RationalQuadratic, their products, sums, powers, multiples.
+    gamma : float, optional
+        For kernels by name; default: 1 / n_features.
+    n_components : int, default=100
+        How many features: cosines and sines of half as many frequencies; of an odd number the last is a cosine with a
+        random phase.
+    random_state : int, Generator, RandomState or None, default=None
+        The frequencies.
+    n_jobs : int, optional
+        Threads; None follows the size of the work.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_components / 2, n_features)
+    offset_ : ndarray of shape (n_features,)
+        Subtracted from the rows first, so that large offsets cost no digits; the kernel does not see it.
+    kernel_ : Kernel
+        The kernel as an object.
+    certificate_ : Certificate
+        Nothing is optimised; the standard error of an inner product is said.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import RandomFourierFeatures
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> Z = RandomFourierFeatures(n_components=200, random_state=0).fit_transform(X)
+    >>> Z.shape, bool(np.allclose((Z**2).sum(axis=1), 1))
+    ((5, 200), True)
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "kernel": AnyOf(Choice("rbf", "gaussian", "laplacian"), InstanceOf(Kernel)),
+        "gamma": NoneOr(Real(minimum=0, inclusive=False)),
+        "n_components": Integer(minimum=1),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C2",), engines=("memory", "files", "dask"), certificate="closed form"
+    )
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        n_components: int = 100,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the frequencies for rows like those of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        data = self._fit_data(X, None, target="none")
+        p = data.n_features
+        self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
+        m = (self.n_components + 1) // 2
+        rng = stream(seed_of(self.random_state), "frequencies")
+        self.frequencies_ = self.kernel_.spectral_frequencies(p, m, rng)
+        self._phase_ = float(rng.uniform(0, 2 * np.pi)) if self.n_components % 2 else None
+        head = data.head().X
+        self.offset_ = np.zeros(p) if sp.issparse(head) else head.mean(axis=0, dtype=np.float64)
+        self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
+        monitor = self._monitor(1, lambda x: {})
+        monitor(1, np.zeros(0), objective=0.0)
+        # var cos <= 1, and at most 3/2 for the one with a random phase
+        error = self._variance_ * np.sqrt(m + (0.5 if self.n_components % 2 else 0.0)) / m
+        meaning = (
+            f"nothing is optimised: inner products are the kernel on average, with standard error below {error:.2g}"
+        )
+        certificate = Certificate("closed form", 0.0, 0.0, meaning)
+        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The features of every row: shape (n_samples, n_components)."""
+        data = self._predict_data(X)
+        parts = self.frequencies_, self.offset_, self._variance_, self._phase_
+        return engine.map(fourier_batch, data, *parts, n_jobs=self.n_jobs)
+
+    @property
+    def _n_features_out(self) -> int:
+        return 2 * len(self.frequencies_) - (self._phase_ is not None)
+
+
+def fourier_batch(
+    batch: Batch, frequencies: np.ndarray, offset: np.ndarray, variance: float, phase: float | None
+) -> np.ndarray:
+    """Cosines and sines of a batch, in the type of its rows; with a phase the last cosine stands for both."""
+    m = len(frequencies)
+    pairs = m if phase is None else m - 1
+    out = np.empty((batch.n_rows, m + pairs), dtype=batch.X.dtype)
+    rows = max(256, (1 << 18) // m)
+    scale = np.sqrt(variance / m)
+    for start in range(0, batch.n_rows, rows):
+        X = batch.X[start : start + rows]
+        angle = (
+            np.asarray(X @ frequencies.T) - offset @ frequencies.T if sp.issparse(X) else (X - offset) @ frequencies.T
+        )
+        out[start : start + rows, :pairs] = scale * np.cos(angle[:, :pairs])
+        out[start : start + rows, pairs : 2 * pairs] = scale * np.sin(angle[:, :pairs])
+        if phase is not None:
+            out[start : start + rows, -1] = scale * np.sqrt(2) * np.cos(angle[:, -1] + phase)
+    return out
+
+
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    r"""Features from the kernel with a few landmark rows, of any kernel.
+
+    .. math:: \varphi(x) = K_{LL}^{-1/2} \, k_L(x), \qquad \varphi(x)'\varphi(z) = k_L(x)' K_{LL}^{-1} k_L(z)
+
+    for landmarks L among the rows of the fit: the kernel restricted to the span of their features. It is exact on the
+    landmarks themselves, and never too large: :math:`K - \Phi \Phi'` is positive semi-definite, with a trace that is
+    known.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", a kernel of
+        :mod:`epicycle.kernel` (of strings too), or a function f(X, Z) that gives the matrix.
+    gamma : float, optional
+        For kernels by name; default: 1 / n_features.
+    degree : int, default=3
+        Of the kernel "poly".
+    coef0 : float, default=1.0
+        Of the kernels "poly" and "sigmoid".
+    n_components : int, default=100
+        Landmarks; as many features, fewer where the kernel has a lower rank.
+    landmarks : {"pivoted", "uniform"}, default="pivoted"
+        "pivoted" takes the row that the landmarks so far explain least, step by step; "uniform" draws them.
+    random_state : int, Generator, RandomState or None, default=None
+        For "uniform".
+    n_jobs : int, optional
+        Threads; None follows the size of the work.
+
+    Attributes
+    ----------
+    components_ : the landmarks, rows of X
+    component_indices_ : ndarray of int
+        Which rows they are.
+    normalization_ : ndarray of shape (n_landmarks, n_features_out)
+        The matrix that makes features of kernel values.
+    kernel_ : Kernel
+        The kernel as an object.
+    certificate_ : Certificate
+        The trace of K less that of the features' inner products on the rows of the fit, relative to that of K: the
+        sum of all eigenvalues that are missing.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import Nystroem
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = Nystroem(n_components=60).fit(X)
+    >>> model.transform(X).shape, model.certificate_.value < 1e-3
+    ((300, 60), True)
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **KERNEL_PARAMETERS,
+        "n_components": Integer(minimum=1),
+        "landmarks": Choice("pivoted", "uniform"),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C2",), engines=("memory",), certificate="trace error"
+    )
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_components: int = 100,
+        landmarks: str = "pivoted",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks among the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+        y : ignored
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        _, rows = self._intake(X, None, None, target="none")
+        if self.kernel_.takes == "precomputed":
+            raise ParameterError("Nystroem: kernel='precomputed'; expected a kernel that can be evaluated for new rows")
+        n = int(rows.shape[0])
+        A = self.kernel_.prepare(rows)
+        m = min(self.n_components, n)
+        if self.landmarks == "pivoted":
+            chosen = pivoted_cholesky(self.kernel_, A, m)[0]
+            chosen = chosen if len(chosen) else np.zeros(1, dtype=np.intp)
+        else:
+            chosen = stream(seed_of(self.random_state), "landmarks").permutation(n)[:m]
+        self.component_indices_ = chosen
+        self.components_ = rows_of(rows, self.kernel_, chosen)
+        B = self._kept()
+        K = self.kernel_.block(B, B)
+        self._require_mercer(K)
+        values, vectors = np.linalg.eigh((K + K.T) / 2)
+        good = values > max(float(values[-1]), 0.0) * len(values) * np.finfo(np.float64).eps
+        if not good.any():
+            good[-1] = True
+            values = np.ones_like(values)
+        self.normalization_ = vectors[:, good] / np.sqrt(values[good])
+        self._certify(A)
+        return self
+
+    def _certify(self, A: Any) -> None:
+        trace = float(self.kernel_.prepared_diagonal(A).sum())
+        features = kernel_product(self.kernel_, A, A.take(self.component_indices_), self.normalization_)
+        missing = max(trace - float(np.square(features).sum()), 0.0)
+        error = missing / trace if trace > 0 else 0.0
+        meaning = f"all eigenvalues of the kernel matrix that the features miss add up to {error:.1e} of its trace"
+        if not self.kernel_.mercer:
+            meaning += ", if this is a Mercer kernel, of which only the landmarks are known"
+        certificate = Certificate("trace error", error, 1.0, meaning)
+        monitor = self._monitor(1, lambda x: {})
+        monitor(1, np.zeros(0), objective=missing)
+        self._conclude(Solution(np.zeros(0), missing, monitor.history(), certificate, 1, "converged"))
+
+    def _kept(self) -> Any:
+        return self.kernel_.prepare(self.components_)
+
+    def transform(self, X: Any) -> Any:
+        """The features of every row: shape (n_samples, n_features_out)."""
+        self._check_fitted()
+        return self._combine(X, self.normalization_, np.zeros(self.normalization_.shape[1]))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.normalization_.shape[1])

@@ -1,0 +1,266 @@
+"""Kernel principal components:  the directions of largest variance in the feature space.
+
+With H = I - 1 1'/n and H K H = sum_j l_j a_j a_j', the component j of x is  sum_i a_ij k(x_i, x) / sqrt(l_j), less its
+mean over the rows. The way back is kernel ridge regression of the rows on their components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._threads import n_threads
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.kernels._gram import kernel_product
+from epicycle.kernels._machine import KernelMachine
+from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
+from epicycle.kernels._rows import as_rows
+from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
+from epicycle.optim import Solution
+
+__all__ = ["KernelPCA"]
+
+_FEW = 400  # rows up to which all eigenvalues cost nothing
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+    r"""Principal components in the feature space of a kernel.
+
+    .. math:: H K H = \sum_j \lambda_j a_j a_j', \qquad
+              \text{component}_j(x) = \frac{1}{\sqrt{\lambda_j}} \sum_i a_{ij} \tilde k(x_i, x)
+
+    with the kernel centred in the feature space. A fitted object keeps the training rows: new rows are compared with
+    them.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        How many; default: all with a positive eigenvalue.
+    kernel : str, Kernel or callable, default="linear"
+        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
+        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
+    gamma : float, optional
+        For kernels by name; default: 1 / n_features.
+    degree : int, default=3
+        Of the kernel "poly".
+    coef0 : float, default=1.0
+        Of the kernels "poly" and "sigmoid".
+    fit_inverse_transform : bool, default=False
+        Whether the way back is learnt too, by ridge regression with the same kernel on the components.
+    alpha : float, default=1.0
+        The penalty of that regression.
+    tol : float, default=1e-8
+        Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the centred kernel matrix, largest first.
+    eigenvectors_ : ndarray of shape (n_samples, n_components)
+        Of length one, with the largest entry positive.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Share of the variance in the feature space.
+    dual_coef_ : ndarray of shape (n_samples, n_features)
+        Of the way back, where it was asked for.
+    X_transformed_fit_ : ndarray of shape (n_samples, n_components)
+        Components of the rows of the fit, where the way back was asked for.
+    X_fit_ : the rows of the fit, None for a precomputed kernel
+    kernel_ : Kernel
+        The kernel as an object.
+    certificate_ : Certificate
+        The largest residual of an eigenvector, relative to the largest eigenvalue.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from epicycle import KernelPCA
+    >>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    >>> Z = KernelPCA(2, kernel="rbf", gamma=2.0).fit_transform(X)
+    >>> Z.shape
+    (200, 2)
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "n_components": NoneOr(Integer(minimum=1)),
+        **KERNEL_PARAMETERS,
+        "fit_inverse_transform": Boolean(),
+        "alpha": Real(minimum=0, inclusive=False),
+        "tol": Real(minimum=0, inclusive=False),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C1",), engines=("memory",), certificate="eigenvalue residual", keeps_rows=True
+    )
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        fit_inverse_transform: bool = False,
+        alpha: float = 1.0,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_inverse_transform = fit_inverse_transform
+        self.alpha = alpha
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the rows of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        y : ignored
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        _, rows = self._intake(X, None, None, target="none")
+        if self.fit_inverse_transform and self.kernel_.takes != "vectors":
+            raise ParameterError(
+                f"KernelPCA: fit_inverse_transform=True; expected False, because the rows of "
+                f"kernel={self.kernel!r:.40} are {self.kernel_.takes}, no vectors"
+            )
+        n = int(rows.shape[0])
+        wanted = n if self.n_components is None else self.n_components
+        if wanted > n:
+            raise DataError(f"X: has {n} rows, fewer than n_components={self.n_components}")
+        self._keep(rows)
+        A = self.kernel_.prepare(rows)
+        values, vectors, means, residual, trace = self._components(A, wanted)
+        signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
+        self.eigenvalues_, self.eigenvectors_ = values, vectors * signs
+        self.explained_variance_ratio_ = values / trace if trace > 0 else np.zeros_like(values)
+        self._means_ = means
+        if self.fit_inverse_transform:
+            self._learn_the_way_back(rows)
+        meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
+        certificate = Certificate("eigenvalue residual", residual, self.tol, meaning)
+        monitor = self._monitor(1, lambda x: {})
+        monitor(1, np.zeros(0), objective=float(trace - values.sum()))
+        reason = "converged" if certificate.holds else "stalled"
+        self._conclude(Solution(values, float(trace - values.sum()), monitor.history(), certificate, 1, reason))
+        return self
+
+    def _components(self, A: Any, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+        """(eigenvalues, eigenvectors, means of the columns of K, residual, trace of H K H)."""
+        n = A.n_rows
+        if n > _FEW and self.kernel_.mercer:
+            _, G, rest = pivoted_cholesky(self.kernel_, A, min(n // 8, 256), 1e-15)
+            if float(rest.sum()) <= 1e-13 * float(np.square(G).sum()):
+                return _from_factor(G, wanted, float(rest.sum()))
+        self._require(n, 1.0 if wanted < n // 4 else 3.0)
+        K = self._gram(A)
+        self._require_mercer(K)
+        means = K.mean(axis=0)
+        K -= means
+        K -= means[:, None]
+        K += float(means.mean())
+        trace = float(np.trace(K))
+        threads = n_threads(float(n) * n, self.n_jobs)
+        if wanted < n // 4 and n > _FEW:
+            operator = scipy.sparse.linalg.LinearOperator(
+                (n, n), matvec=lambda x: matrix_product(K, x.reshape(-1, 1), threads)[:, 0], dtype=np.float64
+            )
+            start = np.cos(np.arange(n))  # fixed, and hardly at a right angle to anything
+            values, vectors = scipy.sparse.linalg.eigsh(operator, k=wanted, v0=start, tol=0)
+        else:
+            values, vectors = scipy.linalg.eigh(K, driver="evd")
+        order = np.argsort(values)[::-1][:wanted]
+        values, vectors = values[order], vectors[:, order]
+        top = float(values[0]) if len(values) else 0.0
+        good = values > max(top, 0.0) * n * np.finfo(np.float64).eps
+        values, vectors = _at_least_one(values, vectors, good)
+        left = matrix_product(K, vectors, threads) - vectors * values
+        residual = float(np.linalg.norm(left, axis=0).max()) / top if top > 0 else 0.0
+        return values, vectors, means, residual, trace
+
+    def transform(self, X: Any) -> Any:
+        """The components of every row of X."""
+        self._check_fitted()
+        root = np.sqrt(self.eigenvalues_)
+        C = np.divide(self.eigenvectors_, root, out=np.zeros_like(self.eigenvectors_), where=root > 0)
+        return self._combine(X, C, -(self._means_ @ C))
+
+    def _learn_the_way_back(self, rows: Any) -> None:
+        Z = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        targets = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        K = self._gram(self.kernel_.prepare(Z))
+        self.dual_coef_ = solve_shifted(K, np.full(len(Z), float(self.alpha)), targets, n_jobs=self.n_jobs).C
+        self.X_transformed_fit_ = Z
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rows whose components are about those in X, of shape (n_samples, n_features)."""
+        self._check_fitted()
+        if not self.fit_inverse_transform:
+            raise ParameterError("KernelPCA: fit_inverse_transform=False; expected True before fit, for the way back")
+        rows = as_rows(X, self.kernel_, "X")
+        B = self.kernel_.prepare(self.X_transformed_fit_)
+        found = kernel_product(self.kernel_, self.kernel_.prepare(rows, like=B), B, self.dual_coef_)
+        return found.astype(rows.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
+
+
+def _at_least_one(values: np.ndarray, vectors: np.ndarray, good: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The good ones; where all rows are alike, one component that is zero."""
+    if not good.any():
+        return np.zeros(1), vectors[:, :1] * 0.0
+    return values[good], vectors[:, good]
+
+
+def _from_factor(G: np.ndarray, wanted: int, rest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """The same from K = G G' + R of low rank, where R is positive semi-definite with the trace `rest`."""
+    n = len(G)
+    mean = G.mean(axis=0)
+    means = G @ mean
+    centred = G - mean
+    U, s, _ = scipy.linalg.svd(centred, full_matrices=False)
+    values, vectors = s[:wanted] ** 2, U[:, :wanted]
+    top = float(values[0]) if len(values) else 0.0
+    values, vectors = _at_least_one(values, vectors, values > top * n * np.finfo(np.float64).eps)
+    left = centred @ (centred.T @ vectors) - vectors * values
+    residual = (float(np.linalg.norm(left, axis=0).max()) + rest) / top if top > 0 else 0.0
+    return values, vectors, means, residual, float(np.square(s).sum())

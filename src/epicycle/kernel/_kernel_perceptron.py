@@ -1,0 +1,374 @@
+"""The perceptron in the space of a kernel:  on a mistake, y_i f(x_i) <= 0,  f <- f + y_i k(x_i, .).
+
+If some f of norm one has y_i f(x_i) >= gamma for all rows, and k(x_i, x_i) <= D^2, there are at most (D / gamma)^2
+mistakes, whatever the order of the rows and however often they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core._random import stream
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.data import Batch
+from epicycle.kernel._perceptron_learner import KernelLearner, MarginBounds
+from epicycle.kernel._row_order import by_content, repeated
+from epicycle.kernels._gram import block_rows
+from epicycle.kernels._kernel import Kernel
+from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.kernels._rows import as_texts
+from epicycle.optim import Solution
+
+__all__ = ["KernelPerceptron"]
+
+
+class KernelPerceptron(KernelClassifier):
+    r"""Perceptron in the feature space of a kernel, with its mistakes and the bound on their number.
+
+    A row on the wrong side, :math:`y_i f(x_i) \le 0` with :math:`y_i \in \{-1, 1\}`, is added to the function,
+
+    .. math:: f \leftarrow f + y_i \, k(x_i, \cdot) ,
+
+    and any other row does nothing. Where the classes can be separated with margin :math:`\gamma`, it makes at most
+    :math:`(D / \gamma)^2` mistakes, with :math:`D^2 = \max_i k(x_i, x_i)`. More than two classes are learnt one against
+    the rest. A fitted object keeps the training rows on which it was mistaken.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
+        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
+    gamma : float, optional
+        For kernels by name; default: 1 / n_features.
+    degree : int, default=3
+        Of the kernel "poly".
+    coef0 : float, default=1.0
+        Of the kernels "poly" and "sigmoid".
+    variant : {"online", "averaged", "voted"}, default="online"
+        Predict with the last function, with the mean of all over the rows shown, or by a vote of all functions that
+        ever were, each with as many votes as rows it survived.
+    fit_intercept : bool, default=True
+        Whether a constant is learnt too: the kernel is k + 1 then.
+    tol : float, default=1e-2
+        The fit ends with a pass without mistakes, or when it is proven that no margin is above tol times D. After
+        1 / tol^2 mistakes one of them is certain.
+    max_iter : int, default=1000
+        Passes over the rows at most.
+    shuffle : bool, default=True
+        Whether each pass takes the rows in a new order, which depends on what is in the rows, not on how they are
+        stored.
+    random_state : int, Generator, RandomState or None, default=0
+        Order of the rows.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_kept,) or (n_kept, n_classes)
+        The signed coefficients of the rows kept.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    X_fit_ : rows with a coefficient, None for a precomputed kernel
+    support_ : ndarray of int
+        Which rows of the fit these are.
+    kernel_ : Kernel
+        The kernel as an object.
+    n_mistakes_ : int, float or ndarray of shape (n_classes,)
+        Mistakes made while learning, rows counted by their weights.
+    separable_ : bool or ndarray of shape (n_classes,)
+        Whether a separating function is known.
+    margin_ : float or ndarray of shape (n_classes,)
+        The margin of the best separating function known, within 0.1% of the largest where that could be reached; 0
+        without one, and for a kernel that is none, in which there are no lengths.
+    radius_ : float
+        D.
+    mistake_bound_ : float or ndarray of shape (n_classes,)
+        (D / margin)^2; infinite where nothing is known to separate.
+    certificate_ : Certificate
+        "separating function": a whole pass without mistakes. "margin bound": no function has a larger margin than this
+        share of D.
+    history_ : History
+        Mean loss and mistakes of every pass.
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import KernelPerceptron
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = KernelPerceptron(kernel="poly", degree=2).fit(X, [0, 0, 1, 1])  # exclusive or
+    >>> model.predict(X)
+    array([0, 0, 1, 1])
+    >>> bool(model.n_mistakes_ <= model.mistake_bound_)
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **KERNEL_PARAMETERS,
+        "variant": Choice("online", "averaged", "voted"),
+        "fit_intercept": Boolean(),
+        "tol": Real(minimum=0, inclusive=False),
+        "max_iter": Integer(minimum=1),
+        "shuffle": Boolean(),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("A12", "C1"), engines=("memory",), certificate="separating function",
+        keeps_rows=True,
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        variant: str = "online",
+        fit_intercept: bool = True,
+        tol: float = 1e-2,
+        max_iter: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.variant = variant
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, codes, weight, kept = self._labelled(X, y, sample_weight)
+        self._require(len(kept), 1.0)
+        K = self._gram(self.kernel_.prepare(rows))
+        if self.fit_intercept:
+            K += 1.0
+        content = self.shuffle and self.kernel_.takes != "precomputed"
+        order, share = repeated(by_content(rows, codes, weight) if content else np.arange(len(codes)), weight)
+        self._all_ = (rows, kept)
+        mercer = self._least_eigenvalue(K) == 0
+        solution, learners = self._learn(K, codes, order, share, mercer=mercer)
+        self._set_margins(K, learners, share)
+        self._set_function(rows, kept, learners, self._time(order, share, solution.n_iter))
+        del self._all_
+        self._conclude(solution)
+        return self
+
+    @staticmethod
+    def _time(order: np.ndarray, share: np.ndarray | None, passes: int) -> float:
+        return passes * (float(len(order)) if share is None else float(share.sum()))
+
+    def _learn(
+        self, K: np.ndarray, codes: np.ndarray, order: np.ndarray, share: np.ndarray | None, *, mercer: bool
+    ) -> tuple[Solution, list[KernelLearner]]:
+        n = len(K)
+        positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
+        radius = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
+        state = self._resume_state()
+        if state is None:
+            learners = [KernelLearner(sign, np.zeros(n), np.zeros(n), mercer) for sign in signs]
+            first, seed = 0, seed_of(self.random_state)
+        else:
+            learners = [_restored(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
+            first, seed = int(state["done"]), int(state["seed"])
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            rows, kept = self._all_
+            self._set_function(rows, kept, learners, self._time(order, share, passes))
+            names = (
+                "classes_",
+                "kernel_",
+                "X_fit_",
+                "_n_fit_",
+                "_columns_",
+                "dual_coef_",
+                "intercept_",
+                "support_",
+                "_votes_",
+            )
+            return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+        monitor = self._monitor(self.max_iter, attributes)
+        reason, passes = "max_iter", first
+        saved: dict[str, Any] = {}
+        for passes in range(first + 1, self.max_iter + 1):
+            shuffled = stream(seed, "epoch", passes - 1).permutation(len(order)) if self.shuffle else slice(None)
+            shown, part = order[shuffled], None if share is None else share[shuffled]
+            began = self._time(order, share, passes - 1)
+            mistakes = sum(learner.show(K, shown, part, began) for learner in learners)
+            for learner in learners:
+                if learner.clean:
+                    learner.settle(K)
+            loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
+            saved = _saved(learners, passes, seed)
+            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=partial(dict, saved))
+            if all(learner.clean or learner.margin_above <= self.tol * radius for learner in learners):
+                reason = "converged"
+            elif stop:
+                reason = "stopped"
+            else:
+                continue
+            break
+        for learner in learners:
+            learner.settle(K)
+        certificate = self._certificate(learners, radius, passes)
+        if certificate.holds and reason == "max_iter":
+            reason = "converged"
+        value = float(monitor.history().objective[-1])
+        return Solution(np.zeros(1), value, monitor.history(), certificate, passes, reason, state=saved), learners
+
+    def _certificate(self, learners: list[KernelLearner], radius: float, passes: int) -> Certificate:
+        if all(learner.clean for learner in learners):
+            meaning = f"pass {passes} made no mistake: every row is on its side of the function"
+            return Certificate("separating function", 0.0, 0.0, meaning)
+        left = max(learner.margin_above for learner in learners if not learner.clean)
+        value = left / radius if radius > 0 else 0.0
+        meaning = f"no function of the kernel has a margin above {value:.1e} of the longest row"
+        if not learners[0].mercer:
+            value = np.inf
+            meaning = "nothing separates so far, and nothing is known of margins: this is no Mercer kernel"
+        return Certificate("margin bound", value, self.tol, meaning)
+
+    def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None) -> None:
+        self.radius_ = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
+        passes = int(min(20_000, max(300, 4e8 / len(K) ** 2)))  # as many as cost next to nothing
+        bounds = [learner.bounds(K, passes) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
+        lower = np.array([b.lower for b in bounds])
+        longest = 1.0 if share is None else max(1.0, float(share.max()))
+        limit = np.full(len(lower), np.inf)
+        limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
+        made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
+        self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))
+        self.margin_, self.mistake_bound_ = _one_or_all(lower), _one_or_all(limit)
+        self.separable_ = _one_or_all(np.array([learner.clean for learner in learners]))
+
+    def _set_function(self, rows: Any, kept: np.ndarray, learners: list[KernelLearner], total: float) -> None:
+        """Keep the coefficients of the variant, and the rows that have one."""
+        if self.variant == "averaged":
+            coefficients = np.column_stack([_averaged(learner, total) for learner in learners])
+        else:
+            coefficients = np.column_stack([learner.counts * learner.sign for learner in learners])
+        support = np.flatnonzero((coefficients != 0).any(axis=1))
+        self.support_ = kept[support]
+        if self.kernel_.takes == "precomputed":
+            self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
+        else:
+            self.X_fit_ = rows_of(rows, self.kernel_, support)
+        C = coefficients[support]
+        self.dual_coef_ = C[:, 0] if C.shape[1] == 1 else C
+        self.intercept_ = C.sum(axis=0) if self.fit_intercept else np.zeros(C.shape[1])
+        if self.variant == "voted":
+            place = np.full(len(coefficients), -1)
+            place[support] = np.arange(len(support))
+            self._votes_ = [_votes(learner, place, total) for learner in learners]
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def _scores(self, X: Any) -> np.ndarray:
+        self._check_fitted()
+        if self.variant != "voted":
+            C = self.dual_coef_[:, None] if self.dual_coef_.ndim == 1 else self.dual_coef_
+            return np.asarray(self._combine(X, C, self.intercept_))
+        B, constant = self._kept(), float(self.fit_intercept)
+        if self.kernel_.takes == "strings":
+            A = self.kernel_.prepare(as_texts(X, "X", type(self).__name__), like=B)
+            return cast_votes(self.kernel_, A, B, self._votes_, constant)
+        data = self._predict_data(X)
+        found = engine.map(vote_batch, data, self.kernel_, B, self._votes_, constant, n_jobs=self.n_jobs)
+        return np.asarray(found)
+
+
+def vote_batch(batch: Batch, kernel: Kernel, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
+    """The share of the votes for every row of a batch."""
+    return cast_votes(kernel, kernel.prepare(batch.X, like=B), B, all_votes, constant)
+
+
+def cast_votes(kernel: Kernel, A: Any, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
+    """sum over functions of sign f(x), each with as many votes as rows it survived, over all rows shown."""
+    step = block_rows(max(B.n_rows, *(len(votes["row"]) for votes in all_votes)))
+    out = np.empty((A.n_rows, len(all_votes)))
+    for start in range(0, A.n_rows, step):
+        K = kernel.block(A.take(slice(start, min(start + step, A.n_rows))), B)
+        K += constant
+        for k, votes in enumerate(all_votes):
+            values = np.cumsum(K[:, votes["row"]] * votes["step"], axis=1)
+            out[start : start + step, k] = np.sign(values) @ votes["survived"] / max(votes["total"], 1.0)
+    return out
+
+
+def _one_or_all(values: np.ndarray) -> Any:
+    """A plain number for one model, an array for several."""
+    return values[0].item() if len(values) == 1 else values
+
+
+def _averaged(learner: KernelLearner, total: float) -> np.ndarray:
+    """Coefficients of the mean over all rows shown: a mistake at time s counts from there on."""
+    rows, shares, times = learner.sequence()
+    mean = np.bincount(rows, weights=shares * (total - times), minlength=len(learner.counts))
+    return mean * learner.sign / max(total, 1.0)
+
+
+def _votes(learner: KernelLearner, place: np.ndarray, total: float) -> dict[str, Any]:
+    rows, shares, times = learner.sequence()
+    survived = np.diff(np.append(times, total))
+    return {"row": place[rows], "step": shares * learner.sign[rows], "survived": survived, "total": total}
+
+
+def _saved(learners: list[KernelLearner], done: int, seed: int) -> dict[str, Any]:
+    state: dict[str, Any] = {"done": done, "seed": seed}
+    for k, learner in enumerate(learners):
+        rows, shares, times = learner.sequence()
+        state |= {
+            f"counts{k}": learner.counts.copy(), f"scores{k}": learner.scores.copy(), f"square{k}": learner.square,
+            f"rows{k}": rows, f"shares{k}": shares, f"times{k}": times,
+        }  # fmt: skip
+    return state
+
+
+def _restored(sign: np.ndarray, state: Mapping[str, Any], k: int, *, mercer: bool) -> KernelLearner:
+    parts = {name: np.array(state[f"{name}{k}"]) for name in ("counts", "scores", "rows", "shares", "times")}
+    return KernelLearner(
+        sign, parts["counts"], parts["scores"], mercer, float(state[f"square{k}"]), False,
+        [parts["rows"]], [parts["shares"]], [parts["times"]],
+    )  # fmt: skip

@@ -1,0 +1,285 @@
+"""Kernel ridge regression:  minimise  P(f) = sum_i v_i (y_i - f(x_i) - b)^2 + alpha |f|^2  over the kernel's space.
+
+By the representer theorem f = sum_j c_j k(x_j, .), and with V = diag(v)
+
+    (K + alpha V^-1) c + b 1 = y        (and 1'c = 0 where b is fitted).
+
+For any c (with 1'c = 0) the dual  D(c) = 2 alpha c'y - alpha^2 c'V^-1 c - alpha c'Kc  is at most min P, and
+
+    P(c) - D(c) = sum_i v_i r_i^2,      r = y - b - K c - alpha V^-1 c:
+
+the residual of the linear system proves how far P is from its minimum. Row i left out of the fit has the error
+c_i / (S^-1)_ii with S = K + alpha V^-1 (less S^-1 1 1'S^-1 / 1'S^-1 1 where b is fitted), for every alpha from one
+eigendecomposition of V^1/2 K V^1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._threads import n_threads
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.kernel._ridge_spectrum import RidgeSpectrum, choose_alphas, with_intercept
+from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
+from epicycle.optim import Solution
+
+__all__ = ["KernelRidge"]
+
+_INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
+
+
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
+    r"""Ridge regression in the feature space of a kernel, with exact leave-one-out errors.
+
+    .. math:: \min_f \sum_i v_i \bigl(y_i - f(x_i)\bigr)^2 + \alpha \|f\|^2,
+              \qquad f(x) = \sum_j c_j k(x_j, x), \qquad (K + \alpha V^{-1}) c = y
+
+    A fitted object keeps the training rows: prediction needs them.
+
+    Parameters
+    ----------
+    alpha : float, array-like or "loo", default=1.0
+        Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
+        taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
+    kernel : str, Kernel or callable, default="linear"
+        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
+        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
+    gamma : float, optional
+        For kernels by name; default: 1 / n_features.
+    degree : int, default=3
+        Of the kernel "poly".
+    coef0 : float, default=1.0
+        Of the kernels "poly" and "sigmoid".
+    alpha_per_target : bool, default=False
+        Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
+        for each target by itself.
+    fit_intercept : bool, default=False
+        Whether a constant b that is not penalised is fitted too.
+    tol : float, default=1e-8
+        Relative duality gap that the certificate asserts.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        The coefficients c of the rows.
+    intercept_ : float or ndarray of shape (n_targets,)
+        b, or 0.
+    X_fit_ : the rows of the fit with a weight, None for a precomputed kernel
+    kernel_ : Kernel
+        The kernel as an object.
+    alpha_ : float or ndarray of shape (n_targets,)
+        The penalty that was given or chosen.
+    alphas_, loo_errors_ : ndarrays of shape (n_candidates,) and (n_candidates, n_targets)
+        What was tried and its mean squared leave-one-out error, where there was a choice.
+    loo_residuals_ : ndarray of the shape of y
+        y less its prediction by a fit without that row, where there was a choice.
+    jitter_ : float
+        What had to be added to the diagonal of the kernel matrix so that it is positive definite; 0 as a rule.
+    certificate_ : Certificate
+        The relative duality gap, from the residual of the linear system; for a kernel that is none ("sigmoid" may be),
+        the residual alone.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import KernelRidge
+    >>> from epicycle.kernel import Gaussian
+    >>> x = np.linspace(0, 6, 50)[:, None]
+    >>> model = KernelRidge(alpha="loo", kernel=Gaussian(1.0)).fit(x, np.sin(x[:, 0]))
+    >>> bool(np.abs(model.predict([[1.5]]) - np.sin(1.5)) < 1e-3)
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
+        **KERNEL_PARAMETERS,
+        "alpha_per_target": Boolean(),
+        "fit_intercept": Boolean(),
+        "tol": Real(minimum=0, inclusive=False),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
+    )
+
+    def __init__(
+        self,
+        alpha: float | str | Any = 1.0,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        alpha_per_target: bool = False,
+        fit_intercept: bool = False,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.alpha_per_target = alpha_per_target
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight v counts as v rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
+        Y = data.y[:, None] if data.target_is_vector else data.y
+        weight = np.ones(len(Y)) if data.weight is None else data.weight
+        kept = np.flatnonzero(weight > 0)
+        alphas, choose = self._alphas(Y.shape[1])
+        if len(kept) < len(Y):
+            rows, Y, weight = rows_of(rows, self.kernel_, kept), Y[kept], weight[kept]
+        self._require(len(kept), 5.0 if choose else 2.0)
+        self._keep(rows, kept)
+        K = self._gram(self.kernel_.prepare(rows))
+        least = self._least_eigenvalue(K)
+        if choose:
+            self._require_mercer(K)
+            C, b, chosen = self._by_spectrum(K, Y, weight, alphas, len(data.y), kept)
+        else:
+            C, b, chosen = self._by_factor(K, Y, weight, alphas)
+        vector = data.target_is_vector
+        self.dual_coef_ = C[:, 0] if vector else C
+        self.intercept_ = float(b[0]) if vector else b
+        self.alpha_ = float(chosen[0]) if vector or (np.ndim(self.alpha) == 0 and not choose) else chosen
+        self._certify(K, C, b, Y, weight, chosen, least)
+        return self
+
+    def _alphas(self, n_targets: int) -> tuple[np.ndarray | None, bool]:
+        """(the numbers given, whether they are candidates to choose from)."""
+        if isinstance(self.alpha, str):
+            return None, True
+        try:
+            alphas = np.asarray(self.alpha, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected numbers >= 0") from None
+        if alphas.ndim > 1 or not alphas.size or not np.isfinite(alphas).all() or (alphas < 0).any():
+            raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected finite numbers >= 0")
+        if alphas.ndim == 0:
+            return np.full(n_targets, float(alphas)), False
+        if self.alpha_per_target:
+            if len(alphas) != n_targets:
+                raise ParameterError(
+                    f"KernelRidge: alpha has {len(alphas)} numbers; expected one for each of {n_targets} targets"
+                )
+            return alphas, False
+        if (alphas == 0).any():
+            raise ParameterError("KernelRidge: alpha holds 0 among its candidates; expected numbers > 0")
+        return np.unique(alphas), True
+
+    def _by_factor(
+        self, K: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One factorisation for each penalty."""
+        C, b = np.empty_like(Y), np.zeros(Y.shape[1])
+        self.jitter_ = 0.0
+        ones = np.ones((len(Y), 1))
+        for alpha in np.unique(alphas):
+            mine = np.flatnonzero(alphas == alpha)
+            right = np.hstack([Y[:, mine], ones]) if self.fit_intercept else Y[:, mine]
+            solved = solve_shifted(K, alpha / weight, right, n_jobs=self.n_jobs)
+            self.jitter_ = max(self.jitter_, solved.jitter)
+            if self.fit_intercept:
+                C[:, mine], b[mine] = with_intercept(solved.C[:, :-1], solved.C[:, -1])
+            else:
+                C[:, mine] = solved.C
+        if self.jitter_ > 0:
+            K[np.diag_indices(len(K))] += self.jitter_
+        return C, b, alphas
+
+    def _by_spectrum(
+        self, K: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray | None, n: int, kept: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One eigendecomposition for all penalties."""
+        self.jitter_ = 0.0
+        spectrum = RidgeSpectrum.of(K, weight, intercept=bool(self.fit_intercept))
+        choice = choose_alphas(spectrum, Y, weight, alphas, each=bool(self.alpha_per_target))
+        self.alphas_, self.loo_errors_ = choice.tried, choice.errors
+        left_out = np.full((n, Y.shape[1]), np.nan)
+        C, b = np.empty_like(Y), np.zeros(Y.shape[1])
+        for t, alpha in enumerate(choice.chosen):
+            C[:, [t]], b[[t]], left_out[kept, t] = spectrum.solve(Y[:, [t]], float(alpha))
+        self.loo_residuals_ = left_out[:, 0] if Y.shape[1] == 1 else left_out
+        return C, b, choice.chosen
+
+    def _certify(
+        self, K: np.ndarray, C: np.ndarray, b: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray,
+        least: float,
+    ) -> None:  # fmt: skip
+        V = weight[:, None]
+        KC = matrix_product(K, C, n_threads(float(K.size) * C.shape[1], self.n_jobs))
+        error = Y - KC - b
+        residual = error - alphas * C / V
+        fit, size = (V * error**2).sum(axis=0), alphas * np.einsum("ij,ij->j", C, KC)
+        objective = np.maximum(fit + size, 0.0)
+        gap = (V * residual**2).sum(axis=0) + np.abs(b * C.sum(axis=0)) * alphas
+        # An interpolation has the minimum 0; what is left is measured against the targets then.
+        floor = _INTERPOLATED * (V * Y**2).sum(axis=0)
+        scale = np.maximum(objective, floor)
+        relative = float(np.divide(gap, scale, out=np.zeros_like(gap), where=scale > 0).max())
+        kind, meaning = "duality gap", f"the objective is at most {relative:.1e} of its value above its minimum"
+        if (objective < floor).any():
+            meaning += f" (of {_INTERPOLATED:g} of the targets' squares, where it is below that)"
+        if least < -self.jitter_:
+            # The objective of such a kernel has no minimum: only the equations can be certified.
+            size = np.sqrt((V * Y**2).sum(axis=0))
+            relative = float(np.divide(np.sqrt(gap), size, out=np.zeros_like(gap), where=size > 0).max())
+            kind = "equation residual"
+            meaning = (
+                f"(K + alpha / V) c = y is solved up to {relative:.1e} of y, but no minimum is claimed: this is no "
+                f"Mercer kernel, K has the eigenvalue {least:.1e}"
+            )
+        if self.jitter_ > 0:
+            meaning += f", for the kernel with {self.jitter_:.1e} on its diagonal"
+        certificate = Certificate(kind, relative, self.tol, meaning)
+        monitor = self._monitor(1, lambda x: {})
+        monitor(1, np.zeros(0), objective=float(objective.sum()), gap=relative)
+        reason = "converged" if certificate.holds else "stalled"
+        self._conclude(Solution(C.ravel(), float(objective.sum()), monitor.history(), certificate, 1, reason))
+
+    def predict(self, X: Any) -> Any:
+        """f(x) + b for every row x of X."""
+        self._check_fitted()
+        vector = self.dual_coef_.ndim == 1
+        C = self.dual_coef_[:, None] if vector else self.dual_coef_
+        scores = self._combine(X, C, np.atleast_1d(self.intercept_))
+        return scores[:, 0] if vector else scores

@@ -1,0 +1,74 @@
+"""Kernel matrices in blocks on several threads: the same bits for any number of them, and nothing beside the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epicycle.core._memory import require_memory
+from epicycle.core._threads import n_threads, single_threaded_blas
+from epicycle.engine._ordered import in_order
+
+if TYPE_CHECKING:
+    from epicycle.kernels._kernel import Kernel
+
+__all__ = ["block_rows", "cross_matrix", "gram_matrix", "kernel_product"]
+
+_BLOCK = 1 << 18  # entries of a block: it stays in the second-level cache
+_INSTEAD = "take Nystroem or RandomFourierFeatures with a linear model, or fewer rows"
+
+
+def block_rows(m: int) -> int:
+    """Rows of a block against m others."""
+    return int(max(16, min(4096, _BLOCK // max(m, 1))))
+
+
+def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None) -> np.ndarray:
+    """k(a_i, a_j), of which only one half is computed."""
+    n, size = A.n_rows, A.tile
+    require_memory(n * n * dtype.itemsize, f"the kernel matrix of {n:,} rows", _INSTEAD)
+    K = np.empty((n, n), dtype=dtype)
+
+    def work(start: int) -> None:
+        stop = min(start + size, n)
+        mine = A.take(slice(start, stop))
+        for first in range(0, stop, size):
+            last = min(first + size, n)
+            tile = kernel.block(mine, mine if first == start else A.take(slice(first, last)))
+            if first == start:
+                tile = (tile + tile.T) / 2  # to the last bit
+            K[start:stop, first:last] = tile
+            if first != start:
+                K[first:last, start:stop] = tile.T
+
+    starts = range(0, n, size)
+    with single_threaded_blas():
+        # The longest rows of tiles first, so that the threads end together.
+        in_order(iter(reversed(starts)), work, lambda done: None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))
+    return K
+
+
+def cross_matrix(kernel: Kernel, A: Any, B: Any, dtype: np.dtype[Any], n_jobs: int | None) -> np.ndarray:
+    """k(a_i, b_j)."""
+    n, m = A.n_rows, B.n_rows
+    require_memory(n * m * dtype.itemsize, f"the kernel matrix of {n:,} by {m:,} rows", _INSTEAD)
+    K = np.empty((n, m), dtype=dtype)
+    rows = block_rows(m)
+
+    def work(start: int) -> None:
+        K[start : start + rows] = kernel.block(A.take(slice(start, min(start + rows, n))), B)
+
+    with single_threaded_blas():
+        in_order(iter(range(0, n, rows)), work, lambda done: None, n_threads(20.0 * n * m, n_jobs))
+    return K
+
+
+def kernel_product(kernel: Kernel, A: Any, B: Any, C: np.ndarray) -> np.ndarray:
+    """k(A, B) C, a block of rows of the matrix at a time, on this thread."""
+    n, rows = A.n_rows, block_rows(B.n_rows)
+    out = np.empty((n, C.shape[1]))
+    for start in range(0, n, rows):
+        stop = min(start + rows, n)
+        out[start:stop] = kernel.block(A.take(slice(start, stop)), B) @ C
+    return out

@@ -1,0 +1,171 @@
+"""Kernels of the inner product x'z: linear, polynomial, and the sigmoid, which is no Mercer kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb, factorial
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._memory import require_memory
+from epicycle.core._parameters import Integer, Real, check_parameter
+from epicycle.kernels._kernel import LeafKernel
+from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
+
+__all__ = ["Linear", "Polynomial", "Sigmoid"]
+
+Array = np.ndarray
+
+
+class _OfProducts(LeafKernel):
+    """A function of x'z."""
+
+    _sparse = True
+
+    def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
+        return prepared_vectors(X, like)
+
+    def block(self, A: Vectors, B: Vectors) -> Array:
+        return self._of(inner_products(A, B), A.n_columns)
+
+    def prepared_diagonal(self, A: Vectors) -> Array:
+        return self._of(A.squares.copy(), A.n_columns)
+
+    def _of(self, products: Array, n_columns: int) -> Array:
+        """The kernel from x'z, which may be written to."""
+        return products
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(_OfProducts):
+    """The linear kernel x'z.
+
+    Examples
+    --------
+    >>> from epicycle.kernel import Linear
+    >>> Linear()([[1.0, 2.0], [3.0, 4.0]])
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
+
+    def features(self, A: Vectors, B: Vectors) -> tuple[Any, Any]:
+        return A.values, B.values
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(_OfProducts):
+    """The polynomial kernel (gamma x'z + c)^degree: all monomials up to that degree.
+
+    Parameters
+    ----------
+    degree : int, default=3
+    gamma : float, default=1.0
+    c : float, default=1.0
+        Weight of the lower degrees; 0 leaves the monomials of exactly that degree.
+    bounds : mapping, "fixed" or None, default=None
+        The intervals of "gamma" and "c" for a search; default (1e-5, 1e5).
+
+    Examples
+    --------
+    >>> from epicycle.kernel import Polynomial
+    >>> Polynomial(2, c=0.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[121.]])
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    c: float = 1.0
+    bounds: Any = None
+
+    _searched: ClassVar[tuple[str, ...]] = ("gamma", "c")
+
+    def __post_init__(self) -> None:
+        check_parameter("Polynomial", "degree", self.degree, Integer(minimum=1))
+        check_parameter("Polynomial", "gamma", self.gamma, Real(minimum=0, inclusive=False))
+        check_parameter("Polynomial", "c", self.c, Real(minimum=0))
+        self._set(degree=int(self.degree), gamma=float(self.gamma), c=float(self.c))
+        self._set_bounds()
+
+    def _of(self, products: Array, n_columns: int) -> Array:
+        products *= self.gamma
+        products += self.c
+        return _power(products, self.degree)
+
+    def _gradient(self, A: Vectors, name: str) -> Iterator[Array]:
+        G = inner_products(A, A) * self.gamma
+        slope = self.degree * _power(G + self.c, self.degree - 1)
+        yield slope * (G if name == "gamma" else self.c)
+
+    def features(self, A: Vectors, B: Vectors) -> tuple[Any, Any]:
+        p, d = A.n_columns, self.degree
+        terms = comb(p + d, d) if self.c else comb(p + d - 1, d)
+        require_memory(8.0 * terms * (A.n_rows + B.n_rows), f"{terms:,} monomials of {p} columns", "use the kernel")
+        return self._monomials(A.values), self._monomials(B.values)
+
+    def _monomials(self, X: Any) -> Array:
+        """sqrt(d! / (e_0! e_1! ... e_p!)) c^(e_0/2) gamma^((d - e_0)/2) x^e for all exponents e that add up to d."""
+        X = X.toarray() if sp.issparse(X) else X
+        d = self.degree
+        columns = []
+        for degree in range(0 if self.c else d, d + 1):
+            for chosen in combinations_with_replacement(range(X.shape[1]), degree):
+                counts = np.unique(chosen, return_counts=True)[1]
+                ways = factorial(d) / factorial(d - degree) / np.prod([factorial(int(e)) for e in counts])
+                weight = np.sqrt(ways * self.c ** (d - degree) * self.gamma**degree)
+                columns.append(weight * X[:, list(chosen)].prod(axis=1))
+        return np.column_stack(columns)
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(_OfProducts):
+    """The sigmoid "kernel" tanh(gamma x'z + c), which is no Mercer kernel; `is_mercer` shows where it fails.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+    c : float, default=1.0
+    bounds : mapping, "fixed" or None, default=None
+        The interval of "gamma" for a search; default (1e-5, 1e5).
+    """
+
+    gamma: float = 1.0
+    c: float = 1.0
+    bounds: Any = None
+
+    _searched: ClassVar[tuple[str, ...]] = ("gamma",)
+
+    @property
+    def mercer(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))
+        check_parameter("Sigmoid", "c", self.c, Real())
+        self._set(gamma=float(self.gamma), c=float(self.c))
+        self._set_bounds()
+
+    def _of(self, products: Array, n_columns: int) -> Array:
+        products *= self.gamma
+        products += self.c
+        return np.tanh(products, out=products)
+
+    def _gradient(self, A: Vectors, name: str) -> Iterator[Array]:
+        G = inner_products(A, A) * self.gamma
+        yield G * (1 - np.tanh(G + self.c) ** 2)
+
+
+def _power(x: Array, d: int) -> Array:
+    """x^d by repeated multiplication, which is faster and sign-safe."""
+    result = np.ones_like(x)
+    base = x
+    while d:
+        if d & 1:
+            result = result * base
+        d >>= 1
+        if d:
+            base = base * base
+    return result

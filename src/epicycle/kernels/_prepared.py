@@ -1,0 +1,124 @@
+"""Rows in the form in which kernels compare them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._exceptions import DataError
+from epicycle.data._array_data import csr_rows
+
+__all__ = ["Pair", "Prepared", "Vectors", "inner_products", "prepared_vectors", "squared_lengths"]
+
+
+class Prepared(ABC):
+    """Rows that a kernel has prepared."""
+
+    @property
+    def tile(self) -> int:
+        """Rows of a tile in which a symmetric matrix is best computed."""
+        return 256
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def take(self, rows: Any) -> Self:
+        """Some of the rows: a slice, or an array of indices."""
+
+
+@dataclass(frozen=True)
+class Vectors(Prepared):
+    """Vectors in float64, about `shift` and in the units of the kernel, with their squared lengths."""
+
+    values: Any
+    squares: np.ndarray
+    shift: np.ndarray | None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.values.shape[1])
+
+    def take(self, rows: Any) -> Vectors:
+        if sp.issparse(self.values) and isinstance(rows, slice):
+            start, stop, step = rows.indices(self.n_rows)
+            if step == 1:
+                return Vectors(csr_rows(self.values, start, max(start, stop)), self.squares[rows], self.shift)
+        values = self.values[rows]
+        if not sp.issparse(values):
+            values = np.ascontiguousarray(values)
+        return Vectors(values, self.squares[rows], self.shift)
+
+
+@dataclass(frozen=True)
+class Pair(Prepared):
+    """The same rows, prepared for two kernels."""
+
+    left: Prepared
+    right: Prepared
+
+    @property
+    def n_rows(self) -> int:
+        return self.left.n_rows
+
+    @property
+    def tile(self) -> int:
+        return min(self.left.tile, self.right.tile)
+
+    def take(self, rows: Any) -> Pair:
+        return Pair(self.left.take(rows), self.right.take(rows))
+
+
+def prepared_vectors(
+    X: Any, like: Vectors | None, *, centre: bool = False, scale: np.ndarray | float | None = None
+) -> Vectors:
+    """Rows of X in float64, less the mean of the first rows where distances are asked for, in units of `scale`.
+
+    Sparse rows are not moved, because most of their entries are zero, unless they are compared with dense ones.
+    """
+    if like is not None and like.n_columns != X.shape[1]:
+        raise DataError(f"X: has {X.shape[1]} columns; expected {like.n_columns}, as the rows it is compared with")
+    if np.ndim(scale) and len(np.asarray(scale)) != X.shape[1]:
+        raise DataError(f"X: has {X.shape[1]} columns, but length_scale has {len(np.asarray(scale))} entries")
+    shift = None
+    if sp.issparse(X) and like is not None and like.shift is not None:
+        X = X.toarray()
+    if sp.issparse(X):
+        values = X.astype(np.float64, copy=scale is not None)
+        if scale is not None:
+            values.data /= np.asarray(scale)[values.indices] if np.ndim(scale) else scale
+    else:
+        if centre:
+            shift = np.asarray(X.mean(axis=0, dtype=np.float64)) if like is None else like.shift
+        values = np.array(X, dtype=np.float64, order="C", copy=True if centre or scale is not None else None)
+        if shift is not None:
+            values -= shift
+        if scale is not None:
+            values /= scale
+    return Vectors(values, squared_lengths(values), shift)
+
+
+def squared_lengths(values: Any) -> np.ndarray:
+    """|x_i|^2."""
+    if sp.issparse(values):
+        return np.asarray(values.multiply(values).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", values, values)
+
+
+def inner_products(A: Vectors, B: Vectors) -> np.ndarray:
+    """a_i'b_j, dense."""
+    if sp.issparse(A.values) and sp.issparse(B.values):
+        return np.ascontiguousarray((A.values @ B.values.T).toarray())
+    if sp.issparse(B.values):
+        return np.ascontiguousarray((B.values @ A.values.T).T)
+    return np.ascontiguousarray(A.values @ B.values.T)

@@ -1,0 +1,374 @@
+"""One classifier for each class against all others, or for each label of a table of labels.
+
+A row gets the class whose classifier gives it the largest score; its probabilities are those of the classifiers,
+divided by their sum. With a table of labels every classifier speaks for itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from epicycle.core._evidence import Certificate, History
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._settings import config
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.data import ArrayData
+from epicycle.engine import n_threads
+from epicycle.engine._ordered import in_order
+from epicycle.linear.logistic._logistic_regression import LogisticRegression
+from epicycle.optim import Solution
+from epicycle.stats._labels import encode_labels
+
+__all__ = ["OneVsRest"]
+
+
+F = TypeVar("F")
+
+
+def where_parts_have(method: str) -> Callable[[F], F]:
+    """Decorate a method that exists only where the classifiers have one of that name."""
+
+    def check(self: OneVsRest) -> bool:
+        return hasattr(self._base(), method)
+
+    decorate: Callable[[F], F] = available_if(check)
+    return decorate
+
+
+class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
+    """Several classes by one two-class classifier for each, against all others; also several labels at once.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A classifier for two classes, with `decision_function` or `predict_proba`; by default
+        :class:`LogisticRegression`. It is cloned, and stays as it is.
+    n_jobs : int, optional
+        Threads, one class each; None follows the processors. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, or the numbers of the columns of a table of labels.
+    estimators_ : list
+        One classifier for each class, of "this class" (1) against "any other" (0); one in all for two classes. None
+        stands for a label that all rows have, or none.
+    constant_ : ndarray of shape (n_estimators,)
+        The label where there is no classifier, otherwise nan.
+    multilabel_ : bool
+        Whether y was a table of labels.
+    certificate_ : Certificate
+        The worst of the classifiers'; "none" where they have none.
+    history_ : History
+        One row for each classifier: its last objective, iterations, certificate and seconds, as far as it has them.
+    n_iter_ : int
+        Number of classifiers.
+    converged_ : bool
+
+    See Also
+    --------
+    LogisticRegression : fits several classes together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from epicycle import LogisticRegression, OneVsRest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVsRest(LogisticRegression(C=10)).fit(X, y)
+    >>> len(model.estimators_), model.certificate_.holds
+    (3, True)
+    >>> round(model.score(X, y), 3)
+    0.967
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "estimator": NoneOr(InstanceOf(BaseEstimator)),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A10",), engines=("memory",), certificate="worst of the parts"
+    )
+
+    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None, verbose: int = 0) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _base(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        tags.input_tags.sparse = base.input_tags.sparse
+        tags.input_tags.allow_nan = base.input_tags.allow_nan
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------- fitting
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit one classifier for each class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
+            Labels of any kind; or a table of zeros and ones, one column for each label.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        targets, weight = self._targets(X, y, sample_weight)
+        base = self._base()
+        parts: list[Any] = [None] * len(targets)
+
+        def work(k: int) -> tuple[int, Any, float]:
+            began = time.perf_counter()
+            part = None
+            if np.isnan(self.constant_[k]):
+                part = clone(base)
+                _quietly(part.fit, X, targets[k], weight)
+            return k, part, time.perf_counter() - began
+
+        seconds = np.zeros(len(targets))
+
+        def consume(result: tuple[int, Any, float]) -> None:
+            k, parts[k], seconds[k] = result
+
+        threads = min(n_threads(float("inf"), self.n_jobs), len(targets))
+        # Around the threads, not inside them: what catch_warnings changes belongs to the whole process.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SklearnConvergenceWarning)
+            in_order(iter(range(len(targets))), work, consume, threads)
+        self.estimators_ = parts
+        self._collect(seconds)
+        return self
+
+    @where_parts_have("partial_fit")
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with further rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or array of shape (n_samples, n_labels)
+        classes : array-like, optional
+            All classes there will ever be; needed in the first call unless y has all of them.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        first = not hasattr(self, "estimators_")
+        known = None if first and classes is None else np.unique(classes) if first else self.classes_
+        targets, weight = self._targets(X, y, sample_weight, known=known, reset=first)
+        self.constant_ = np.full(len(targets), np.nan)
+        base = self._base()
+        before = [clone(base) for _ in targets] if first else copy.deepcopy(self.estimators_)
+        began = time.perf_counter()
+        for part, target in zip(before, targets, strict=True):
+            given = {} if weight is None else {"sample_weight": weight}
+            if "classes" in inspect.signature(part.partial_fit).parameters:
+                given["classes"] = np.array([0, 1])
+            part.partial_fit(X, target, **given)
+        self.estimators_ = before
+        self._collect(np.full(len(targets), (time.perf_counter() - began) / len(targets)))
+        return self
+
+    def _targets(
+        self, X: Any, y: Any, sample_weight: Any, known: np.ndarray | None = None, *, reset: bool = True
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Zeros and ones of shape (n_estimators, n_samples), and the weights."""
+        finite = not get_tags(self._base()).input_tags.allow_nan
+        table = _as_table(y)
+        if table is not None:
+            data = self._fit_data(X, None, sample_weight, target="none", reset=reset, check_finite=finite)
+            in_memory = self._in_memory(data)
+            if len(table) != in_memory.n_rows:
+                raise DataError(
+                    f"y: Found input variables with inconsistent numbers of samples: [{in_memory.n_rows}, {len(table)}]"
+                )
+            self.classes_, self.multilabel_ = np.arange(table.shape[1]), True
+            targets = np.ascontiguousarray(table.T)
+        else:
+            data = self._fit_data(X, y, sample_weight, target="labels", reset=reset, check_finite=finite)
+            in_memory = self._in_memory(data)
+            labels = np.asarray(in_memory.y)
+            if known is None:
+                self.classes_, _, _ = encode_labels(in_memory, type(self).__name__, self.n_jobs)
+            else:
+                strange = np.setdiff1d(labels, known)
+                if len(strange):
+                    raise DataError(
+                        f"y: has the label {strange.tolist()[0]!r}, which is not among classes={known.tolist()!r}"
+                    )
+                self.classes_ = known
+            self.multilabel_ = False
+            shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+            targets = np.array([labels == label for label in shown], dtype=np.int64)
+        weight = in_memory.weight
+        if weight is not None and not has_fit_parameter(self._base(), "sample_weight"):
+            raise ParameterError(f"sample_weight: {type(self._base()).__name__} takes none")
+        used = targets if weight is None else targets[:, weight > 0]
+        self.constant_ = np.where(used.min(axis=1) == used.max(axis=1), used[:, 0].astype(np.float64), np.nan)
+        return targets, weight
+
+    def _in_memory(self, data: Any) -> ArrayData:
+        if not isinstance(data, ArrayData):
+            raise DataError(
+                f"{type(self).__name__}: X has to be in memory; for files or Dask fit LogisticRegression, which takes "
+                "several classes"
+            )
+        return data
+
+    def _collect(self, seconds: np.ndarray) -> None:
+        """The evidence of all classifiers, and the worst of it."""
+        parts = self.estimators_
+        certificates = [getattr(part, "certificate_", None) for part in parts if part is not None]
+        iterations = [np.max(getattr(part, "n_iter_", np.nan)) if part is not None else 0 for part in parts]
+        objectives = [_last_objective(part) for part in parts]
+        history = History(
+            objective=objectives, iterations=iterations, seconds=seconds,
+            certificate=[getattr(getattr(part, "certificate_", None), "value", np.nan) for part in parts],
+        )  # fmt: skip
+        known = [c for c in certificates if c is not None]
+        converged = all(c.holds or c.kind == "none" for c in known)
+        if len(known) < len(certificates) or not known:
+            constant = "every label is constant" if not certificates else "the classifiers give no certificate"
+            certificate = Certificate("none", 0.0, 0.0, f"{constant}: no distance from an optimum is known")
+        else:
+            worst = max(known, key=lambda c: (not c.holds, c.value / c.tolerance if c.tolerance > 0 else c.value))
+            meaning = f"the worst of {len(known)} classifiers: {worst.meaning}"
+            certificate = Certificate(worst.kind, worst.value, worst.tolerance, meaning)
+        value = float(np.nansum(objectives))
+        reason = "converged" if converged else "max_iter"
+        if not converged:
+            missed = [str(c) for c, part in zip(self._shown(), parts, strict=True) if _missed(part)]
+            self._conclude(
+                Solution(np.zeros(0), value, history, certificate, len(parts), reason, f"class {', '.join(missed)}")
+            )
+            return
+        self.history_, self.certificate_ = history, certificate
+        self.n_iter_, self.converged_ = len(parts), True
+
+    def _shown(self) -> np.ndarray:
+        return self.classes_[1:] if len(self.classes_) == 2 and not self.multilabel_ else self.classes_
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def _checked(self, X: Any) -> int:
+        """The number of rows, with the features that the fit saw."""
+        if get_tags(self._base()).input_tags.allow_nan:
+            self._check_fitted()
+            return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        data = self._predict_data(X)
+        return self._in_memory(data).n_rows
+
+    def _scores(self, X: Any, *, probabilities: bool) -> np.ndarray:
+        """One column for each classifier: the probability of a one, or its score."""
+        n = self._checked(X)
+        columns = []
+        for part, constant in zip(self.estimators_, self.constant_, strict=True):
+            if part is None:
+                columns.append(np.full(n, constant if probabilities else np.inf * (2 * constant - 1)))
+            elif probabilities:
+                columns.append(np.asarray(part.predict_proba(X))[:, 1])
+            elif hasattr(part, "decision_function"):
+                columns.append(np.asarray(part.decision_function(X)).ravel())
+            else:
+                columns.append(np.asarray(part.predict_proba(X))[:, 1] - 0.5)
+        return np.column_stack(columns)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score for every row; a table of zeros and ones where y was one."""
+        self._check_fitted()
+        scores = self._scores(X, probabilities=False)
+        if self.multilabel_:
+            return np.asarray(scores > 0, dtype=np.int64)
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(scores[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    @where_parts_have("decision_function")
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes: one a row for two classes, else one for each class or label."""
+        self._check_fitted()
+        scores = self._scores(X, probabilities=False)
+        return scores[:, 0] if len(self.classes_) == 2 and not self.multilabel_ else scores
+
+    @where_parts_have("predict_proba")
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, which sum to one; of every label by itself where y was a table."""
+        self._check_fitted()
+        P = self._scores(X, probabilities=True)
+        if self.multilabel_:
+            return P
+        if len(self.classes_) == 2:
+            return np.column_stack([1 - P[:, 0], P[:, 0]])
+        total = P.sum(axis=1, keepdims=True)
+        return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1 / P.shape[1])
+
+
+def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
+    """Fit without a warning of its own: what fell short is said once, for all classes."""
+    with config(on_nonconvergence="ignore"):
+        if weight is None:
+            fit(X, y)
+        else:
+            fit(X, y, sample_weight=weight)
+
+
+def _missed(part: Any) -> bool:
+    certificate = getattr(part, "certificate_", None)
+    return certificate is not None and certificate.kind != "none" and not certificate.holds
+
+
+def _last_objective(part: Any) -> float:
+    history = getattr(part, "history_", None)
+    found = history is not None and "objective" in history and len(history["objective"])
+    return float(history["objective"][-1]) if history is not None and found else np.nan
+
+
+def _as_table(y: Any) -> np.ndarray | None:
+    """A table of labels as zeros and ones; None where y is one label a row."""
+    if sp.issparse(y):
+        y = y.toarray()
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        y = np.asarray(y)
+        shape = y.shape
+    if shape is None or len(shape) != 2 or shape[1] < 2:
+        return None
+    table = np.asarray(y)
+    if table.dtype.kind not in "biuf":
+        raise DataTypeError("y: a table of labels has zeros and ones; expected numbers or booleans")
+    if not np.isin(table, (0, 1)).all():
+        raise DataError(
+            "y should be a 1d array, or a table of zeros and ones with one column for each label; got other numbers"
+        )
+    return table.astype(np.int64)

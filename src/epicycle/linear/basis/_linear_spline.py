@@ -1,0 +1,160 @@
+"""Linear splines:  f(x) = b + sum_j [ s_j x_j + sum_k beta_jk max(0, x_j - a_jk) ],
+
+    minimise  1/2 sum_i w_i (y_i - f(x_i))^2 + alpha/2 sum_jk beta_jk^2.
+
+beta_jk is the change of slope of column j at its knot a_jk; the intercept b and the first slopes s_j are not penalised.
+In the basis (1, x, hinges) this is ridge regression with the matrix D = diag(0, 0, ..., 1, 1, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Real
+from epicycle.core._plot_style import ink
+from epicycle.core.estimator._estimator import MethodCard
+from epicycle.data import Data
+from epicycle.linear.basis._base import BasisRegressor, penalties_of
+from epicycle.linear.basis._hinge import HingeBasis
+from epicycle.linear.basis._knots import KNOTS, place_knots
+from epicycle.linear.basis._ranges import column_ranges
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["LinearSpline"]
+
+
+class LinearSpline(BasisRegressor):
+    r"""A continuous, piecewise linear function of every column, with a penalty on the changes of slope.
+
+    .. math:: f(x) = b + \sum_j \Bigl[ s_j x_j + \sum_k \beta_{jk} \max(0, x_j - a_{jk}) \Bigr], \qquad
+              \min \; \tfrac12 \sum_i w_i \, (y_i - f(x_i))^2 + \tfrac{\alpha}{2} \sum_{jk} \beta_{jk}^2
+
+    Several columns add up. Beyond the outermost knots the function goes on as a straight line.
+
+    Parameters
+    ----------
+    n_knots : int, default=10
+        Knots of every column, where they are not given.
+    alpha : float, sequence of float or "loo", default=0.0
+        Strength of the penalty on the changes of slope. A sequence leaves the choice to leave-one-out, which is
+        computed exactly and without refitting; "loo" brings its own sequence.
+    knots : {"quantile", "uniform"} or array-like, default="quantile"
+        Knots at evenly spaced quantiles or values of each column, or the knots themselves: an array for one column (or
+        for all alike), a sequence of arrays for each.
+    tol : float, default=1e-10
+        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
+        asserts.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features + n_knots_in_all,) or (n_targets, n_features + n_knots_in_all)
+        First slopes of all columns, then the changes of slope at all knots.
+    intercept_ : float or ndarray of shape (n_targets,)
+    knots_ : list of ndarray
+        The knots of every column.
+    alpha_ : float
+        The penalty asked for or chosen.
+    loo_errors_ : ndarray
+        Mean squared leave-one-out error of every alpha, where there was a choice.
+    data_range_ : ndarray of shape (2, n_features)
+        Smallest and largest value of every column.
+    rank_ : int
+        Number of functions that the data and the penalty tell apart.
+    effective_dof_ : float
+        Effective number of parameters, the constant included.
+    certificate_ : Certificate
+        Newton decrement, which for a quadratic is the exact distance from the minimum.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import LinearSpline
+    >>> x = np.linspace(-1, 1, 101)[:, None]
+    >>> model = LinearSpline(knots=[0.0]).fit(x, np.abs(x[:, 0]))
+    >>> model.coef_.round(6)
+    array([-1.,  2.])
+    >>> model.predict([[3.0]]).round(6)
+    array([3.])
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **BasisRegressor._parameters,
+        **KNOTS,
+        "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear",
+        catalogue=("A4",),
+        engines=("memory", "files", "dask"),
+        certificate="newton decrement",
+    )
+
+    def __init__(
+        self,
+        n_knots: int = 10,
+        alpha: float | str | Any = 0.0,
+        *,
+        knots: str | Any = "quantile",
+        tol: float = 1e-10,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_knots = n_knots
+        self.alpha = alpha
+        self.knots = knots
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _place(self, data: Data) -> None:
+        self.knots_ = place_knots(type(self).__name__, data, self.knots, self.n_knots, self.n_jobs)
+        self.data_range_ = np.stack(column_ranges(data, self.n_jobs))
+
+    def _basis(self) -> HingeBasis:
+        owners = np.repeat(np.arange(len(self.knots_)), [len(k) for k in self.knots_])
+        return HingeBasis(np.concatenate([np.empty(0), *self.knots_]), owners, len(self.knots_))
+
+    def _candidates(self, factor: Any) -> list[tuple[Any, np.ndarray]]:
+        p, d = self.n_features_in_, factor.R_x.shape[1]
+        scale = float((factor.R_x[:, p:] ** 2).sum()) / max(d - p, 1)
+        changes = np.append(np.zeros(p), np.ones(d - p))
+        return [(alpha, alpha * changes) for alpha in penalties_of(self.alpha, scale, type(self).__name__)]
+
+    def _keep_choice(self, candidates: list[Any], errors: np.ndarray | None, chosen: int) -> None:
+        self.alpha_ = float(candidates[chosen])
+        if errors is not None:
+            self.loo_errors_ = errors
+
+    def _chose(self) -> bool:
+        return hasattr(self, "loo_errors_")
+
+    def _penalty_value(self) -> float:
+        return self.alpha_
+
+    def _range(self, column: int) -> tuple[float, float]:
+        low, high = self.data_range_[:, column]
+        return float(low), float(high)
+
+    def _facts(self, coef: np.ndarray) -> dict[str, float]:
+        changes = coef[self.n_features_in_ :]
+        return {"knots": float(len(changes)), "alpha": self.alpha_, "roughness": float(changes @ changes)}
+
+    def _decorate(self, ax: Axes, column: int) -> None:
+        for knot in self.knots_[column]:
+            ax.axvline(knot, color=ink(ax, 0.25), lw=0.7, ls=":", zorder=0)
+
+    def _penalty_line(self) -> str:
+        alpha = getattr(self, "alpha_", self.alpha)
+        return "no penalty" if np.array_equal(alpha, 0.0) else f"alpha/2 sum of squared changes of slope, alpha={alpha}"

@@ -1,0 +1,321 @@
+"""Generalized linear models. The mathematics is in the other modules of this package, beginning with `objectives`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import (  # fmt: skip
+    AnyOf,
+    ArrayLike,
+    Boolean,
+    Choice,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+    RandomState,
+    Real,
+)
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.linear.glm._design import Design
+from epicycle.linear.glm._fit import Fit, Problem, fit, polish
+from epicycle.linear.glm._inference import Inference
+from epicycle.linear.glm._inputs import coded, is_raw, learn_levels, penalty_factors
+from epicycle.linear.glm._likelihood import covariance_of, statistics_of
+from epicycle.linear.glm._multinomial import fit_multinomial
+from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective, Penalty
+from epicycle.linear.glm._response import response_of
+from epicycle.linear.glm._targets import Target, gather
+from epicycle.optim import SOLVERS
+from epicycle.stats.families import FAMILIES, Family, Multinomial, as_family
+from epicycle.stats.links import LINKS, Link
+
+__all__ = ["GeneralizedLinearModel"]
+
+
+class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
+    r"""Generalized linear model: any exponential family, any link, elastic-net penalty, inference.
+
+    The mean :math:`\mu_i` of a response with variance :math:`\phi V(\mu_i) / v_i` follows from
+    :math:`g(\mu_i) = b + w'x_i + \mathrm{offset}_i`, and with unit deviances d the fit minimises
+
+    .. math::
+
+        \frac{1}{2 \sum_i v_i} \sum_i v_i \, d(y_i, \mu_i)
+        + \alpha \sum_j f_j \left( \rho |w_j| + \tfrac{1 - \rho}{2} w_j^2 \right) ,
+
+    which for :math:`\alpha = 0` is maximum likelihood. Columns of categories are kept as codes and never made
+    indicator columns.
+
+    Parameters
+    ----------
+    family : str or Family, default="gaussian"
+        "gaussian", "binomial", "poisson", "gamma", "exponential", "inverse_gaussian", "tweedie" (power 1.5),
+        "negative_binomial" (alpha 1), "multinomial", or an object such as ``families.Tweedie(1.7)``,
+        ``families.NegativeBinomial("estimate")`` or a :class:`Family` of one's own.
+    link : str or Link, default="auto"
+        "identity", "log", "logit", "probit", "cloglog", "inverse", "inverse_squared", "sqrt", "canonical", or an object
+        such as ``links.Power(1/3)``. "auto" is identity for the Gaussian family, logit for the binomial, and the
+        logarithm for all others, which keeps means positive; for a family of one's own the canonical link.
+    alpha : float, default=0.0
+        Strength of the penalty; 0 fits without one and gives inference.
+    l1_ratio : float, default=0.0
+        Share rho of the L1 term.
+    penalty_weights : array-like of shape (n_features,), optional
+        Factors f of alpha for each column (all levels of one); 0 leaves a column unpenalised.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0.
+    dispersion : {"auto", "pearson", "deviance"} or float, default="auto"
+        The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate elsewhere.
+    categorical_features : "from_dtype", list or None, default="from_dtype"
+        Columns of categories: those of a frame with a categorical type, or names, numbers or a mask.
+    drop : {"auto", "first"} or None, default="auto"
+        Whether the first level of each is left out, for others to be compared with; "auto" does so without a penalty.
+    handle_unknown : {"error", "ignore"}, default="error"
+        What a level does at prediction that the fit did not see; ignored, it has no effect.
+    solver : str, default="auto"
+        "auto" takes Newton's method on summed Hessians, proximal Newton with an L1 term, and L-BFGS for thousands of
+        coefficients; "irls" is Newton's method with expected Hessians (Fisher scoring); any solver of
+        :data:`epicycle.optim.SOLVERS` can be named for a smooth penalty.
+    solver_options : dict, optional
+        Options of that solver.
+    tol : float, default=1e-8
+        Bound on the distance of the objective from its minimum, relative to that of the model without features.
+    max_iter : int, default=1000
+        Iterations at most (epochs for the stochastic solvers).
+    random_state : int, Generator, RandomState or None, default=None
+        Order of rows of the stochastic solvers.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_coefficients,) or (n_classes, n_features)
+        In the order of the columns of X, each level where its column stands.
+    intercept_ : float or ndarray of shape (n_classes,)
+    coefficient_names_ : list of str
+        Columns, or "column[level]".
+    categories_ : dict of int to ndarray
+        Levels of the columns of categories, by the number of the column.
+    family_ : Family
+        The family that was fitted, with an estimated parameter filled in.
+    link_ : str
+        Name of its link.
+    classes_ : ndarray
+        Of the multinomial family alone.
+    deviance_, null_deviance_ : float
+        Deviance of the model, and of that with a constant (and offsets) alone.
+    n_observations_ : int
+        Rows of positive weight.
+    effective_parameters_ : float
+        Rank of the design; less with a penalty.
+    residual_degrees_ : float
+        Their difference.
+    pearson_dispersion_, deviance_dispersion_ : float
+        Both estimates of phi.
+    dispersion_ : float
+        The phi that `summary` uses.
+    log_likelihood_, aic_, bic_ : float
+        At that phi (for the Gaussian family with identity link at its own best one).
+    certificate_ : Certificate
+        A proven bound on the distance from the minimum; where the deviance is not convex in the coefficients
+        ("stationarity") what a Newton step would gain.
+    history_ : History
+        Objective, step, gradient norm and seconds of every iteration.
+    n_iter_ : int
+    converged_ : bool
+
+    See Also
+    --------
+    LogisticRegression : labels of any kind, with scikit-learn's conventions.
+    Family : a distribution from the pieces of its exponential family.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import GeneralizedLinearModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = rng.poisson(np.exp(0.5 + X @ [0.3, -0.2]))
+    >>> model = GeneralizedLinearModel(family="poisson").fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 0.3, -0.2])
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "family": AnyOf(Choice(*FAMILIES), InstanceOf(Family)),
+        "link": AnyOf(Choice("auto", "canonical", *LINKS), InstanceOf(Link)),
+        "alpha": Real(minimum=0),
+        "l1_ratio": Real(minimum=0, maximum=1),
+        "penalty_weights": NoneOr(ArrayLike()),
+        "fit_intercept": Boolean(),
+        "dispersion": AnyOf(Choice("auto", "pearson", "deviance"), Real(minimum=0, inclusive=False)),
+        "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),
+        "drop": NoneOr(Choice("auto", "first")),
+        "handle_unknown": Choice("error", "ignore"),
+        "solver": Choice("auto", "irls", *SOLVERS),
+        "solver_options": NoneOr(InstanceOf(dict)),
+        "tol": Real(minimum=0, inclusive=False),
+        "max_iter": Integer(minimum=1),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A11",), engines=("memory", "files", "dask"), certificate="newton decrement"
+    )
+
+    def __init__(
+        self,
+        family: str | Family = "gaussian",
+        *,
+        link: str | Link = "auto",
+        alpha: float = 0.0,
+        l1_ratio: float = 0.0,
+        penalty_weights: Any = None,
+        fit_intercept: bool = True,
+        dispersion: str | float = "auto",
+        categorical_features: Any = "from_dtype",
+        drop: str | None = "auto",
+        handle_unknown: str = "error",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.family = family
+        self.link = link
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.penalty_weights = penalty_weights
+        self.fit_intercept = fit_intercept
+        self.dispersion = dispersion
+        self.categorical_features = categorical_features
+        self.drop = drop
+        self.handle_unknown = handle_unknown
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @fitting
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> GeneralizedLinearModel:
+        """Fit to rows X with responses y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or (n_samples, 2) for the binomial family
+            Responses; two columns are successes and failures. Labels for the multinomial family. A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights v: the variance of a row is divided by its weight. A whole number acts on the coefficients as that
+            many equal rows would.
+        offset : array-like of shape (n_samples,) or name of a column of scanned files, optional
+            Added to the linear predictor.
+        exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
+            For the logarithmic link: its logarithm is added to the linear predictor.
+
+        Returns
+        -------
+        GeneralizedLinearModel
+            The fitted estimator.
+        """
+        family = as_family(self.family)
+        if isinstance(family, Multinomial):
+            fit_multinomial(self, X, y, sample_weight, offset, exposure)
+            return self
+        response = response_of(family, self.link)
+        if exposure is not None and response.link.name != "log":
+            raise ParameterError(f"exposure: is for link='log'; the link is {response.link.name!r} (use offset)")
+        name = type(self).__name__
+        levels = learn_levels(X, self.categorical_features, self.n_jobs, name)
+        given = gather(X, y, offset, exposure, Target(family), name)
+        raw = is_raw(given.X)
+        data = self._fit_data(
+            coded(given.X, levels, ignore_unknown=False, estimator_name=name), given.y, sample_weight,
+            target="numeric", multi_output=given.multi_output,
+        )  # fmt: skip
+        drop = self.drop == "first" or (self.drop == "auto" and self.alpha == 0)
+        design = Design(data.n_features, levels, drop=drop, raw=raw)
+        factors = self.alpha * penalty_factors(self.penalty_weights, design, data.n_features)
+        problem = Problem(
+            given.target.encode(data), given.target, design, self.link,
+            Penalty(factors * self.l1_ratio, factors * (1 - self.l1_ratio)), self.fit_intercept, self.solver,
+            self.solver_options or {}, self.tol, self.max_iter, self.random_state, self.n_jobs,
+        )  # fmt: skip
+        self.categories_, self._drop_ = levels, drop
+        self.coefficient_names_ = names = design.names(self._names())
+        worked = [names[k] for k in np.argsort(design.reported())]  # names in the order of work
+        fitted = fit(
+            problem,
+            lambda objective: self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
+            self._resume_state(),
+            worked,
+        )
+        fitted = self._keep_inference(fitted, worked)
+        for attribute, value in self._attributes(fitted.objective, fitted.solution.x).items():
+            setattr(self, attribute, value)
+        statistics = statistics_of(fitted, self.dispersion)
+        for field in fields(statistics):
+            setattr(self, f"{field.name}_", getattr(statistics, field.name))
+        self._conclude(fitted.solution)
+        return self
+
+    def _attributes(self, objective: GlmObjective, x: np.ndarray) -> dict[str, Any]:
+        w, b = objective.unpack(x)
+        design, dtype = objective.model.design, objective.data.dtype
+        b = b - float(objective.model.shift @ w[: design.n_dense])
+        return {
+            "coef_": w[design.reported()].astype(dtype),
+            "intercept_": dtype.type(b) if self.fit_intercept else 0.0,
+            "family_": objective.model.response.family,
+            "link_": objective.model.response.link.name,
+            "categories_": self.categories_,
+            "coefficient_names_": self.coefficient_names_,
+            "_drop_": self._drop_,
+        }
+
+    def _keep_inference(self, fitted: Fit, names: list[str]) -> Fit:
+        """The inverse information of an unpenalised fit. Polishes the solution."""
+        objective = fitted.objective
+        if objective.penalty.any or objective.size > MAX_HESSIAN or not fitted.solution.converged:
+            return fitted
+        fitted, information = polish(fitted, names)
+        covariance = None if information is None else covariance_of(fitted, information)
+        if covariance is not None:
+            order = objective.model.design.reported()
+            if self.fit_intercept:
+                order = np.append(order, objective.size - 1)
+            self._covariance_ = covariance[np.ix_(order, order)]
+        return fitted
+
+    def _penalty_line(self) -> str:
+        if self.alpha == 0:
+            return "no penalty"
+        rho = self.l1_ratio
+        terms = [f"{rho:g} |w|_1"] * (rho > 0) + [f"{(1 - rho) / 2:g} |w|^2"] * (rho < 1)
+        extra = ", with a factor for each column" if self.penalty_weights is not None else ""
+        return f"{self.alpha:g} ({' + '.join(terms)}){extra}"

@@ -1,0 +1,248 @@
+"""Matching pursuit and forward selection. The steps are in :mod:`epicycle.linear.lars._pursuit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._plot_style import axes_of, styled
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.data import Data
+from epicycle.linear.lars._problem import lars_problem
+from epicycle.linear.lars._pursuit import METHODS, Pursuit
+from epicycle.linear.lasso._base import SparseLinearModel
+from epicycle.linear.lasso._problem import LassoProblem
+from epicycle.optim import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MatchingPursuit"]
+
+
+class MatchingPursuit(SparseLinearModel):
+    r"""Matching pursuit: boosting over a dictionary, one feature at a time.
+
+    The model :math:`f(x) = b + \sum_m d_m h_{j_m}(x)` grows by the feature that matches the residuals best,
+
+    .. math:: j_m = \arg\max_j \frac{|\langle h_j, r \rangle|}{|h_j|}, \qquad
+              d_m = \nu \frac{\langle h_{j_m}, r \rangle}{|h_{j_m}|^2}, \qquad r \leftarrow r - d_m h_{j_m} .
+
+    Orthogonal matching pursuit fits all chosen coefficients anew after each choice. Forward selection does so too, and
+    chooses the feature after which the residuals are smallest.
+
+    Parameters
+    ----------
+    n_nonzero_coefs : int, optional
+        Features to choose at most; a tenth of them, at least one, where neither this nor `residual` is given.
+    method : {"orthogonal", "matching", "forward"}, default="orthogonal"
+        As above.
+    residual : float, optional
+        Stop when the sum of squares of the residuals is at most this share of that of y around its mean.
+    learning_rate : float, default=1.0
+        :math:`\nu`, for ``method="matching"``.
+    dictionary : transformer, optional
+        Gives the features :math:`h_j` for rows of X, and is fitted first; for data in memory. Without it the features
+        are the columns of X.
+    max_iter : int, default=10000
+        Steps at most; ``method="matching"`` may take a feature more than once.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every step.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_atoms,)
+        Coefficients of the features of the dictionary.
+    intercept_ : float
+    active_ : ndarray
+        The chosen features in the order of their first choice.
+    dictionary_ : transformer
+        As it was fitted, where there was one.
+    certificate_ : Certificate
+        Where all coefficients are fitted anew, the largest correlation of a chosen feature with the residuals: zero
+        means least squares on these features. Which features is a greedy choice, for which nothing is proven.
+    history_ : History
+        After every step half the mean square of the residuals, the ``feature`` and its ``correlation`` before it.
+
+    See Also
+    --------
+    Stagewise : the same choices with very small steps.
+    Lars : the limit of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import MatchingPursuit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 50))
+    >>> y = 3 * X[:, 7] - 2 * X[:, 30] + 0.1 * rng.normal(size=200)
+    >>> model = MatchingPursuit(n_nonzero_coefs=2).fit(X, y)
+    >>> model.active_
+    array([ 7, 30])
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "n_nonzero_coefs": NoneOr(Integer(1)),
+        "method": Choice(*METHODS),
+        "residual": NoneOr(Real(0, 1, inclusive=(True, False))),
+        "learning_rate": Real(0, 2, inclusive=False),
+        "dictionary": NoneOr(InstanceOf(BaseEstimator)),
+        "max_iter": Integer(1),
+        "fit_intercept": Boolean(),
+        "n_jobs": NoneOr(Integer()),
+        "verbose": AnyOf(Boolean(), Integer(0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("D6",), engines=("memory", "files", "dask"), certificate="normal equations"
+    )
+
+    dictionary_: Any
+    active_: np.ndarray
+
+    def __init__(
+        self,
+        n_nonzero_coefs: int | None = None,
+        *,
+        method: Literal["orthogonal", "matching", "forward"] = "orthogonal",
+        residual: float | None = None,
+        learning_rate: float = 1.0,
+        dictionary: Any = None,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.method = method
+        self.residual = residual
+        self.learning_rate = learning_rate
+        self.dictionary = dictionary
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            Files and Dask collections are read once, for their second moments, and may have a few thousand features.
+        y : array-like of shape (n_samples,)
+            A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if self.dictionary is None:
+            data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
+        else:
+            self._fit_data(X, y, sample_weight, target="numeric")
+            self.dictionary_ = clone(self.dictionary)
+            atoms = self.dictionary_.fit_transform(X, y)
+            data = self._atoms(atoms, y, sample_weight)
+        problem = lars_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
+        pursuit = Pursuit(problem.solvers[0], self.method, float(self.learning_rate))
+        self._conclude(self._pursue(data, problem, pursuit))
+        return self
+
+    def _atoms(self, atoms: Any, y: Any, sample_weight: Any) -> Data:
+        """The features of the dictionary as data; names and number of features stay those of X."""
+        from epicycle.data import as_data
+
+        return as_data(
+            atoms, y, sample_weight, target="none" if y is None else "numeric", estimator_name=type(self).__name__
+        )
+
+    def _pursue(self, data: Data, problem: LassoProblem, pursuit: Pursuit) -> Solution:
+        p, total = pursuit.solver.p, pursuit.half_square
+        most = self.n_nonzero_coefs
+        if most is None:
+            most = p if self.residual is not None else max(1, p // 10)
+        enough = 0.0 if self.residual is None else self.residual * total
+        if most > p:
+            raise DataError(f"n_nonzero_coefs={most}; X has {p} features to choose from")
+        known = [int(j) for j in (self._resume_state() or {}).get("features", [])]
+        taken: list[int] = []
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            found = {**self._attributes(data, problem, x[None]), "active_": np.array(pursuit.active, np.int64)}
+            return found if self.dictionary is None else {**found, "dictionary_": self.dictionary_}
+
+        def state() -> dict[str, Any]:
+            return {"features": np.array(taken, np.int64)}
+
+        monitor = self._monitor(min(most, self.max_iter), attributes)
+        reason = "converged"
+        while len(taken) < self.max_iter and pursuit.half_square > enough:
+            replay = len(taken) < len(known)
+            j = known[len(taken)] if replay else pursuit.choose()
+            if j is None or (j not in pursuit.active and len(pursuit.active) == most):
+                break
+            correlation = pursuit.step(j)
+            taken.append(j)
+            if not replay and monitor(
+                len(taken), pursuit.w, objective=pursuit.half_square, state=state, feature=j, correlation=correlation
+            ):
+                reason = "stopped"
+                break
+        else:
+            if len(taken) == self.max_iter and pursuit.half_square > enough and self.residual is not None:
+                reason = "max_iter"
+        for name, value in attributes(pursuit.w).items():
+            setattr(self, name, value)
+        certificate = self._certify(pursuit)
+        left = state() if reason == "stopped" else {}
+        return Solution(pursuit.w, pursuit.half_square, monitor.history(), certificate, len(taken), reason, state=left)
+
+    def _certify(self, pursuit: Pursuit) -> Certificate:
+        if self.method == "matching":
+            return Certificate("none", 0.0, 0.0, "matching pursuit is greedy: no distance from an optimum is known")
+        solver = pursuit.solver
+        solver.start_at(pursuit.w)
+        chosen = np.array(pursuit.active, np.int64)
+        c = solver._correlation(chosen) if len(chosen) else np.zeros(0)
+        scale = np.sqrt(solver.square[chosen] * max(solver.yy, np.finfo(float).tiny))
+        worst = float(np.abs(c / scale).max(initial=0.0))
+        meaning = (
+            f"chosen features and residuals are uncorrelated to {worst:.1e}: least squares on these features; which "
+            "features was chosen greedily"
+        )
+        return Certificate("normal equations", worst, 1e-8, meaning)
+
+    def _predict_data(self, X: Any) -> Data:
+        data = super()._predict_data(X)
+        if self.dictionary is None:
+            return data
+        if not hasattr(self, "dictionary_"):
+            raise NotFittedError(f"{type(self).__name__} has no fitted dictionary")
+        return self._atoms(self.dictionary_.transform(X), None, None)
+
+    @styled
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean square of the residuals after every step, with the features that were taken."""
+        self._check_fitted()
+        ax = axes_of(ax)
+        steps = np.arange(1, self.n_iter_ + 1)
+        ax.plot(steps, 2 * self.history_.objective, "o-", ms=4)
+        ax.set(xlabel="step", ylabel="mean square of the residuals", yscale="log")
+        names = self._names() if self.dictionary is None else None
+        for step, j, value in zip(steps[:25], self.history_["feature"], self.history_.objective, strict=False):
+            label = str(int(j)) if names is None else names[int(j)]
+            ax.annotate(label, (step, 2 * value), textcoords="offset points", xytext=(3, 4), fontsize=7)
+        return ax

@@ -1,0 +1,114 @@
+"""What is kept of a path of least angle regression: breakpoints, active columns and their coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.linear.lars._least_angle import LeastAngle, Step
+
+__all__ = ["PathRecord", "point_at_alpha", "point_at_bound"]
+
+
+class PathRecord:
+    """Points of one path, of which only the active coefficients are stored."""
+
+    def __init__(self) -> None:
+        self.alphas: list[float] = []
+        self._columns: list[np.ndarray] = []
+        self._values: list[np.ndarray] = []
+        self._signs = np.empty(0)
+
+    @property
+    def n_steps(self) -> int:
+        """Points without the first."""
+        return len(self.alphas) - 1
+
+    def add(self, path: LeastAngle, step: Step | None = None) -> None:
+        """The point where the path, or a step of it, has come to."""
+        self.alphas.append(path.C if step is None else step.alpha)
+        if step is not None and step.alpha != path.C:  # a step of length zero: the coefficients are those before it
+            self._columns.append(self._columns[-1])
+            self._values.append(self._values[-1])
+        else:
+            self._columns.append(path.active)
+            self._values.append(path.w.copy())
+            self._signs = path.s
+
+    def replace_last(self, path: LeastAngle) -> None:
+        """The end of the path once more, without the rounding of the way there."""
+        self._columns[-1], self._values[-1] = path.active, path.w.copy()
+
+    def active(self) -> np.ndarray:
+        """Columns at the end."""
+        return self._columns[-1].copy()
+
+    def matrix(self, p: int) -> sp.csc_array:
+        """The coefficients, one column for each point."""
+        starts = np.cumsum([0, *(len(columns) for columns in self._columns)])
+        rows, values = np.concatenate(self._columns), np.concatenate(self._values)
+        matrix = sp.csc_array((values, rows, starts), shape=(p, len(self.alphas)))
+        matrix.sort_indices()
+        return matrix
+
+    def last(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Active columns, signs, coefficients and C, to go on from."""
+        return self._columns[-1], self._signs, self._values[-1], self.alphas[-1]
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as plain arrays."""
+        return {
+            "alphas": np.array(self.alphas),
+            "lengths": np.array([len(columns) for columns in self._columns]),
+            "columns": np.concatenate(self._columns),
+            "values": np.concatenate(self._values),
+            "signs": self._signs,
+        }
+
+    @classmethod
+    def resumed(cls, state: Mapping[str, Any]) -> PathRecord:
+        """The record of an interrupted fit."""
+        record = cls()
+        cuts = np.cumsum(np.asarray(state["lengths"]))[:-1]
+        record.alphas = [float(alpha) for alpha in state["alphas"]]
+        record._columns = np.split(np.asarray(state["columns"]), cuts)
+        record._values = np.split(np.asarray(state["values"]), cuts)
+        record._signs = np.asarray(state["signs"])
+        return record
+
+
+def point_at_alpha(
+    path: sp.csc_array, alphas: np.ndarray, intercepts: np.ndarray, alpha: float
+) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept where the common correlation is alpha."""
+    if not alpha >= alphas[-1]:
+        raise ParameterError(f"alpha={alpha:g}; the path ends at {alphas[-1]:g}: fit with a smaller alpha")
+    i = int(np.searchsorted(-alphas, -alpha, side="right"))  # alphas[i - 1] >= alpha > alphas[i]
+    if i == 0 or i == len(alphas):
+        at = 0 if i == 0 else i - 1
+        return path[:, [at]].toarray()[:, 0], float(intercepts[at])
+    return _mixed(path, intercepts, i, (alphas[i - 1] - alpha) / (alphas[i - 1] - alphas[i]))
+
+
+def point_at_bound(path: sp.csc_array, intercepts: np.ndarray, bound: float) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept where their L1 norm first reaches the bound."""
+    if not bound >= 0:
+        raise ParameterError(f"bound={bound:g}; expected a number >= 0")
+    norms = np.asarray(abs(path).sum(axis=0)).ravel()
+    reached = np.flatnonzero(norms >= bound)
+    if len(reached) == 0:
+        raise ParameterError(f"bound={bound:g}; the norm along the path is at most {norms.max():g}")
+    i = int(reached[0])
+    if i == 0:
+        return path[:, [0]].toarray()[:, 0], float(intercepts[0])
+    return _mixed(path, intercepts, i, (bound - norms[i - 1]) / (norms[i] - norms[i - 1]))
+
+
+def _mixed(path: sp.csc_array, intercepts: np.ndarray, i: int, share: float) -> tuple[np.ndarray, float]:
+    """The point that divides piece i, from point i - 1 to point i."""
+    before, after = (path[:, [j]].toarray()[:, 0] for j in (i - 1, i))
+    return (1 - share) * before + share * after, float((1 - share) * intercepts[i - 1] + share * intercepts[i])

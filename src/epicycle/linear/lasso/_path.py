@@ -1,0 +1,282 @@
+"""The lasso and the elastic net along a path of penalties, each solution started from the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, Integer, NoneOr, Real, check_parameter
+from epicycle.data import Data, as_data
+from epicycle.engine import single_threaded_blas
+from epicycle.linear.lasso._duality import penalty_factors, penalty_of
+from epicycle.linear.lasso._plot import Against, draw_path
+from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
+from epicycle.linear.lasso._solver import LassoSolver, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RegularizationPath", "enet_path", "follow", "grid_of_alphas", "lasso_path"]
+
+PATH_PARAMETERS: dict[str, Domain] = {
+    "l1_ratio": Real(minimum=0, maximum=1),
+    "eps": Real(minimum=0, maximum=1, inclusive=False),
+    "n_alphas": Integer(minimum=1),
+    "alphas": NoneOr(ArrayLike()),
+    "penalty_weights": NoneOr(ArrayLike()),
+    "fit_intercept": Boolean(),
+    "positive": Boolean(),
+    "tol": Real(minimum=0, inclusive=False),
+    "max_iter": Integer(minimum=1),
+    "n_jobs": NoneOr(Integer()),
+}
+
+
+@dataclass(frozen=True)
+class RegularizationPath:
+    """Solutions for a decreasing sequence of alphas.
+
+    It unpacks as ``alphas, coefs, dual_gaps = path``.
+
+    alphas : array of shape (n_alphas,), decreasing; (n_targets, n_alphas) where every target has its own grid.
+    coefs : array of shape (n_features, n_alphas), or (n_targets, n_features, n_alphas).
+    dual_gaps : proven distances from the minimum, of shape (n_alphas,) or (n_targets, n_alphas).
+    intercepts : of the same shape; zeros without an intercept.
+    objectives : of the same shape.
+    converged : of the same shape: whether the gap reached the tolerance.
+    n_iters : rounds that each solution took, of the same shape.
+    feature_names : names of the features, where the data had them.
+    """
+
+    alphas: np.ndarray
+    coefs: np.ndarray
+    dual_gaps: np.ndarray
+    intercepts: np.ndarray
+    objectives: np.ndarray
+    converged: np.ndarray
+    n_iters: np.ndarray
+    feature_names: tuple[str, ...] | None = field(default=None)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.alphas, self.coefs, self.dual_gaps))
+
+    def plot(self, against: Against = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
+        """Draw the coefficients along the path.
+
+        Parameters
+        ----------
+        against : {"alpha", "norm", "fraction"}
+            The horizontal axis: alpha on a log scale, decreasing; the L1 norm of the coefficients; or that norm as a
+            share of its largest value.
+        target : int, default=0
+            Which of several targets.
+        labels : int, default=10
+            How many of the largest coefficients are named at the end of the path.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[target]
+        alphas = self.alphas if self.alphas.ndim == 1 else self.alphas[target]
+        return draw_path(alphas, coefs, against, names=self.feature_names, labels=labels, ax=ax)
+
+
+def grid_of_alphas(
+    solver: LassoSolver, l1_ratio: float, factors: np.ndarray, positive: bool, eps: float, n_alphas: int
+) -> np.ndarray:
+    """A geometric grid from the smallest alpha at which all coefficients are zero down to eps times that."""
+    if l1_ratio == 0:
+        raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
+    largest = solver.alpha_of_zero(l1_ratio, factors, positive)
+    if not largest > 0:  # y is constant, or orthogonal to all columns: every alpha gives zero
+        largest = float(np.finfo(np.float64).resolution)
+    return np.geomspace(largest, largest * eps, n_alphas) if n_alphas > 1 else np.array([largest])
+
+
+def checked_alphas(alphas: Any) -> np.ndarray:
+    """The alphas that a user gave, in decreasing order."""
+    try:
+        grid = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("alphas: expected numbers") from None
+    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
+        raise ParameterError(f"alphas: expected a sequence of finite numbers > 0, got {alphas!r:.80}")
+    return np.sort(grid)[::-1].copy()
+
+
+def follow(
+    solver: LassoSolver,
+    alphas: np.ndarray,
+    l1_ratio: float,
+    factors: np.ndarray,
+    positive: bool,
+    tol: float,
+    max_iter: int,
+) -> list[Outcome]:
+    """The solutions for decreasing alphas, each from the one before."""
+    return [solver.minimise(penalty_of(float(alpha), l1_ratio, factors, positive), tol, max_iter) for alpha in alphas]
+
+
+def lasso_path(
+    X: Any,
+    y: Any = None,
+    *,
+    eps: float = 1e-3,
+    n_alphas: int = 100,
+    alphas: Any = None,
+    sample_weight: Any = None,
+    penalty_weights: Any = None,
+    fit_intercept: bool = True,
+    positive: bool = False,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+) -> RegularizationPath:
+    r"""Solutions of the lasso for many alphas.
+
+    .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    eps : float, default=1e-3
+        Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).
+    n_alphas : int, default=100
+        Number of alphas in the grid.
+    alphas : array-like, optional
+        The alphas themselves.
+    sample_weight : array-like of shape (n_samples,), optional
+    penalty_weights : array-like of shape (n_features,), optional
+        Factors of alpha for each feature; 0 leaves a feature unpenalised.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0. Unlike in scikit-learn's function, X and y need not be centred.
+    positive : bool, default=False
+        Whether coefficients have to be non-negative.
+    tol : float, default=1e-8
+        Largest duality gap, relative to half the (weighted) mean square of y about its mean.
+    max_iter : int, default=1000
+        Rounds at most for each alpha.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+
+    Returns
+    -------
+    RegularizationPath
+        Unpacks as ``alphas, coefs, dual_gaps``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import lasso_path
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> alphas, coefs, dual_gaps = lasso_path(X, y)
+    >>> coefs.shape
+    (10, 100)
+    >>> [int((w != 0).sum()) for w in coefs.T[::25]]
+    [0, 4, 7, 10]
+    """
+    return enet_path(
+        X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas, alphas=alphas, sample_weight=sample_weight,
+        penalty_weights=penalty_weights, fit_intercept=fit_intercept, positive=positive, tol=tol, max_iter=max_iter,
+        n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+def enet_path(
+    X: Any,
+    y: Any = None,
+    *,
+    l1_ratio: float = 0.5,
+    eps: float = 1e-3,
+    n_alphas: int = 100,
+    alphas: Any = None,
+    sample_weight: Any = None,
+    penalty_weights: Any = None,
+    fit_intercept: bool = True,
+    positive: bool = False,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+) -> RegularizationPath:
+    r"""Solutions of the elastic net for many alphas.
+
+    .. math::
+        \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2
+        + \alpha \sum_j f_j \left( \rho |w_j| + \tfrac{1 - \rho}{2} w_j^2 \right)
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    l1_ratio : float, default=0.5
+        Share of the L1 term, between 0 (ridge; then `alphas` has to be given) and 1 (lasso).
+    eps, n_alphas, alphas, sample_weight, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs
+        As for :func:`lasso_path`.
+
+    Returns
+    -------
+    RegularizationPath
+        Unpacks as ``alphas, coefs, dual_gaps``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import enet_path
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> path = enet_path(X, y, l1_ratio=0.8, n_alphas=5)
+    >>> bool(path.converged.all())
+    True
+    """
+    given = {
+        "l1_ratio": l1_ratio, "eps": eps, "n_alphas": n_alphas, "alphas": alphas, "penalty_weights": penalty_weights,
+        "fit_intercept": fit_intercept, "positive": positive, "tol": tol, "max_iter": max_iter, "n_jobs": n_jobs,
+    }  # fmt: skip
+    for name, value in given.items():
+        check_parameter("enet_path", name, value, PATH_PARAMETERS[name])
+    data = path_data(X, y, sample_weight, "enet_path")
+    factors = penalty_factors(penalty_weights, data.n_features, positive)
+    grid = None if alphas is None else checked_alphas(alphas)
+    with single_threaded_blas():
+        problem = lasso_problem(data, centre=fit_intercept, n_jobs=n_jobs, many=True)
+        grids, outcomes = [], []
+        for solver in problem.solvers:
+            own = grid
+            if own is None:
+                own = grid_of_alphas(solver, l1_ratio, factors, positive, eps, n_alphas)
+            grids.append(own)
+            outcomes.append(follow(solver, own, l1_ratio, factors, positive, tol, max_iter))
+    return _as_path(data, problem, grids, outcomes, grid is not None)
+
+
+def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:
+    """The data, checked; CSC stays CSC."""
+    if sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
+        return csc_data(X, y, sample_weight, estimator_name=name, multi_output=True)
+    return as_data(X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name, check_finite=False)
+
+
+def _as_path(
+    data: Data, problem: LassoProblem, grids: list[np.ndarray], outcomes: list[list[Outcome]], shared: bool
+) -> RegularizationPath:
+    W = np.array([[o.w for o in row] for row in outcomes])  # (targets, alphas, features)
+    intercepts = problem.y_mean[:, None] - W @ problem.x_mean
+    columns = {
+        "dual_gaps": np.array([[o.gap for o in row] for row in outcomes]),
+        "intercepts": intercepts,
+        "objectives": np.array([[o.objective for o in row] for row in outcomes]),
+        "converged": np.array([[o.reason == "converged" for o in row] for row in outcomes]),
+        "n_iters": np.array([[o.n_rounds for o in row] for row in outcomes]),
+    }
+    alphas, coefs = np.array(grids), W.transpose(0, 2, 1).astype(data.dtype)
+    if data.target_is_vector:
+        columns = {name: column[0] for name, column in columns.items()}
+        return RegularizationPath(alphas[0], coefs[0], feature_names=data.feature_names, **columns)
+    return RegularizationPath(alphas[0] if shared else alphas, coefs, feature_names=data.feature_names, **columns)

@@ -1,0 +1,99 @@
+"""From data to lasso solvers: columns in memory as they are, second moments from everywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle import engine
+from epicycle.core._exceptions import DataError
+from epicycle.data import ArrayData, Data
+from epicycle.data._matrix import as_matrix
+from epicycle.data._target import as_numeric_target, as_weight, require_target
+from epicycle.linear.lasso._design import columns_of
+from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, MomentSolver
+from epicycle.linear.least_squares._direct import settled_moments
+from epicycle.stats._moments import refuse_non_finite
+
+__all__ = ["LassoProblem", "check_columns", "csc_data", "lasso_problem", "moment_problem"]
+
+#: Columns up to which the Gram matrix is formed where the rows are not in memory.
+MAX_GRAM = 5000
+#: Columns up to which it pays in memory: for one penalty, and for many.
+FEW, FEW_FOR_PATH = 100, 600
+
+
+@dataclass(frozen=True)
+class LassoProblem:
+    """One solver for each target, and the means that give the intercepts."""
+
+    solvers: list[LassoSolver]
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+
+    def intercepts(self, W: np.ndarray) -> np.ndarray:
+        """b = mean(y) - w'mean(x) for W of shape (k, p)."""
+        return self.y_mean - W @ self.x_mean
+
+
+def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_output: bool) -> ArrayData:
+    """A CSC matrix, checked, in the form that it has: coordinate descent walks along columns.
+
+    The result is not for passes over rows.
+    """
+    require_target(y, estimator_name)
+    # The checks of CSR, without a conversion; NaN and infinity show in the sums over columns.
+    transposed, _ = as_matrix(X.T, estimator_name=estimator_name, check_finite=False)
+    n = int(X.shape[0])
+    targets = as_numeric_target(y, n, multi_output=multi_output, estimator_name=estimator_name)
+    return ArrayData(transposed.T, targets, as_weight(sample_weight, n))
+
+
+def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = False) -> LassoProblem:
+    """The solvers for a data set; `many` where they will be asked for many penalties."""
+    problem = _problem(data, centre, n_jobs, many)
+    if many:
+        for solver in problem.solvers:
+            solver.finish_up_to = MAX_FINISHED_ON_PATH
+    return problem
+
+
+def _problem(data: Data, centre: bool, n_jobs: int | None, many: bool) -> LassoProblem:
+    if not isinstance(data, ArrayData) or _gram_pays(data, many):
+        return moment_problem(data, centre, n_jobs)
+    Y = data.y[:, None] if data.y.ndim == 1 else data.y
+    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
+    design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
+    responses = [design.response(np.ascontiguousarray(Y[:, t])) for t in range(Y.shape[1])]
+    seen = [design.square, *(response.xy for response in responses), np.array([r.yy for r in responses])]
+    if not all(np.isfinite(values).all() for values in seen):  # the sums have seen every element of X
+        refuse_non_finite(data)
+        raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
+    solvers: list[LassoSolver] = [ColumnSolver(design, response) for response in responses]
+    return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]))
+
+
+def _gram_pays(data: ArrayData, many: bool) -> bool:
+    p = data.n_features
+    return not data.sparse and p <= (FEW_FOR_PATH if many else FEW) and data.n_rows >= 4 * p
+
+
+def moment_problem(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
+    """The solvers on second moments, from one pass over the rows."""
+    p, k = data.n_features, data.n_targets
+    check_columns(p)
+    moments = settled_moments(data, centre, n_jobs)
+    mean = moments.mean if centre else np.zeros(p + k)
+    return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])
+
+
+def check_columns(p: int) -> None:
+    """Refuse a Gram matrix that is too large."""
+    if p > MAX_GRAM:
+        raise DataError(
+            f"X has {p} features; the lasso on files or Dask collections needs their Gram matrix and takes up to "
+            f"{MAX_GRAM}. Load the data into memory (sparse, if it is)."
+        )

@@ -1,0 +1,322 @@
+"""What least squares and ridge regression share: fit by any solver on any engine, partial_fit, predict, leverages.
+
+The normal equations (X'WX + alpha D) w = X'Wy about the mean decide everything; the classes differ in the penalty.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import get_tags
+
+from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core.estimator._estimator import Estimator, fitting, seed_of
+from epicycle.data import Data, as_data
+from epicycle.data._dask_data import is_dask
+from epicycle.linalg._dependencies import in_words
+from epicycle.linear.least_squares._covariances import Frame
+from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
+from epicycle.linear.least_squares._leverage import hat_matrix_of, leverages_of
+from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
+from epicycle.optim import SOLVERS, Solution, solve
+from epicycle.optim._quadratic_penalty import QuadraticPenalty
+from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._moments import Moments, moments_of, refuse_non_finite
+
+__all__ = ["LeastSquaresModel", "LeastSquaresRegressor"]
+
+#: Above this number of features the p x p matrices of the closed form are not formed, or not kept, unless asked for.
+MAX_GRAM, MAX_KEPT = 5000, 2000
+
+
+class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+    """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
+
+    fit_intercept: bool
+    tol: float
+    n_jobs: int | None
+
+    @abstractmethod
+    def _frame(self, target: int) -> Frame:
+        """Where the fit stands: means, coefficients and the inverse of X'WX + alpha D, for leverages."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------- ends of a fit
+
+    def _attributes(self, data: Data, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        coef, intercept = coef.T.astype(data.dtype), intercept.astype(data.dtype)
+        if data.target_is_vector:
+            return {"coef_": coef[0], "intercept_": intercept[0] if self.fit_intercept else 0.0}
+        return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
+
+    def _conclude_direct(self, data: Data, fit: LeastSquaresFit) -> None:
+        attributes = self._attributes(data, fit.coef, fit.intercept)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._keep(data, fit)
+        monitor = self._monitor(1, lambda x: attributes)
+        monitor(0, fit.coef.ravel(), objective=fit.objective)
+        certificate = excess_certificate(
+            fit.excess, fit.total, self.tol, mean=fit.mean[data.n_features :], weight=fit.weight
+        )
+        reason = "converged" if certificate.holds else "stalled"
+        self._conclude(
+            Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, f"by {fit.method}")
+        )
+
+    def _keep(self, data: Data, fit: LeastSquaresFit) -> None:
+        """Keep what is learnt beside the coefficients: the rank, which features depend on which, second moments."""
+        self.rank_ = fit.rank
+        # Fewer rows than features are not the fault of any feature: none is named.
+        enough = fit.rank < fit.n_rows - int(self.fit_intercept)
+        named = fit.dependencies.named(self._names()) if fit.dependencies is not None and enough else {}
+        self.dependent_features_: dict[str, dict[str, float]] = named
+        means = dict(zip(self._names(), fit.mean[: data.n_features].tolist(), strict=True)) if named else {}
+        self._dependence_ = in_words(named, means, intercept=self.fit_intercept)
+        if data.n_features <= MAX_KEPT:
+            self._keep_moments(fit.moments or moments_of(data, fit.mean, self.n_jobs))
+
+    def _keep_moments(self, moments: Moments) -> None:
+        self._moment_matrix_, self._moment_shift_, self._moment_rows_ = moments.M, moments.shift, moments.n_rows
+        self._moment_log_weight_ = moments.log_weight
+
+    def _moments(self) -> Moments | None:
+        """The second moments of the rows, where they were kept."""
+        if not hasattr(self, "_moment_matrix_"):
+            return None
+        return Moments(
+            self._moment_matrix_, self._moment_shift_, self._moment_rows_, self.n_features_in_,
+            getattr(self, "_moment_log_weight_", 0.0),
+        )  # fmt: skip
+
+    def _warn_of_dependencies(self) -> None:
+        """Warn where dependent features are the exception; low rank throughout (few distinct rows) is no accident."""
+        combined = sum(bool(others) for others in self.dependent_features_.values())
+        if self.dependent_features_ and combined <= self.rank_:
+            n, p = len(self.dependent_features_), self.n_features_in_
+            self._run.notices.append(
+                CollinearityWarning(
+                    f"{type(self).__name__}: {n} of {p} features {'is' if n == 1 else 'are'} given by the others: "
+                    f"{self._dependence_}. The coefficients are those of "
+                    "least norm; leave such features out for coefficients, and standard errors, of their own."
+                )
+            )
+
+    # ------------------------------------------------------------------------------------------- use of a fit
+
+    def predict(self, X: Any) -> Any:
+        """b + W x for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
+        data = self._predict_data(X)
+        coef = np.atleast_2d(self.coef_)
+        intercept = np.broadcast_to(np.asarray(self.intercept_, dtype=coef.dtype), (len(coef),))
+        values = linear_predictor(data, coef, np.ascontiguousarray(intercept), self.n_jobs)
+        return values[:, 0] if self.coef_.ndim == 1 else values
+
+    def leverage(self, X: Any, sample_weight: Any = None, *, target: int = 0) -> Any:
+        """The diagonal of the hat matrix: how much the fitted value of a row follows its own y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            The rows of the fit. For other rows it is the factor of the noise variance in the variance of their mean.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of the fit.
+        target : int, default=0
+            Which target, if there are several with penalties of their own.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            A lazy Dask array for a Dask collection.
+        """
+        data = self._weighted_data(X, sample_weight)
+        return leverages_of(data, self._frame(self._checked_target(target)), self.n_jobs)
+
+    def hat_matrix(self, X: Any, sample_weight: Any = None, *, target: int = 0) -> np.ndarray:
+        """H with fitted values H y, for rows X in memory.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows of the fit.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of the fit.
+        target : int, default=0
+            Which target, if there are several with penalties of their own.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+            Refused where it would not fit into memory; `leverage` gives its diagonal for any number of rows.
+        """
+        data = self._weighted_data(X, sample_weight)
+        return hat_matrix_of(data, self._frame(self._checked_target(target)), self.n_jobs)
+
+    def _weighted_data(self, X: Any, sample_weight: Any, y: Any = None) -> Data:
+        """Rows for a fitted model, with weights and, for `y`, targets."""
+        self._check_fitted()
+        has_target = y is not None or bool(getattr(X, "targets", None))
+        data = as_data(
+            X, y, sample_weight, target="numeric" if has_target else "none", multi_output=True,
+            estimator_name=type(self).__name__, accept_sparse=get_tags(self).input_tags.sparse,
+        )  # fmt: skip
+        self._check_features(X, data, reset=False)
+        return data
+
+    def _checked_target(self, target: int) -> int:
+        self._check_fitted()
+        count = len(np.atleast_2d(self.coef_))
+        if isinstance(target, bool) or not hasattr(target, "__index__") or not 0 <= target < count:
+            raise ParameterError(f"target={target!r}; expected an integer from 0 to {count - 1}")
+        return int(target)
+
+
+class LeastSquaresRegressor(LeastSquaresModel, ABC):
+    """Base of the regressors for a given penalty."""
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "fit_intercept": Boolean(),
+        "solver": Choice("auto", "cholesky", "qr", *SOLVERS),
+        "solver_options": NoneOr(InstanceOf(dict)),
+        "tol": Real(minimum=0, inclusive=False),
+        "max_iter": Integer(minimum=1),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+
+    solver: str
+    solver_options: Mapping[str, Any] | None
+    max_iter: int
+    random_state: Any
+
+    @abstractmethod
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        """The penalty of every target."""
+
+    def _infers(self) -> bool:
+        """Whether the fit keeps what standard errors need."""
+        return False
+
+    def _fit(self, data: Data) -> None:
+        """Fit by the solver that was asked for, or suits the data."""
+        penalty = self._penalty(data.n_targets, data.n_features)
+        solver = self.solver
+        if self.solver_options and solver not in SOLVERS:
+            raise ParameterError(
+                f"solver_options={self.solver_options!r}: solver={solver!r} has no options; name one that iterates"
+            )
+        too_many = data.n_features > MAX_GRAM and (data.sparse or (data.n_rows or np.inf) > data.n_features)
+        if solver == "auto" and too_many:
+            solver = "cg"
+        if solver in SOLVERS:
+            self._iterate(data, penalty, solver, rows=data.n_features > MAX_GRAM)
+        else:
+            self._conclude_direct(
+                data,
+                fit_direct(
+                    data, penalty, intercept=self.fit_intercept, solver=solver,
+                    inverse=self._infers() and data.n_features <= MAX_KEPT, n_jobs=self.n_jobs,
+                ),
+            )  # fmt: skip
+        if hasattr(self, "dependent_features_"):
+            self._warn_of_dependencies()
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        # In memory the sums show NaN and infinity, and only then they are looked for; partitions check themselves.
+        return self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
+
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._allow_batches()
+        data = self._fit_data(
+            X, y, sample_weight, target="numeric", multi_output=True, reset=not hasattr(self, "n_features_in_")
+        )
+        before = self._moments()
+        if before is None and hasattr(self, "coef_"):
+            raise NotFittedError(
+                f"partial_fit: with {data.n_features} features the earlier fit kept no second moments to add to (up to "
+                f"{MAX_KEPT} are kept); call partial_fit from the first rows on"
+            )
+        if before is None:
+            moments = settled_moments(data, self.fit_intercept, self.n_jobs)
+        else:
+            self._check_targets(data)
+            moments = before + moments_of(data, before.shift, self.n_jobs)
+        penalty = self._penalty(data.n_targets, data.n_features)
+        gradient, coef, solved = solve_moments(moments, penalty, self.fit_intercept)
+        self._conclude_direct(
+            data,
+            conclude(
+                moments, penalty, self.fit_intercept, coef, gradient, solved, inverse=self._infers(), method="cholesky"
+            ),
+        )
+        self._keep_moments(moments)
+        return self
+
+    def _allow_batches(self) -> None:
+        """Raise where the parameters ask for more than second moments can give."""
+
+    def _check_targets(self, data: Data) -> None:
+        known = 1 if self.coef_.ndim == 1 else len(self.coef_)
+        if data.n_targets != known or data.target_is_vector != (self.coef_.ndim == 1):
+            raise DataError(
+                f"y: has {data.n_targets} target(s), but {type(self).__name__} was fitted with {known} before"
+            )
+
+    def _iterate(self, data: Data, penalty: QuadraticPenalty, solver: str, rows: bool) -> None:
+        intercept = self.fit_intercept
+        objective: MomentsObjective | RowsObjective
+        moments = None
+        if rows:
+            refuse_non_finite(data)
+            objective = RowsObjective(data, penalty, intercept, self.n_jobs)
+        else:
+            moments = settled_moments(data, intercept, self.n_jobs)
+            objective = MomentsObjective(moments, data, penalty, intercept)
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            if isinstance(objective, RowsObjective):
+                return self._attributes(data, *objective.split(x))
+            W = x.reshape(objective.shape)
+            p = data.n_features
+            return self._attributes(data, W, objective.centre[p:] - objective.centre[:p] @ W)
+
+        options = dict(self.solver_options or {})
+        if SOLVERS[solver].stochastic and "seed" not in options:
+            options["seed"] = seed_of(self.random_state)
+        solution = solve(
+            solver, objective, np.zeros(objective.size), tol=self.tol, max_iter=self.max_iter,
+            monitor=self._monitor(self.max_iter, attributes), state=self._resume_state(), options=options,
+        )  # fmt: skip
+        for name, value in attributes(solution.x).items():
+            setattr(self, name, value)
+        if moments is not None:
+            gradient, coef, solved = solve_moments(moments, penalty, intercept)
+            inverse = self._infers() and data.n_features <= MAX_KEPT
+            self._keep(
+                data, conclude(moments, penalty, intercept, coef, gradient, solved, inverse=inverse, method=solver)
+            )
+        self._conclude(solution)

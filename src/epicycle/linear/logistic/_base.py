@@ -1,0 +1,70 @@
+"""What linear classifiers with class probabilities share: scores, classes and probabilities of new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from epicycle import engine
+from epicycle.core.estimator._estimator import Estimator
+from epicycle.data import Batch
+from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+
+__all__ = ["LinearClassifier"]
+
+
+class LinearClassifier(ClassifierMixin, Estimator):
+    """Scores b + W x, turned into probabilities by the logistic function or softmax."""
+
+    n_jobs: int | None
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
+        data = self._predict_data(X)
+        scores = linear_predictor(data, self.coef_, self.intercept_, self.n_jobs)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of every row."""
+        return self._map(X, _predict_batch)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, in the order of `classes_`."""
+        return self._map(X, _probability_batch)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities, exact also where they underflow."""
+        return self._map(X, _log_probability_batch)
+
+    def _map(self, X: Any, function: Any) -> Any:
+        data = self._predict_data(X)
+        return engine.map(function, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
+
+
+def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    scores = predictor_batch(batch, coef, intercept)
+    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
+
+
+def _log_probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    scores = predictor_batch(batch, coef, intercept)
+    if len(classes) == 2:
+        z = scores[:, 0]
+        return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
+    scores -= scores.max(axis=1, keepdims=True)
+    return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+
+
+def _probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    p = np.exp(_log_probability_batch(batch, coef, intercept, classes))
+    return p / p.sum(axis=1, keepdims=True)

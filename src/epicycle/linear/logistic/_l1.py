@@ -1,0 +1,135 @@
+"""From data to the solvers of L1-penalised logistic regression: columns in memory as they are, sums from elsewhere.
+
+Parameters are the matrix (W, b) of shape (rows, p + 1), flattened, with b the intercept of features about zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle import engine
+from epicycle.core._exceptions import DataError
+from epicycle.data import ArrayData, Data
+from epicycle.data._matrix import as_matrix
+from epicycle.data._target import as_labels, as_weight, require_target
+from epicycle.linear.lasso._design import columns_of
+from epicycle.linear.logistic._duality import Outcome, gap_certificate
+from epicycle.linear.logistic._objective import far_shift
+from epicycle.linear.logistic._proximal_newton import HessianSolver
+from epicycle.linear.logistic._statistics import row_weights
+from epicycle.linear.logistic._working_sets import ColumnLogistic
+from epicycle.optim import Monitor, Solution
+
+__all__ = ["NAME", "column_solver", "csc_labels", "minimise_l1", "sums_pay"]
+
+NAME = "proximal-newton"
+#: Parameters up to which a Hessian of all columns pays for dense data in memory, and up to which it is formed at all.
+FEW, MAX_PARAMETERS = 300, 5000
+
+
+def csc_labels(X: Any, y: Any, sample_weight: Any, *, estimator_name: str) -> ArrayData:
+    """A CSC matrix, checked, in the form that it has; the result is not for passes over rows."""
+    require_target(y, estimator_name)
+    transposed, _ = as_matrix(X.T, estimator_name=estimator_name)  # the checks of CSR, without a conversion
+    n = int(X.shape[0])
+    return ArrayData(transposed.T, as_labels(y, n, estimator_name=estimator_name), as_weight(sample_weight, n))
+
+
+def sums_pay(data: Data, rows: int) -> bool:
+    """Whether Hessians are summed over rows: always out of memory, and for few dense columns in it."""
+    if not isinstance(data, ArrayData):
+        return True
+    return not data.sparse and rows * data.n_features <= FEW and data.n_rows >= 4 * data.n_features
+
+
+def minimise_l1(
+    data: Data,
+    n_classes: int,
+    l1: float,
+    l2: float,
+    *,
+    intercept: bool,
+    class_weight: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    state: Mapping[str, Any] | None,
+    n_jobs: int | None,
+) -> Solution:
+    """Minimise sum_i w_i loss + l1 |W|_1 + l2/2 |W|^2 until the duality gap is at most tol times the objective."""
+    rows = 1 if n_classes == 2 else n_classes
+    start = None if state is None else np.asarray(state["params"], dtype=np.float64)
+    if start is not None and start.shape != (rows, data.n_features + 1):
+        raise DataError(f"the checkpoint holds parameters of shape {start.shape}; these data have other classes")
+    solve = _from_sums if sums_pay(data, rows) else _from_columns
+    outcome = solve(data, n_classes, l1, l2, intercept, class_weight, tol, max_iter, monitor, start, n_jobs)
+    params = np.column_stack([outcome.W, outcome.b])
+    history = monitor.history()
+    return Solution(
+        params.ravel(), outcome.objective, history, gap_certificate(outcome.gap, outcome.objective, tol),
+        max(1, history.n_iter), outcome.reason, state={"solver": NAME, "params": params},
+    )  # fmt: skip
+
+
+def column_solver(
+    data: ArrayData, n_classes: int, *, intercept: bool, class_weight: np.ndarray | None, n_jobs: int | None
+) -> ColumnLogistic:
+    """The solver on columns in memory; CSR is converted."""
+    weight = row_weights(data.rows(0, data.n_rows), class_weight)
+    total = float(data.n_rows if weight is None else weight.sum())
+    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
+    design = columns_of(data.X, weight, centre=intercept, threads=engine.n_threads(float(stored), n_jobs))
+    return ColumnLogistic(design, np.asarray(data.y), n_classes, total)
+
+
+def _from_columns(
+    data: Data, n_classes: int, l1: float, l2: float, intercept: bool, class_weight: np.ndarray | None, tol: float,
+    max_iter: int, monitor: Monitor, start: np.ndarray | None, n_jobs: int | None,
+) -> Outcome:  # fmt: skip
+    assert isinstance(data, ArrayData)
+    solver = column_solver(data, n_classes, intercept=intercept, class_weight=class_weight, n_jobs=n_jobs)
+    if start is not None:
+        solver.start_at(start[:, :-1], start[:, -1])
+
+    def report(
+        done: int, W: np.ndarray, b: np.ndarray, objective: float, gap: float, working_set: int, left: int
+    ) -> bool:
+        return _tell(monitor, done, W, b, objective, gap=gap, working_set=float(working_set), not_screened=float(left))
+
+    return solver.minimise(l1, l2, tol, max_iter, report)
+
+
+def _from_sums(
+    data: Data, n_classes: int, l1: float, l2: float, intercept: bool, class_weight: np.ndarray | None, tol: float,
+    max_iter: int, monitor: Monitor, start: np.ndarray | None, n_jobs: int | None,
+) -> Outcome:  # fmt: skip
+    rows, p = 1 if n_classes == 2 else n_classes, data.n_features
+    if rows * p > MAX_PARAMETERS:
+        raise DataError(
+            f"X has {p} features and y {n_classes} classes; an L1 penalty on files or Dask collections needs the "
+            f"Hessian of their {rows * p} coefficients and takes up to {MAX_PARAMETERS}. Load the data into memory "
+            "(sparse, if it is)."
+        )
+    shift = far_shift(data) if intercept else np.zeros(p)
+    solver = HessianSolver(data, n_classes, intercept=intercept, shift=shift, class_weight=class_weight, n_jobs=n_jobs)
+    W, b = np.zeros((rows, p)), np.zeros(rows)
+    if start is not None:
+        W, b = start[:, :-1], start[:, -1] + start[:, :-1] @ shift
+
+    def report(done: int, W: np.ndarray, b: np.ndarray, objective: float, gap: float, step: float) -> bool:
+        shown = gap if np.isfinite(gap) else np.nan
+        return _tell(monitor, done, W, b - W @ shift, objective, gap=shown, step=step)
+
+    found = solver.minimise(W, b, l1, l2, tol, max_iter, report)
+    return Outcome(found.W, found.b - found.W @ shift, found.objective, found.gap, found.n_rounds, found.reason)
+
+
+def _tell(monitor: Monitor, done: int, W: np.ndarray, b: np.ndarray, objective: float, **columns: float) -> bool:
+    params = np.column_stack([W, b])
+    return monitor(
+        done + 1, params.ravel(), objective=objective, state=lambda: {"solver": NAME, "params": params}, **columns
+    )

@@ -1,0 +1,381 @@
+"""Logistic and softmax regression:  minimise  sum_i w_i loss(b + W x_i, y_i) + (r ||W||_1 + (1 - r)/2 ||W||^2) / C.
+
+For two classes the gradient of the loss is X'W(p - y) and its Hessian X' diag(w p (1 - p)) X, so Newton's method is
+iteratively reweighted least squares. The minimum exists whenever C is finite; for C = inf it exists unless the classes
+are separable.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._settings import get_config
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.data import Data
+from epicycle.linear.logistic._base import LinearClassifier
+from epicycle.linear.logistic._inference import class_tables, inference, likelihood_facts
+from epicycle.linear.logistic._l1 import NAME, csc_labels, minimise_l1
+from epicycle.linear.logistic._objective import LogisticObjective, far_shift
+from epicycle.linear.logistic._penalty import penalties, penalty_in_words
+from epicycle.linear.logistic._separation import examine_separation
+from epicycle.linear.logistic._solve import minimise
+from epicycle.optim import SOLVERS, Solution
+from epicycle.stats._labels import class_weights, encode_labels
+from epicycle.stats._summary import Summary
+
+__all__ = ["LogisticRegression"]
+
+
+class LogisticRegression(LinearClassifier):
+    r"""Logistic regression for two classes, softmax regression for more, with an L2, L1 or elastic net penalty.
+
+    Two classes :math:`y \in \{0, 1\}` with :math:`p(x) = 1 / (1 + e^{-b - w'x})` minimise
+
+    .. math::
+        \sum_i v_i \bigl[\log(1 + e^{z_i}) - y_i z_i\bigr]
+        + \frac{1}{C} \Bigl[\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|^2\Bigr], \qquad z_i = b + w'x_i ,
+
+    with sample weights :math:`v_i` and :math:`\rho` = `l1_ratio`, and :math:`K > 2` classes the sum of
+    :math:`\log \sum_k e^{z_{ik}} - z_{i y_i}` in the same way. The intercept is not penalised.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty; ``inf`` fits without one.
+    l1_ratio : float, default=0.0
+        Share of the L1 term: 0 is the L2 penalty, 1 the L1 penalty, which sets coefficients to zero.
+    penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
+        "auto" follows `C` and `l1_ratio`. The others are older names: "l2" and "l1" for `l1_ratio` 0 and 1,
+        "elasticnet" for the `l1_ratio` given, and None for ``C=inf``.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the classes.
+    solver : str, default="auto"
+        "auto" takes Newton's method while the Hessian is small and a preconditioned L-BFGS beyond; any solver of
+        :data:`epicycle.optim.SOLVERS` can be named. With an L1 term it is "proximal-newton": coordinate descent on
+        quadratic models, over working sets.
+    solver_options : dict, optional
+        Options of that solver, such as ``{"step": 0.1}``.
+    tol : float, default=1e-8
+        Bound on the distance of the objective from its minimum, relative to its value, at which the fit ends.
+    max_iter : int, default=1000
+        Iterations at most (epochs for the stochastic solvers).
+    random_state : int, Generator, RandomState or None, default=None
+        Order of rows of the stochastic solvers.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        W. For more than two classes its rows sum to zero, unless an L1 term decides otherwise.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        b; for more than two classes it sums to zero.
+    certificate_ : Certificate
+        Duality gap or Newton decrement, as a bound on the relative distance from the minimum. Where the unpenalised
+        likelihood has none because the classes are separable but for ties, it says so and does not hold.
+    history_ : History
+        Objective, step, gradient norm and seconds of every iteration; with an L1 term the gap and the sizes of the
+        working sets.
+    n_iter_ : int
+    converged_ : bool
+
+    See Also
+    --------
+    LogisticRegressionCV : chooses C and l1_ratio by cross-validation.
+    OneVsRest : one classifier for each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from epicycle import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=0.1).fit(X, y)
+    >>> model.certificate_.holds
+    True
+    >>> round(model.score(X, y), 3)
+    0.954
+    >>> sparse = LogisticRegression(C=0.1, l1_ratio=1.0).fit(X, y)
+    >>> int((sparse.coef_ != 0).sum())
+    6
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "C": Real(minimum=0, inclusive=False, allow_inf=True),
+        "l1_ratio": Real(minimum=0, maximum=1),
+        "penalty": NoneOr(Choice("auto", "l1", "l2", "elasticnet")),
+        "fit_intercept": Boolean(),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        "solver": Choice("auto", *SOLVERS, NAME),
+        "solver_options": NoneOr(InstanceOf(dict)),
+        "tol": Real(minimum=0, inclusive=False),
+        "max_iter": Integer(minimum=1),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear",
+        catalogue=("A2", "A9", "A10"),
+        engines=("memory", "files", "dask"),
+        certificate="duality gap",
+    )
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: str | None = "auto",
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # The strength of the penalty always shows, also where it is the default.
+        shown = str(super().__repr__(N_CHAR_MAX))
+        name, _, rest = shown.partition("(")
+        return (
+            f"{name}(C={self.C}{')' if rest == ')' else ', ' + rest}" if self.C == 1 and "(C=" not in shown else shown
+        )
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LogisticRegression:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            With an L1 term a CSC matrix is used as it is and CSR is converted; files and Dask collections are read once
+            an iteration for their Hessian, and may have a few thousand coefficients.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings. A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        LogisticRegression
+            The fitted estimator.
+        """
+        self._penalties()
+        data = self._fit_data(X, y, sample_weight, target="labels")
+        self._conclude_fit(self._solve(data, self))
+        return self
+
+    def _solve(self, data: Data, owner: Estimator) -> Solution:
+        """Minimise and set what prediction needs; progress, callbacks and a state to resume from are the owner's."""
+        l1, l2 = self._penalties()
+        self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        if l1 > 0 or self.solver == NAME:
+            solution = self._fit_l1(data, l1, l2, factors, owner)
+            params = solution.x.reshape(-1, data.n_features + 1)
+        else:
+            objective = LogisticObjective(
+                data,
+                len(self.classes_),
+                l2,
+                intercept=self.fit_intercept,
+                shift=far_shift(data) if self.fit_intercept else np.zeros(data.n_features),
+                class_weight=factors,
+                n_jobs=self.n_jobs,
+            )
+            solution = self._fit_smooth(objective, totals if factors is None else totals * factors, owner)
+            params = _at_origin(objective, solution.x)
+        for name, value in self._attributes(params, data.dtype, l1).items():
+            setattr(self, name, value)
+        return solution
+
+    def _penalties(self) -> tuple[float, float]:
+        """(l1, l2), with a solver that can take them."""
+        l1, l2 = penalties(self.C, self.l1_ratio, self.penalty)
+        if l1 > 0 and self.solver not in ("auto", NAME):
+            raise ParameterError(
+                f"solver={self.solver!r} takes smooth objectives; with an L1 term (l1_ratio > 0) expected 'auto' or "
+                f"{NAME!r}"
+            )
+        if l1 == l2 == 0 and self.solver == NAME:
+            raise ParameterError(f"solver={NAME!r} needs a penalty; expected a finite C")
+        if (l1 > 0 or self.solver == NAME) and self.solver_options:
+            raise ParameterError(f"solver_options={self.solver_options!r}: {NAME} has none")
+        return l1, l2
+
+    def _fit_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        target: Literal["none", "numeric", "labels"],
+        multi_output: bool = False,
+        reset: bool = True,
+        check_finite: bool = True,
+        missing: bool = False,
+    ) -> Data:
+        """As everywhere, except that for an L1 term CSC stays CSC."""
+        checked = X
+        columns = penalties(self.C, self.l1_ratio, self.penalty)[0] > 0
+        if columns and sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
+            checked = csc_labels(X, y, sample_weight, estimator_name=type(self).__name__)
+        data = super()._fit_data(
+            checked,
+            y,
+            sample_weight,
+            target=target,
+            multi_output=multi_output,
+            reset=reset,
+            check_finite=check_finite,
+            missing=missing,
+        )
+        if "X" in self._run.inputs:
+            self._run.inputs["X"] = X
+        return data
+
+    def _fit_smooth(self, objective: LogisticObjective, totals: np.ndarray, owner: Estimator) -> Solution:
+        solution = minimise(
+            objective,
+            self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            monitor=owner._monitor(
+                self.max_iter, lambda x: self._attributes(_at_origin(objective, x), objective.data.dtype, 0.0)
+            ),
+            state=owner._resume_state(),
+            options=self.solver_options or {},
+            random_state=self.random_state,
+        )
+        if objective.penalty > 0:
+            return solution
+        if separated := examine_separation(objective, solution, owner._names()):
+            certificate = Certificate("separation", np.inf, self.tol, separated)
+            return replace(solution, certificate=certificate, reason="separated", message=separated)
+        solution, found = inference(objective, solution)
+        if found is not None:
+            self._covariance_, self._log_likelihood_ = found.covariance, found.log_likelihood
+            self._class_totals_ = totals
+        return solution
+
+    def _fit_l1(self, data: Data, l1: float, l2: float, factors: np.ndarray | None, owner: Estimator) -> Solution:
+        p = data.n_features
+        return minimise_l1(
+            data,
+            len(self.classes_),
+            l1,
+            l2,
+            intercept=self.fit_intercept,
+            class_weight=factors,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            monitor=owner._monitor(self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), data.dtype, l1)),
+            state=owner._resume_state(),
+            n_jobs=self.n_jobs,
+        )
+
+    def _attributes(self, params: np.ndarray, dtype: Any, l1: float) -> dict[str, np.ndarray]:
+        if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
+            params = params.copy()
+            free = slice(-1, None) if l1 > 0 else slice(None)
+            params[:, free] -= params[:, free].mean(axis=0)
+        return {
+            "coef_": params[:, :-1].astype(dtype),
+            "intercept_": params[:, -1].astype(dtype),
+            "classes_": self.classes_,
+        }
+
+    def _conclude_fit(self, solution: Solution) -> None:
+        separated = solution.reason == "separated"
+        if separated and get_config().on_nonconvergence == "raise":
+            raise SeparationError(solution.message)
+        self._conclude(solution)
+        if separated and self._run.warning:
+            self._run.warning = ""
+            warnings.warn(f"{type(self).__name__}: {solution.message}.", SeparationWarning, stacklevel=6)
+
+    # ------------------------------------------------------------------------------------------- statistics
+
+    def _penalty_line(self) -> str:
+        return penalty_in_words(self.C, self.l1_ratio, self.penalty)
+
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """Coefficients, standard errors, z, p-values and intervals, the likelihood-ratio test and measures of fit.
+
+        They follow from the likelihood, so only an unpenalised fit (``C=inf``) has them; for any other fit the summary
+        shows the coefficients and says why. More than two classes are shown by their log-odds against the first class.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            A table that prints, shows as HTML, and gives a DataFrame.
+        """
+        self._check_fitted()
+        if hasattr(self, "_covariance_"):
+            facts = likelihood_facts(
+                self._log_likelihood_, self._class_totals_, self.n_features_in_, self.fit_intercept
+            )
+            weighted = "" if self.class_weight is None else (
+                "the classes are weighted: standard errors, tests and criteria are those of the weighted likelihood, "
+                "and hold only if the weights count rows"
+            )  # fmt: skip
+            return class_tables(
+                self._names(), self.classes_, self.coef_, self.intercept_ if self.fit_intercept else None,
+                self._covariance_, confidence=confidence, title=self._title(), facts=facts, note=weighted,
+            )  # fmt: skip
+        if self._penalty_line() != "no penalty":
+            why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
+        elif self.certificate_.kind == "separation":
+            why = f"no standard errors: {self.certificate_.meaning}"
+        elif not self.converged_:
+            why = "the fit did not converge"
+        else:
+            why = "the features depend on each other, or are too many: standard errors do not exist, or were not kept"
+        rows = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
+        return Summary.of_coefficients(
+            self._names(), self.coef_, self.intercept_ if self.fit_intercept else None, rows, self._title(), why
+        )
+
+    def _title(self) -> str:
+        return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
+
+
+def _at_origin(objective: LogisticObjective, x: np.ndarray) -> np.ndarray:
+    """(W, b) with b the intercept of features about zero."""
+    params = objective.matrix(x).copy()
+    params[:, -1] -= params[:, :-1] @ objective.shift
+    return params

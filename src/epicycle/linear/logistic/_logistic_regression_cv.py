@@ -1,0 +1,342 @@
+"""Logistic regression with C (and l1_ratio) chosen by cross-validation along paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.model_selection import check_cv
+
+from epicycle.core._evidence import Certificate, History
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._plot_style import axes_of, band, ink, styled
+from epicycle.core._settings import get_config
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.data import ArrayData
+from epicycle.linear.logistic._base import LinearClassifier
+from epicycle.linear.logistic._logistic_regression import LogisticRegression
+from epicycle.linear.logistic._path_scores import path_scores
+from epicycle.linear.logistic._paths import Fold, Paths, PathSettings, fold_paths
+from epicycle.linear.logistic._penalty import penalty_in_words
+from epicycle.stats._labels import class_weights, encode_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["LogisticRegressionCV"]
+
+
+class LogisticRegressionCV(LinearClassifier):
+    """Logistic regression with C and l1_ratio chosen by cross-validation along paths.
+
+    Every fold follows a grid of C from the strongest penalty to the weakest, each solution started from the one before
+    and certified; the folds run side by side and copy no rows. The model is :class:`LogisticRegression` with the C and
+    l1_ratio of the best mean score on the held-out rows.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=10
+        How many values of C, evenly spaced on a log scale between 1e-4 and 1e4; or the values.
+    l1_ratios : array-like, optional
+        Shares of the L1 term to choose from; by default 0 alone, the L2 penalty.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0.
+    cv : int, splitter or iterable of (train, test), optional
+        Folds, as for scikit-learn; five, stratified, by default.
+    scoring : str, callable or None, default="neg_log_loss"
+        What is best: a scorer of scikit-learn or its name; None is the accuracy.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the classes.
+    refit : bool, default=True
+        Whether the model is fitted to all rows with what was chosen; otherwise the best coefficients of each fold are
+        averaged, and C and l1_ratio too.
+    tol : float, default=1e-8
+        Bound on the distance of every objective from its minimum, relative to its value.
+    max_iter : int, default=1000
+        Iterations at most for each solution.
+    n_jobs : int, optional
+        Threads, one path each; None follows the processors. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration of the last fit.
+
+    Attributes
+    ----------
+    C_, l1_ratio_ : float
+        What was chosen.
+    Cs_, l1_ratios_ : ndarray
+        The grids.
+    scores_ : ndarray of shape (n_folds, n_l1_ratios, n_Cs)
+        Scores on the held-out rows.
+    coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_Cs, n_rows, n_features + 1)
+        Coefficients of every fold, with the intercept last where there is one; one row for two classes, else one for
+        each class.
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    certificate_ : Certificate
+        Of the fit to all rows; without it, the worst of the fits that were averaged.
+    history_ : History
+    n_iter_ : int
+    converged_ : bool
+
+    See Also
+    --------
+    LogisticRegression : for one C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from epicycle import LogisticRegressionCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], l1_ratios=[0.0, 1.0]).fit((X - X.mean(0)) / X.std(0), y)
+    >>> model.scores_.shape
+    (5, 2, 3)
+    >>> model.C_, model.l1_ratio_
+    (1.0, 0.0)
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "Cs": AnyOf(Integer(minimum=1), ArrayLike()),
+        "l1_ratios": NoneOr(ArrayLike()),
+        "fit_intercept": Boolean(),
+        "cv": NoneOr(InstanceOf(object)),
+        "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        "refit": Boolean(),
+        "tol": LogisticRegression._parameters["tol"],
+        "max_iter": Integer(minimum=1),
+        "n_jobs": LogisticRegression._parameters["n_jobs"],
+        "verbose": LogisticRegression._parameters["verbose"],
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A9", "A10"), engines=("memory",), certificate="duality gap"
+    )
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        l1_ratios: Any = None,
+        fit_intercept: bool = True,
+        cv: Any = None,
+        scoring: Any = "neg_log_loss",
+        class_weight: Mapping[Any, float] | str | None = None,
+        refit: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.class_weight = class_weight
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose C and l1_ratio by cross-validation and fit to all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, in training and in the scores.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        Cs, ratios = self._grids()
+        labelled = self._fit_data(X, y, sample_weight, target="labels")
+        if not isinstance(labelled, ArrayData):
+            raise DataError(f"{type(self).__name__}: X has to be in memory; for files or Dask fit LogisticRegression")
+        self.classes_, totals, data = encode_labels(labelled, type(self).__name__, self.n_jobs)
+        assert isinstance(data, ArrayData)
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        folds = self._folds(labelled, data)
+        settings = PathSettings(Cs, ratios, len(self.classes_), self.fit_intercept, factors, self.tol, self.max_iter)
+
+        def score(test: np.ndarray, params: np.ndarray) -> np.ndarray:
+            return path_scores(self._scorer(), self._at, labelled, data, test, params, self.classes_)
+
+        paths = fold_paths(data, folds, settings, score, self.n_jobs)
+        self.Cs_, self.l1_ratios_, self.scores_ = Cs, ratios, paths.scores
+        kept = paths.params if self.fit_intercept else paths.params[..., :-1]
+        self.coefs_paths_ = kept.astype(data.dtype)
+        if self.refit:
+            self._fit_best(labelled)
+        else:
+            self._average(paths, data)
+        if paths.failed:
+            self._warn_of_folds(paths.failed)
+        return self
+
+    def _grids(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.Cs, int | np.integer):
+            Cs = np.logspace(-4, 4, int(self.Cs))
+        else:
+            Cs = _numbers("Cs", self.Cs)
+            if not (Cs > 0).all():
+                raise ParameterError(f"Cs={self.Cs!r}; expected finite numbers > 0")
+        ratios = np.zeros(1) if self.l1_ratios is None else _numbers("l1_ratios", self.l1_ratios)
+        if not ((ratios >= 0) & (ratios <= 1)).all():
+            raise ParameterError(f"l1_ratios={self.l1_ratios!r}; expected numbers between 0 and 1")
+        return Cs, ratios
+
+    def _scorer(self) -> Any:
+        if self.scoring is None or callable(self.scoring):
+            return check_scoring(LogisticRegression(), scoring=self.scoring or "accuracy")
+        try:
+            return get_scorer(self.scoring)
+        except ValueError as error:
+            raise ParameterError(f"scoring={self.scoring!r}: {error}") from None
+
+    def _folds(self, labelled: ArrayData, data: ArrayData) -> list[Fold]:
+        self._scorer()
+        try:
+            splitter = check_cv(self.cv, labelled.y, classifier=True)
+            split = splitter.split(np.empty((data.n_rows, 0)), labelled.y)
+            folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"cv={self.cv!r}: {error}") from None
+        assert data.y is not None
+        for fold in folds:
+            weight = None if data.weight is None else data.weight[fold.train]
+            totals = np.bincount(data.y[fold.train].astype(np.intp), weight, minlength=len(self.classes_))
+            if not (totals > 0).all():
+                missing = self.classes_.tolist()[int(np.argmin(totals))]
+                raise DataError(
+                    f"y: a fold of cv={self.cv!r} has no row of class {missing!r} to "
+                    "train on; use fewer folds, or stratified ones"
+                )
+        return folds
+
+    def _at(self, params: np.ndarray) -> LogisticRegression:
+        """A fitted model with given parameters, for scorers."""
+        model = LogisticRegression(n_jobs=1)
+        model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+        model.coef_, model.intercept_ = params[:, :-1], params[:, -1]
+        return model
+
+    def _fit_best(self, data: ArrayData) -> None:
+        mean = self.scores_.mean(axis=0)
+        r, c = np.unravel_index(int(np.argmax(mean)), mean.shape)
+        self.C_, self.l1_ratio_ = float(self.Cs_[c]), float(self.l1_ratios_[r])
+        last = LogisticRegression(
+            C=self.C_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, class_weight=self.class_weight,
+            tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        solution = last._solve(data, self)
+        for name in ("coef_", "intercept_"):
+            setattr(self, name, getattr(last, name))
+        self._conclude(solution)
+
+    def _average(self, paths: Paths, data: ArrayData) -> None:
+        """The mean of the best model of every fold."""
+        flat = self.scores_.reshape(len(self.scores_), -1)
+        r, c = np.unravel_index(flat.argmax(axis=1), self.scores_.shape[1:])
+        each = np.arange(len(flat))
+        params = paths.params[each, r, c].mean(axis=0)
+        self.C_, self.l1_ratio_ = float(self.Cs_[c].mean()), float(self.l1_ratios_[r].mean())
+        self.coef_, self.intercept_ = params[:, :-1].astype(data.dtype), params[:, -1].astype(data.dtype)
+        gaps = paths.gaps[each, r, c]
+        worst = float(gaps.max())
+        meaning = f"each of the averaged fits is at most {worst:.1e} of its objective above its minimum"
+        self.certificate_ = Certificate("duality gap", worst, self.tol, meaning)
+        self.history_ = History(score=flat.max(axis=1), gap=gaps)
+        self.n_iter_, self.converged_ = len(flat), self.certificate_.holds
+
+    def _warn_of_folds(self, failed: int) -> None:
+        """The last fit speaks for itself; solutions of the folds that fell short are named too."""
+        message = (
+            f"{type(self).__name__}: {failed} solutions of the cross-validation did not reach tol={self.tol:g} in "
+            f"max_iter={self.max_iter} iterations; raise max_iter, loosen tol, or scale the features."
+        )
+        mode = get_config().on_nonconvergence
+        if mode == "raise":
+            raise ConvergenceError(message)
+        if mode == "warn":
+            self._run.warning = f"{self._run.warning} {message}".strip()
+
+    def _penalty_line(self) -> str:
+        if not hasattr(self, "C_"):
+            return ""
+        return f"{penalty_in_words(self.C_, self.l1_ratio_)}, by cross-validation"
+
+    @styled
+    def plot(self, what: Literal["scores", "path"] = "scores", *, ax: Axes | None = None) -> Axes:
+        """Draw the scores of cross-validation, or the coefficients, against C.
+
+        Parameters
+        ----------
+        what : {"scores", "path"}
+            Mean score with one standard error to each side, for every l1_ratio; or the coefficients of the chosen
+            l1_ratio, averaged over the folds (for more than two classes, those of the first); the largest at the chosen
+            C are named.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        self._check_fitted()
+        if what not in ("scores", "path"):
+            raise ParameterError(f"what={what!r}; expected 'scores' or 'path'")
+        ax = axes_of(ax)
+        order = np.argsort(self.Cs_)
+        Cs = self.Cs_[order]
+        if what == "scores":
+            self._draw_scores(ax, Cs, order)
+        else:
+            self._draw_path(ax, Cs, order)
+        ax.axvline(
+            self.C_, color=ink(ax, 0.7), ls="--", lw=1, label=f"chosen: C {self.C_:.3g}, l1_ratio {self.l1_ratio_:g}"
+        )
+        ax.set_xscale("log")
+        ax.set_xlabel("C (weaker penalty to the right)")
+        ax.legend()
+        return ax
+
+    def _draw_scores(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
+        mean = self.scores_.mean(axis=0)[:, order]
+        k = len(self.scores_)
+        se = self.scores_.std(axis=0, ddof=1)[:, order] / np.sqrt(k) if k > 1 else np.zeros_like(mean)
+        for ratio, m, s in zip(self.l1_ratios_, mean, se, strict=True):
+            band(ax, Cs, m, s, colour=None, label=f"l1_ratio {ratio:g}")
+        ax.set_ylabel(f"{self.scoring if isinstance(self.scoring, str) else 'score'} on held-out rows")
+
+    def _draw_path(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
+        r = int(np.argmin(np.abs(self.l1_ratios_ - self.l1_ratio_)))
+        W = self.coefs_paths_[:, r, :, 0].mean(axis=0)[order]
+        W = W[:, :-1] if self.fit_intercept else W
+        lines = ax.plot(Cs, W, lw=1.3)
+        names = self._names()
+        chosen = np.abs(W[int(np.argmin(np.abs(np.log(Cs / self.C_))))])
+        for j in np.argsort(-chosen, kind="stable")[:8]:
+            if chosen[j] > 0:
+                lines[j].set_label(names[j])
+        ax.axhline(0, color=ink(ax, 0.4), lw=0.8)
+        ax.set_ylabel("coefficient, mean of the folds")
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name}={values!r}; expected a list of numbers") from None
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise ParameterError(f"{name}={values!r}; expected a list of finite numbers")
+    return array

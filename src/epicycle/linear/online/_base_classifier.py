@@ -1,0 +1,246 @@
+"""What Perceptron and SGDClassifier share: classes, learning from a stream, scores and labels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+
+from epicycle import engine
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core.estimator._estimator import Estimator, fitting
+from epicycle.data import Batch, Data
+from epicycle.data._target import as_labels, require_target
+from epicycle.linear.online._base_sgd import learn_piece, refuse_dask, stream_evidence
+from epicycle.linear.online._labels import codes_of, declared_classes, grown, labels_of, positive_codes
+from epicycle.linear.online._learner import Rule, State, coefficients, copy_state, new_state, pick_models
+from epicycle.linear.online._row_order import Piece, repeated, row_batches
+from epicycle.stats._labels import class_weights, distinct
+from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+
+__all__ = ["OnlineClassifier"]
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+class OnlineClassifier(ClassifierMixin, Estimator, ABC):
+    """Base of the linear classifiers that learn row by row."""
+
+    class_weight: Any
+    n_jobs: int | None
+
+    classes_: np.ndarray
+    _learner_: State
+    #: Whether labels that were never seen may come, for which the last model is kept.
+    _open_: bool
+    #: The type of X, "float32" or "float64".
+    _float_: str
+
+    @abstractmethod
+    def _rule(self) -> Rule:
+        """How a row changes the models."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------- a stream
+
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, each once, in their order: a batch gives the same model as its rows one by one.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels. A scan brings its own.
+        classes : array-like, optional
+            All classes, where they are known: the model is then a little smaller, and another label is an error.
+            Without it, labels that were not seen before are added to the model.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight v is learnt as v rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        for _ in self._learn_stream(X, y, classes, sample_weight, scored=False):
+            pass
+        return self
+
+    @fitting(incremental=True)
+    def _predict_then_learn(self, X: Any, y: Any) -> np.ndarray:
+        """partial_fit, and what each row would have been called just before it was learnt; no label may be new."""
+        labels = []
+        for scores in self._learn_stream(X, y, None, None, scored=True):
+            labels.append(labels_of(scores[:, self._models()], self.classes_))
+        return np.concatenate(labels)
+
+    def _learn_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool) -> Iterator[np.ndarray]:
+        """Learn, batch after batch; gives the scores of the rows before they were learnt where `scored`."""
+        rule = self._rule()
+        if self.class_weight == "balanced":
+            raise ParameterError(
+                "class_weight='balanced' needs the numbers of all classes beforehand, which a stream does not give; "
+                "expected a dict or None for partial_fit"
+            )
+        total = losses = 0.0
+        for X_rows, labels, weight in self._stream_rows(X, y, sample_weight):
+            if weight is not None and not weight.all():  # rows of weight zero are as good as not there, labels and all
+                X_rows, labels, weight = X_rows[weight > 0], labels[weight > 0], weight[weight > 0]
+                if not len(labels):
+                    continue
+            state, codes = self._learner_for(rule, X_rows.shape[1], labels, classes)
+            factors = self._stream_factors()
+            if factors is not None:
+                weight = factors[codes.astype(np.intp)] * (1.0 if weight is None else weight)
+            piece = Piece(X_rows, codes, *repeated(weight))
+            positive = positive_codes(len(self.classes_), spare=self._open_)
+            scores = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
+            one = len(positive) == 1 and not self._open_
+            try:
+                losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
+            except ValueError as error:  # what the kernel found wrong is named by the checks that all data passes
+                self._fit_data(X, y, sample_weight, target="labels", reset=False)
+                raise DataError(f"X: {error}") from None
+            total += piece.total
+            self._learner_ = state
+            if self._wants_scores():
+                self._after_piece(piece, positive, scores)
+            if scored:
+                yield scores
+        stream_evidence(self, self._learner_, losses, total)
+        self._after_stream(weighted=sample_weight is not None or self.class_weight is not None)
+
+    def _after_stream(self, *, weighted: bool) -> None:
+        """Attributes that follow from the learner after a call of `partial_fit`."""
+
+    def _stream_factors(self) -> np.ndarray | None:
+        """The weights of the classes seen so far; those of classes to come wait."""
+        spec = self.class_weight
+        if spec is not None and self._open_:
+            known = set(self.classes_.tolist())
+            spec = {label: weight for label, weight in spec.items() if label in known}
+        return class_weights(spec, self.classes_, np.ones(len(self.classes_)))
+
+    def _wants_scores(self) -> bool:
+        """Whether `_after_piece` is to be called."""
+        return False
+
+    def _after_piece(self, piece: Piece, positive: np.ndarray, scores: np.ndarray) -> None:
+        """What else a model keeps of the rows it has just learnt, from the scores that they had before."""
+
+    def _after_growth(self, columns: list[int]) -> None:
+        """New classes came: the models are now copies of those in `columns`."""
+
+    def _stream_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """(X, labels, weight) of every batch. CSR rows that need no conversion are checked while they are learnt."""
+        known = getattr(self, "n_features_in_", None)
+        if sp.issparse(X) and sample_weight is None and not hasattr(self, "feature_names_in_") and _is_plain(X, known):
+            require_target(y, type(self).__name__)
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.setdefault("_float_", str(X.dtype))
+            yield X, as_labels(y, X.shape[0], estimator_name=type(self).__name__), None
+            return
+        data = self._fit_data(X, y, sample_weight, target="labels", reset=known is None)
+        refuse_dask(data, type(self).__name__)
+        self.__dict__.setdefault("_float_", str(data.dtype))
+        for batch in row_batches(data):
+            yield batch.X, np.asarray(batch.y), batch.weight
+
+    def _learner_for(self, rule: Rule, p: int, labels: np.ndarray, classes: Any) -> tuple[State, np.ndarray]:
+        """A copy of the learner that knows these labels, and their codes."""
+        name = type(self).__name__
+        if not hasattr(self, "_learner_"):
+            self._open_ = classes is None
+            self.classes_ = distinct(labels) if classes is None else declared_classes(classes, name)
+            models = positive_codes(len(self.classes_), spare=self._open_)
+            self._learner_ = new_state(rule, p, len(models))
+        elif classes is not None and not self._open_ and list(self.classes_) != list(declared_classes(classes, name)):
+            raise DataError(
+                f"classes: `classes={np.asarray(classes).tolist()}` is not the same as on last call to partial_fit, "
+                f"was: {self.classes_.tolist()}"
+            )
+        codes, known = codes_of(labels, self.classes_)
+        if not known and not self._open_:
+            strange = labels[~np.isin(labels, self.classes_)]
+            raise DataError(
+                f"y: holds {strange[0]!r}, which is not among the classes {self.classes_.tolist()}; begin with "
+                "partial_fit without `classes` if new ones may come"
+            )
+        if not known:
+            classes = np.union1d(self.classes_, distinct(labels))
+            columns = grown(self.classes_, classes)
+            state = pick_models(self._learner_, columns)
+            self._after_growth(columns)
+            self.classes_ = classes
+            return state, codes_of(labels, classes)[0]
+        return copy_state(self._learner_), codes
+
+    # ------------------------------------------------------------------------------------------- the model
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b): one model for one or two classes (of the last), otherwise one for each."""
+        W, b = coefficients(self._learner_, self._rule())
+        models = self._models()
+        return W[models].astype(self._float_), b[models].astype(self._float_)
+
+    def _models(self) -> list[int]:
+        """The models that predict: that of the last class for one or two of them, otherwise one for each."""
+        n = len(self.classes_)
+        return list(range(n)) if n > 2 else [n - 1] if self._open_ else [0]
+
+    def _predicts_with_last_weights(self) -> bool:
+        """Whether the scores while learning are those that prediction uses, and weights play no part."""
+        return not self._rule().average_from and not self._wants_scores() and self.class_weight is None
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients: one row for two classes, otherwise one for each class."""
+        if "_learner_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
+        return self._linear()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts: one for two classes, otherwise one for each class."""
+        if "_learner_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no intercept_ before it is fitted")
+        return self._linear()[1]
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
+        data = self._predict_data(X)
+        scores = linear_predictor(data, *self._linear(), self.n_jobs)
+        return scores[:, 0] if len(self.classes_) <= 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class on whose side every row lies; for more than two, that of the largest score."""
+        return self._map(X, _predict_batch)
+
+    def _map(self, X: Any, function: Any, *parameters: Any) -> Any:
+        data: Data = self._predict_data(X)
+        return engine.map(function, data, *self._linear(), self.classes_, *parameters, n_jobs=self.n_jobs)
+
+
+def _is_plain(X: Any, n_features: int | None) -> bool:
+    """Whether X is CSR of floats, of the right width, that the kernel can read; it looks at what is in it."""
+    return (
+        X.format == "csr"
+        and X.ndim == 2
+        and X.dtype in _FLOATS
+        and 0 not in X.shape
+        and X.shape[1] == (n_features or X.shape[1])
+        and all(array.flags.aligned and array.flags.c_contiguous for array in (X.data, X.indices, X.indptr))
+    )
+
+
+def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return labels_of(predictor_batch(batch, coef, intercept), classes)

@@ -1,0 +1,341 @@
+"""The perceptron:  on a mistake, y_i (w'x_i + b) <= 0,  w <- w + y_i x_i  and  b <- b + y_i.
+
+If some unit vector u has y_i u'(x_i, 1) >= gamma for all rows, and no row is longer than D, the number of mistakes is
+at most (D / gamma)^2, whatever the order of the rows and however often they come: each mistake adds at least gamma to
+u'w and at most D^2 to |w|^2, and u'w <= |w|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.data import Batch
+from epicycle.linear.online._base_classifier import OnlineClassifier
+from epicycle.linear.online._base_sgd import refuse_dask, start_from
+from epicycle.linear.online._epochs import Run, run_epochs
+from epicycle.linear.online._labels import labels_of, positive_codes
+from epicycle.linear.online._learner import STEP, Rule, State, copy_state, new_state
+from epicycle.linear.online._margin import Margin
+from epicycle.linear.online._row_order import Piece, Presentations
+from epicycle.linear.online._separation import Separation
+from epicycle.linear.online._voted import Survivors, add_survivors, no_survivors, votes_batch
+from epicycle.optim import Solution
+from epicycle.stats._labels import class_weights, encode_labels
+
+__all__ = ["Perceptron"]
+
+
+class Perceptron(OnlineClassifier):
+    r"""Linear classifier that learns from its mistakes, with the bound on their number.
+
+    A row on the wrong side, :math:`y_i (w'x_i + b) \le 0` with :math:`y_i \in \{-1, 1\}`, moves the weights,
+
+    .. math:: w \leftarrow w + y_i x_i, \qquad b \leftarrow b + y_i ,
+
+    and any other row does nothing. Where the classes can be separated, with margin :math:`\gamma` in the space of
+    :math:`(x, 1)`, it makes at most :math:`(D / \gamma)^2` mistakes, D being the length of the longest row. The fit
+    ends with a proof: of the separation it found, with that bound, or of there being none. More than two classes are
+    learnt one against the rest.
+
+    Parameters
+    ----------
+    variant : {"online", "averaged", "voted"}, default="online"
+        Predict with the last weights, with their mean over all rows shown, or by a vote of all weights that ever were,
+        each with as many votes as rows it survived. The vote keeps a vector for every mistake.
+    fit_intercept : bool, default=True
+        Whether b is learnt or 0.
+    max_iter : int, default=1000
+        Passes over the rows at most, for `fit`.
+    tol : float or None, default=1e-3
+        When the share of mistakes has not fallen by tol in `n_iter_no_change` passes, `fit` asks whether the rows are
+        separable at all, and ends if no hyperplane has a margin above tol times D. None passes on to a pass without
+        mistakes, or to `max_iter`.
+    shuffle : bool, default=True
+        Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
+        not on how they are stored; from files each block is shuffled.
+    n_iter_no_change : int, default=5
+        See `tol`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the classes.
+    warm_start : bool, default=False
+        Whether `fit` starts from the weights of the earlier fit; the bound then does not hold and is not given.
+    random_state : int, Generator, RandomState or None, default=0
+        Order of the rows.
+    n_jobs : int, optional
+        Threads for prediction. Learning is in order, on one.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The last weights, or their mean for "averaged".
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_mistakes_ : int, float or ndarray of shape (n_classes,)
+        Mistakes made while learning, rows counted by their weights; for more than two classes those of each model.
+    separable_ : bool or ndarray of shape (n_classes,)
+        Whether a separating hyperplane is known. Set by `fit`, in memory.
+    margin_ : float or ndarray of shape (n_classes,)
+        The margin gamma of the best separating hyperplane known, within 0.1% of the largest there is where that could
+        be reached; 0 without one.
+    radius_ : float
+        D, the length of the longest (x, 1), or x without intercept.
+    mistake_bound_ : float or ndarray of shape (n_classes,)
+        (D / gamma)^2; infinite where no hyperplane is known to separate.
+    t_ : float
+        One more than the number of rows shown so far, each counted by its weight.
+    certificate_ : Certificate
+        "separating hyperplane": a whole pass without mistakes. "margin bound": no hyperplane has a larger margin than
+        this share of D, by weights a_i >= 0 for which the sum of a_i y_i (x_i, 1) all but vanishes.
+    history_ : History
+        Mean loss and mistakes of every pass.
+    n_iter_ : int
+    converged_ : bool
+
+    Notes
+    -----
+    The length of the steps plays no part, and a penalty would void the bound; ``SGDClassifier(loss="perceptron")`` has
+    both. A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from epicycle import Perceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Perceptron().fit(X, y == 0)
+    >>> print(model.certificate_)
+    separating hyperplane 0.00e+00 (tolerance 0.00e+00): holds
+    >>> bool(model.n_mistakes_ <= model.mistake_bound_)
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "variant": Choice("online", "averaged", "voted"),
+        "fit_intercept": Boolean(),
+        "max_iter": Integer(1),
+        "tol": NoneOr(Real(0)),
+        "shuffle": Boolean(),
+        "n_iter_no_change": Integer(1),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        "warm_start": Boolean(),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A12",), engines=("memory", "files"), certificate="separating hyperplane"
+    )
+
+    _survivors_: Survivors
+
+    def __init__(
+        self,
+        *,
+        variant: str = "online",
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        shuffle: bool = True,
+        n_iter_no_change: int = 5,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.variant = variant
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self) -> Rule:
+        averages = 1 if self.variant == "averaged" else 0
+        return Rule("perceptron", "constant", eta0=1.0, intercept=bool(self.fit_intercept), average_from=averages)
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Perceptron:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels: numbers, booleans or strings. A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight v counts as v rows.
+
+        Returns
+        -------
+        Perceptron
+            The fitted estimator.
+        """
+        if not (self.warm_start and hasattr(self, "_learner_")):
+            return self._fit(X, y, sample_weight, None)
+        if self.variant == "voted":
+            raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit do not go on")
+        if self._open_:
+            raise ParameterError("warm_start=True: the earlier weights are those of a stream with open classes")
+        return self._fit(X, y, sample_weight, {"classes": self.classes_, **self._learner_})
+
+    @fitting
+    def _fit(self, X: Any, y: Any, sample_weight: Any, earlier: Mapping[str, Any] | None) -> Perceptron:
+        data = self._fit_data(X, y, sample_weight, target="labels")
+        refuse_dask(data, type(self).__name__)
+        rule, resume = self._rule(), self._resume_state()
+        if self.variant == "voted" and resume is not None:
+            raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
+        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        positive = positive_codes(len(self.classes_), spare=False)
+        state = new_state(rule, data.n_features, len(positive))
+        if earlier is not None and np.array_equal(earlier["classes"], self.classes_):
+            start_from(state, earlier["v"].T, earlier["b"])
+        self._open_, self._float_ = False, str(data.dtype)
+        seed = int(resume["seed"]) if resume is not None else seed_of(self.random_state)
+        rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors)
+        dual = None if rows.memory is None else np.zeros((len(rows.memory.y), len(positive)))
+        separation = Separation(
+            rows, positive, dual, tol=self.tol, patience=self.n_iter_no_change, intercept=self.fit_intercept,
+            from_zero=resume is None and earlier is None,
+        )  # fmt: skip
+        votes = self.variant == "voted"
+        if votes:
+            self._survivors_ = no_survivors(data.n_features, len(positive))
+        self._learner_ = state
+
+        def observe(state: State) -> None:
+            self._learner_ = state
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            kept = {name: getattr(self, name) for name in ("classes_", "_open_", "_float_")}
+            shared = {"_survivors_": self._survivors_} if votes else {}
+            return {**kept, **shared, "_learner_": copy_state(self._learner_)}
+
+        monitor = self._monitor(self.max_iter, attributes)
+        run = run_epochs(
+            state, rule, rows, separation, positive=positive, max_iter=self.max_iter, monitor=monitor, seed=seed,
+            resume=resume, dual=dual, observe=observe,
+            watch=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
+        )  # fmt: skip
+        self._learner_ = run.state
+        self._set_counts(weighted=data.has_weight or factors is not None)
+        margins = self._set_margins(run, separation, bounded=earlier is None)
+        certificate = self._certificate(run, separation, margins)
+        reason = run.reason
+        if certificate.holds and reason == "max_iter":
+            reason = "converged"
+        self._conclude(
+            Solution(np.zeros(1), run.objective, monitor.history(), certificate, run.n_epochs, reason, state=run.saved)
+        )
+        return self
+
+    def _set_counts(self, *, weighted: bool) -> None:
+        mistakes = self._learner_["mistakes"][self._models()]
+        self.n_mistakes_ = _one_or_all(mistakes if weighted else mistakes.astype(np.int64))
+        self.t_ = float(self._learner_["number"][STEP])
+
+    def _set_margins(self, run: Run, separation: Separation, *, bounded: bool) -> list[Margin] | None:
+        """Bounds on the margin of every model, for rows in memory."""
+        if separation.dual is None:
+            return None
+        margins = [separation.margin(run.state, k, run.n_epochs) for k in range(len(separation.positive))]
+        self.radius_ = margins[0].radius
+        self.margin_ = _one_or_all(np.array([m.lower for m in margins]))
+        self.separable_ = _one_or_all(np.array([m.separable for m in margins]))
+        if bounded:
+            fraction = separation.rows.memory.fraction
+            longest = 1.0 if fraction is None else max(1.0, float(fraction.max()))
+            with np.errstate(divide="ignore"):
+                bound = longest * np.square(self.radius_ / np.array([m.lower for m in margins]))
+            self.mistake_bound_ = _one_or_all(bound)
+        return margins
+
+    def _certificate(self, run: Run, separation: Separation, margins: list[Margin] | None) -> Certificate:
+        if separation.clean.all():
+            meaning = f"pass {run.n_epochs} made no mistake: every row is on its side of the hyperplane"
+            if margins is not None:
+                least = min(margins, key=lambda m: m.lower)
+                meaning += (
+                    f"; the largest possible margin is between {least.lower:.4g} and {least.upper:.4g}, the longest "
+                    f"row {least.radius:.4g}"
+                )
+            return Certificate("separating hyperplane", 0.0, 0.0, meaning)
+        if margins is None:  # from files: what the mistakes themselves prove
+            state, squares = run.state, np.square(np.vstack([run.state["v"], run.state["b"]])).sum(axis=0)
+            upper = np.sqrt(squares) / np.maximum(state["mistakes"], 1e-300)
+            worst = float(upper[~separation.clean].max())
+            return Certificate(
+                "none", 0.0 if run.reason == "converged" else 1.0, 0.0,
+                f"the last of {run.n_epochs} passes made mistakes still; no hyperplane has a margin above {worst:.3g}",
+            )  # fmt: skip
+        left = [m for m, clean in zip(margins, separation.clean, strict=True) if not clean]
+        value = max(m.upper / m.radius if m.radius > 0 else 0.0 for m in left)
+        if any(m.separable for m in left):
+            meaning = "the rows are separable, and the passes were too few to separate them"
+            return Certificate("separating hyperplane", 1.0, 0.0, meaning)
+        meaning = (
+            f"the rows are not separable{'' if len(margins) == 1 else ' (one class from the rest)'}: no hyperplane has "
+            f"a margin above {value:.1e} of the longest row"
+        )
+        return Certificate("margin bound", value, separation.resolution, meaning)
+
+    # ------------------------------------------------------------------------------------------- votes
+
+    def _wants_scores(self) -> bool:
+        return self.variant == "voted"
+
+    def _after_piece(self, piece: Piece, positive: np.ndarray, scores: np.ndarray) -> None:
+        if not hasattr(self, "_survivors_"):
+            self._survivors_ = no_survivors(piece.X.shape[1], len(positive))
+        self._survivors_ = add_survivors(self._survivors_, piece, positive, scores, intercept=self.fit_intercept)
+
+    def _after_growth(self, columns: list[int]) -> None:
+        if hasattr(self, "_survivors_"):
+            self._survivors_ = {name: [arrays[k] for k in columns] for name, arrays in self._survivors_.items()}
+
+    def _after_stream(self, *, weighted: bool) -> None:
+        self._set_counts(weighted=weighted or isinstance(getattr(self, "n_mistakes_", 0), float))
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores: b + W x, or for "voted" the mean vote between -1 and 1.
+
+        One a row for two classes (positive favours ``classes_[1]``), otherwise one for each class.
+        """
+        if self.variant != "voted":
+            return super().decision_function(X)
+        data = self._predict_data(X)
+        scores = engine.map(votes_batch, data, self._survivors_, self._models(), n_jobs=self.n_jobs)
+        return scores[:, 0] if len(self.classes_) <= 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class on whose side every row lies; for more than two, that of the largest score."""
+        if self.variant != "voted":
+            return super().predict(X)
+        data = self._predict_data(X)
+        return engine.map(_vote_batch, data, self._survivors_, self._models(), self.classes_, n_jobs=self.n_jobs)
+
+
+def _one_or_all(values: np.ndarray) -> Any:
+    """A plain number for one model, an array for several."""
+    return values[0].item() if len(values) == 1 else values
+
+
+def _vote_batch(batch: Batch, kept: Survivors, models: list[int], classes: np.ndarray) -> np.ndarray:
+    return labels_of(votes_batch(batch, kept, models), classes)

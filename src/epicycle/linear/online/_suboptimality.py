@@ -1,0 +1,93 @@
+"""How far is a stochastic solution from the minimum? A bound from weak duality, in two passes over the rows.
+
+For  F(w, b) = sum_i v_i l(w'x_i + b, y_i) / V + R(w)  with  R(w) = l2/2 |w|^2 + l1 |w|_1,  V = sum_i v_i  and any
+numbers a_i (with sum_i v_i a_i = 0 where there is an intercept)
+
+    min F  >=  - sum_i v_i l*(a_i, y_i) / V - R*(- sum_i v_i a_i x_i / V)
+
+    R*(u) = sum_j max(|u_j| - l1, 0)^2 / (2 l2).
+
+Two choices of a are tried and the better bound counts: the derivatives of the losses at the solution, and their means
+over all epochs. For steps 1 / (alpha t) on losses with kinks it is the mean that belongs to the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.data import Batch, Data
+from epicycle.linear.online._learner import Rule
+from epicycle.linear.online._losses import conjugate, loss_and_slope
+
+__all__ = ["suboptimality"]
+
+
+def suboptimality(
+    data: Data,
+    rule: Rule,
+    W: np.ndarray,
+    b: np.ndarray,
+    positive: np.ndarray | None,
+    factors: np.ndarray | None,
+    dual: np.ndarray | None,
+) -> tuple[float, float]:
+    """(F(W, b) over all models, a bound on how far it is above its minimum; inf without an L2 penalty)."""
+    given = partial(_row_terms, rule=rule, W=W, b=b, positive=positive, factors=factors)
+    value, lower = math.nan, np.full(len(b), -math.inf)
+    for mean in (None,) if dual is None else (None, dual):
+        total, losses, above, below = engine.sum(partial(_balance_statistic, terms=given, dual=mean), data)
+        value = float(losses.sum() / total + rule.penalty(W))
+        if not rule.l2 > 0:
+            return value, math.inf
+        if rule.intercept:  # the heavier side is scaled down until both balance, towards 0, where l* is finite
+            balance = np.minimum(above, below)
+            scale = tuple(np.divide(balance, side, out=np.zeros_like(side), where=side > 0) for side in (above, below))
+        else:
+            scale = (np.ones(len(b)), np.ones(len(b)))
+        conjugates, gradient = engine.sum(partial(_dual_statistic, terms=given, dual=mean, scale=scale), data)
+        excess = np.maximum(np.abs(gradient) / total - rule.l1, 0.0)
+        lower = np.maximum(lower, -conjugates / total - np.square(excess).sum(axis=0) / (2 * rule.l2))
+    return value, max(value - float(lower.sum()), 0.0)
+
+
+def _row_terms(
+    batch: Batch,
+    dual: np.ndarray | None,
+    *,
+    rule: Rule,
+    W: np.ndarray,
+    b: np.ndarray,
+    positive: np.ndarray | None,
+    factors: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, targets, losses and the dual candidates of the rows of a batch, (n, 1) and (n, K)."""
+    codes = np.asarray(batch.y, dtype=np.float64)
+    v = np.ones(batch.n_rows) if batch.weight is None else batch.weight
+    if factors is not None:
+        v = v * factors[codes.astype(np.intp)]
+    y = codes[:, None] if positive is None else np.where(codes[:, None] == positive, 1.0, -1.0)
+    z = np.asarray(batch.X @ W.T, dtype=np.float64) + b
+    losses, slopes = loss_and_slope(rule.loss, z, y, rule.epsilon)
+    if dual is not None:
+        slopes = dual[batch.start : batch.start + batch.n_rows]
+    return v[:, None], y, losses, slopes
+
+
+def _balance_statistic(batch: Batch, terms: Any, dual: np.ndarray | None) -> tuple[float, np.ndarray, Any, Any]:
+    v, _, losses, a = terms(batch, dual)
+    va = v * a
+    return float(v.sum()), (v * losses).sum(axis=0), np.maximum(va, 0).sum(axis=0), np.maximum(-va, 0).sum(axis=0)
+
+
+def _dual_statistic(
+    batch: Batch, terms: Any, dual: np.ndarray | None, scale: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    v, y, _, a = terms(batch, dual)
+    a = np.where(a > 0, a * scale[0], a * scale[1])
+    rule = terms.keywords["rule"]
+    return (v * conjugate(rule.loss, a, y, rule.epsilon)).sum(axis=0), np.asarray(batch.X.T @ (v * a))

@@ -1,0 +1,6 @@
+"""Ridge regression."""
+
+from epicycle.linear.ridge._ridge import Ridge
+from epicycle.linear.ridge._ridge_cv import RidgeCV
+
+__all__ = ["Ridge", "RidgeCV"]

@@ -1,0 +1,352 @@
+"""Huber's regression:  minimise  sum_i s_i (sigma + sigma H_epsilon((y_i - b - w'x_i) / sigma)) + alpha |w|^2,
+
+squared near zero and linear beyond epsilon sigma: H(z) = z^2 for |z| <= epsilon, else 2 epsilon |z| - epsilon^2. The
+scale sigma is a parameter of its own (as in scikit-learn), the median absolute deviation, or given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._monitor import Monitor
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.data import ArrayData, Batch, Data
+from epicycle.data._dask_data import is_dask
+from epicycle.linear.robust._huber_objective import FACTOR, HuberObjective, Point
+from epicycle.linear.robust._quantile_frame import quantile_solver
+from epicycle.linear.robust._quantile_inference import residual_quantiles
+from epicycle.linear.robust._quantile_passes import draw_statistic
+from epicycle.linear.robust._quantile_solver import QuantileSolver
+from epicycle.optim import Solution
+from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+
+__all__ = ["HuberRegressor"]
+
+#: The median absolute deviation of normal noise of unit variance.
+NORMAL_MAD = 0.6744897501960817
+#: Least scale, relative to that of y: with it, data on a hyperplane is fitted too.
+FLOOR = 1e-11
+#: Gap at which a larger scale than the wanted one has served.
+NEAR = 1e-8
+#: Steps without a smaller gap after which there will be none.
+PATIENCE = 40
+#: A gap that is rounding.
+EXACT = 2e-15
+#: Rows from which on the fit to a draw of them comes first.
+MANY = 20_000
+
+
+class HuberRegressor(RegressorMixin, Estimator):
+    r"""Linear regression that is least squares for small residuals and least absolute deviations for large ones.
+
+    .. math:: \min_{w, b, \sigma} \; \sum_i s_i \Bigl( \sigma + \sigma H_\epsilon\bigl( \tfrac{y_i - b - w'x_i}{\sigma}
+              \bigr) \Bigr) + \alpha \|w\|^2 , \qquad
+              H_\epsilon(z) = \begin{cases} z^2 & |z| \le \epsilon \\ 2 \epsilon |z| - \epsilon^2 & |z| > \epsilon .
+              \end{cases}
+
+    Parameters
+    ----------
+    epsilon : float, default=1.35
+        Where outliers begin, in units of the scale; at least 1. 1.35 is 95 % efficient for normal noise.
+    alpha : float, default=0.0001
+        Strength of the L2 penalty.
+    fit_intercept : bool, default=True
+        Whether b is fitted or 0.
+    scale : {"joint", "mad"} or float, default="joint"
+        "joint" minimises over sigma too; "mad" takes the median absolute deviation from the fit of least absolute
+        deviations, divided by 0.6745; a number is taken as it is.
+    tol : float, default=1e-10
+        Duality gap relative to the objective that the certificate asserts.
+    max_iter : int, default=200
+        Passes over the rows at most.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    scale_ : float
+        sigma.
+    n_outliers_ : int
+        Rows with residuals beyond epsilon times the scale.
+    outliers_ : ndarray of bool of shape (n_samples,)
+        Which rows they are, for data in memory (kept as bits).
+    objective_ : float
+        The minimum.
+    certificate_ : Certificate
+        Duality gap.
+    history_ : History
+        Objective, gap, scale, outliers and seconds of every pass.
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import HuberRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X @ [1.0, -2.0] + 0.1 * rng.normal(size=200)
+    >>> y[:20] += 50
+    >>> model = HuberRegressor().fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 1., -2.])
+    >>> bool(model.outliers_[:20].all())
+    True
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "epsilon": Real(minimum=1),
+        "alpha": Real(minimum=0),
+        "fit_intercept": Boolean(),
+        "scale": AnyOf(Choice("joint", "mad"), Real(minimum=0, inclusive=False)),
+        "tol": Real(minimum=0, inclusive=False),
+        "max_iter": Integer(minimum=1),
+        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
+    )
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.35,
+        alpha: float = 0.0001,
+        fit_intercept: bool = True,
+        scale: str | float = "joint",
+        tol: float = 1e-10,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            A scan brings its own.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
+        # Its frame of coordinates serves here too; the programme itself only where the scale asks for it.
+        absolute = quantile_solver(
+            data, 0.0, intercept=self.fit_intercept, solver="auto", tol=self.tol, max_iter=1000, n_jobs=self.n_jobs
+        )
+        frame = absolute.frame
+        if self.alpha > 0:  # columns that depend on others share their coefficients
+            unused = np.append(frame.inv_scale == 0, not self.fit_intercept)
+            frame = replace(frame, penalty=np.where(unused, np.inf, 0.0))
+        squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
+        sigma, start = self._fixed_scale(absolute)
+        objective = HuberObjective(
+            data, frame, absolute.lengths, squares, float(self.epsilon), sigma=sigma, floor=FLOOR, n_jobs=self.n_jobs
+        )
+        monitor = self._monitor(self.max_iter, lambda x: self._attributes(data, objective, x[:-1], float(x[-1])))
+        if start is None and absolute.n_rows >= MANY and self._resume_state() is None:
+            start = self._rough(objective, absolute.n_rows)
+        at, reason = self._minimise(objective, start, monitor)
+        if start is not None and reason != "stopped" and at.gap > self.tol:
+            # A strong penalty is far from the fit of least absolute deviations, and near that of least squares.
+            other, reason = self._minimise(objective, None, monitor)
+            at = min(at, other, key=lambda point: point.gap)
+        for name, value in self._attributes(data, objective, at.theta, at.sigma).items():
+            setattr(self, name, value)
+        self.objective_ = float(at.value * frame.y_scale)
+        self.n_outliers_ = int(at.outliers)
+        if isinstance(data, ArrayData):
+            coef, intercept = self.coef_[None, :], np.atleast_1d(np.asarray(self.intercept_, dtype=data.dtype))
+            mask = engine.map(_outlier_batch, data, coef, intercept, self.epsilon * self.scale_, n_jobs=self.n_jobs)
+            self._outlier_bits_, self._n_rows_ = np.packbits(mask), len(mask)
+        history = monitor.history()
+        gap = at.gap
+        meaning = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y"
+        certificate = Certificate("duality gap", gap, self.tol, meaning)
+        if reason != "stopped":
+            reason = "converged" if certificate.holds else reason
+        x = np.append(at.theta, at.sigma)
+        state = {"x": x}
+        self._conclude(Solution(x, self.objective_, history, certificate, history.n_iter, reason, state=state))
+        return self
+
+    def _fixed_scale(self, absolute: QuantileSolver) -> tuple[float | None, tuple[np.ndarray, float] | None]:
+        """sigma in the units of the frame, where it is not a parameter of the fit, and where to start then.
+
+        Least absolute deviations see no outliers: within their median absolute deviation there are rows enough.
+        """
+        if self.scale == "joint":
+            return None, None
+        beta = absolute.solve(0.5, None, lambda *_: False).beta
+        (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
+        sigma = max(float(median) / NORMAL_MAD, FLOOR)
+        return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
+
+    # ------------------------------------------------------------------------------------------- solver
+
+    def _rough(self, objective: HuberObjective, n_rows: int) -> tuple[np.ndarray, float]:
+        """The fit to a draw of the rows: near, and cheap."""
+        share = max(MANY // 10, 50 * objective.frame.size, n_rows // 20) / n_rows
+        if share > 0.25:
+            return objective.start()
+        (drawn,) = engine.sum(draw_statistic, objective.data, share, n_jobs=self.n_jobs)
+        part = HuberObjective(
+            ArrayData(*drawn.joined()), objective.frame, objective.lengths, share * objective.squares,
+            objective.epsilon, sigma=None, floor=objective.floor, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        at, _ = self._minimise(part, None, Monitor(), enough=1e-4)
+        return at.theta, at.sigma
+
+    def _minimise(
+        self, objective: HuberObjective, start: tuple[np.ndarray, float] | None, monitor: Monitor, enough: float = 0.0
+    ) -> tuple[Point, str]:
+        """From least squares (or a given start) to the minimum of one piece after the other, F falling in each step.
+
+        A fixed sigma far below the residuals leaves too few inliers to step by: it is approached from above.
+        """
+        state, target = self._resume_state(), objective.sigma
+        theta, sigma = objective.start() if start is None else start
+        if state is not None:
+            theta, sigma = np.array(state["x"][:-1]), float(state["x"][-1])
+        sigma = max(sigma, objective.floor if target is None else target)
+        if target is not None:
+            objective.sigma = sigma
+        at = best = objective.at(theta, sigma)
+        step = monitor.history().n_iter
+        misses, reason = 0, "max_iter"
+        for _ in range(self.max_iter):
+            step += 1
+            gap = at.gap
+            done = monitor(
+                step, np.append(at.theta, at.sigma), objective=at.value * objective.frame.y_scale,
+                state=partial(_state, at), gap=gap,
+                scale=at.sigma * objective.frame.y_scale, outliers=at.outliers,
+            )  # fmt: skip
+            if done or gap < enough:
+                best, reason = at, "stopped"
+                break
+            on_the_way = target is not None and at.sigma > target
+            if gap <= EXACT and not on_the_way:
+                best, reason = at, "stalled"
+                break
+            better, whole = (None, False) if on_the_way and gap < NEAR else self._better(objective, at)
+            # F does not tell points apart close to its minimum, above all beside wild outliers; the gap does.
+            misses = 0 if better is not None and better.gap < 0.5 * best.gap else misses + 1
+            settled = better is None or (whole and misses > 0 and better.same_rows(at)) or misses > PATIENCE
+            if better is not None:
+                at = better
+                best = min(best, better, key=lambda point: point.gap)
+            if settled and on_the_way:
+                objective.sigma, misses = max(target, at.sigma / FACTOR), 0
+                at = best = objective.at(at.theta, objective.sigma)
+            elif settled:
+                reason = "stalled"
+                break
+        objective.sigma = target
+        return best, reason
+
+    def _better(self, objective: HuberObjective, at: Point) -> tuple[Point | None, bool]:
+        """A point with a lower objective: the minimum of the piece (then True), or less far towards it."""
+        for ridge in (0.0, 1e-9, 1e-6, 1e-3, 1.0):
+            aim = objective.minimum_of_piece(at, ridge)
+            if aim is None:
+                continue
+            theta, sigma, whole = aim
+            d_theta, d_sigma = theta - at.theta, sigma - at.sigma
+            slope = float(at.gradient @ d_theta) + at.slope * d_sigma
+            if not slope < 0:
+                continue
+            found, t, limit = None, 1.0, np.inf
+            for _ in range(20):
+                new = objective.at(at.theta + t * d_theta, at.sigma + t * d_sigma)
+                there = float(new.gradient @ d_theta) + new.slope * d_sigma
+                # F is convex: where it still falls, or has hardly risen, it is lower. Differences of F itself drown.
+                if there <= 0.5 * abs(slope):
+                    found = new, whole and t == 1 and ridge == 0
+                    if there >= 0.5 * slope or 4 * t >= limit or at.sigma + 4 * t * d_sigma <= objective.floor:
+                        break
+                    t *= 4  # a ridge made the step too short
+                else:
+                    if found is not None:
+                        break
+                    limit = t
+                    t *= min(max(slope / (slope - there), 0.02), 0.8)
+            if found is not None:
+                return found
+        return None, False
+
+    def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
+        w, b = objective.frame.original(theta)
+        intercept = data.dtype.type(b) if self.fit_intercept else 0.0
+        return {
+            "coef_": w.astype(data.dtype), "intercept_": intercept, "scale_": float(sigma * objective.frame.y_scale)
+        }  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def predict(self, X: Any) -> Any:
+        """b + w'x for every row."""
+        data = self._predict_data(X)
+        intercept = np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
+        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+
+    def outliers(self, X: Any, y: Any) -> np.ndarray:
+        """Which rows have residuals beyond epsilon times the scale."""
+        residual = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
+        return np.asarray(residual > self.epsilon * self.scale_)
+
+    @property
+    def outliers_(self) -> np.ndarray:
+        """Which of the training rows are outliers, for data that was in memory."""
+        bits = getattr(self, "_outlier_bits_", None)
+        if bits is None:
+            raise AttributeError("outliers_ is there after a fit to data in memory; call outliers(X, y)")
+        return np.unpackbits(bits, count=self._n_rows_).astype(bool)
+
+    def _penalty_line(self) -> str:
+        return f"L2 penalty {self.alpha:g} ||w||^2" if self.alpha > 0 else "no penalty"
+
+
+def _state(at: Point) -> dict[str, Any]:
+    """What it takes to go on from a point."""
+    return {"x": np.append(at.theta, at.sigma)}
+
+
+def _outlier_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, limit: float) -> np.ndarray:
+    return np.asarray(np.abs(batch.y - predictor_batch(batch, coef, intercept)[:, 0]) > limit)

@@ -1,6 +1,0 @@
-"""Linear support vector machines."""
-
-from epicycle.linear.support_vectors.classification import LinearSVC
-from epicycle.linear.support_vectors.regression import LinearSVR
-
-__all__ = ["LinearSVC", "LinearSVR"]

@@ -1,0 +1,139 @@
+"""What a solver may ask of a smooth objective, and what it gives back.
+
+A solver minimises F(x) over x in R^d and knows F only through :class:`Objective`. Models write F in summation form;
+`FunctionObjective` wraps plain functions. What an objective cannot do (a Hessian that is too big, rows that cannot be
+drawn) it says by `capabilities`, and the solver refuses with a clear message before any work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._solution import Solution
+
+__all__ = ["FunctionObjective", "Metric", "Objective", "Solution"]
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A fixed symmetric positive definite M with curvature(x) <= M near enough, to precondition first-order solvers.
+
+    `solve(v)` gives M^-1 v; `half_solve(v)` gives L^-1 v and `half_solve_t(v)` L^-T v for M = L L'.
+    """
+
+    solve: Callable[[Array], Array]
+    half_solve: Callable[[Array], Array]
+    half_solve_t: Callable[[Array], Array]
+
+
+class Objective(ABC):
+    """A smooth convex function F of d parameters.
+
+    Subclasses give `value_and_gradient`; the rest is optional and announced by `capabilities`
+    (any of ``"hessian"``, ``"hessian_product"``, ``"minibatches"``, ``"metric"``).
+    """
+
+    size: int
+    #: A certified lower bound on the curvature in every direction; 0 when there is none.
+    strong_convexity: float = 0.0
+    #: Whether F is a quadratic: its Hessian is the same everywhere.
+    quadratic: bool = False
+    capabilities: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """F(x) and its gradient."""
+
+    def value(self, x: Array) -> float:
+        """F(x)."""
+        return self.value_and_gradient(x)[0]
+
+    def second_order(self, x: Array) -> tuple[float, Array, Array]:
+        """F(x), its gradient and its d x d Hessian, from one pass."""
+        raise TypeError(f"{type(self).__name__} gives no Hessian")
+
+    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
+        """The map v -> F''(x) v."""
+        raise TypeError(f"{type(self).__name__} gives no Hessian products")
+
+    def metric(self) -> Metric:
+        """A fixed preconditioner."""
+        raise TypeError(f"{type(self).__name__} gives no metric")
+
+    def minibatches(self, batch_size: int, epoch: int, seed: int) -> Iterator[Callable[[Array], tuple[float, Array]]]:
+        """One epoch of unbiased estimates: each item maps x to (value, gradient) on a few rows, scaled to all of F.
+
+        The order of rows depends on (seed, epoch) alone.
+        """
+        raise TypeError(f"{type(self).__name__} cannot draw rows")
+
+    def certify(self, x: Array, tol: float, value: float | None = None, gradient: Array | None = None) -> Certificate:
+        """A bound on (F(x) - min F) relative to the scale of F, against `tol`.
+
+        With strong convexity mu, F(x) - min F <= ||g||^2 / (2 mu). Otherwise only the gradient norm can be shown.
+        """
+        if value is None or gradient is None:
+            value, gradient = self.value_and_gradient(x)
+        scale = max(abs(float(value)), float(np.finfo(float).tiny))
+        if self.strong_convexity > 0:
+            gap = float(gradient @ gradient) / (2 * float(self.strong_convexity)) / scale
+            meaning = f"the objective is within {gap:.1e} of its minimum, relative"
+            return Certificate("strong convexity", gap, tol, meaning)
+        norm = float(np.abs(gradient).max(initial=0.0)) / max(1.0, abs(value))
+        meaning = f"no partial derivative exceeds {norm:.1e}, relative to the objective"
+        return Certificate("gradient norm", norm, tol, meaning)
+
+
+class FunctionObjective(Objective):
+    """An objective from plain functions of x.
+
+    Parameters
+    ----------
+    value_and_gradient : callable
+        x -> (F(x), gradient).
+    size : int
+        Number of parameters.
+    hessian : callable, optional
+        x -> the d x d Hessian.
+    strong_convexity : float, default=0.0
+        A certified lower bound on the curvature.
+    quadratic : bool, default=False
+        Whether F is a quadratic function.
+    """
+
+    def __init__(
+        self,
+        value_and_gradient: Callable[[Array], tuple[float, Array]],
+        size: int,
+        *,
+        hessian: Callable[[Array], Array] | None = None,
+        strong_convexity: float = 0.0,
+        quadratic: bool = False,
+    ) -> None:
+        self._value_and_gradient = value_and_gradient
+        self._hessian = hessian
+        self.size = size
+        self.strong_convexity = strong_convexity
+        self.quadratic = quadratic
+        self.capabilities = frozenset({"hessian", "hessian_product"} if hessian else ())
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        return self._value_and_gradient(x)
+
+    def second_order(self, x: Array) -> tuple[float, Array, Array]:
+        if self._hessian is None:
+            return super().second_order(x)
+        return (*self._value_and_gradient(x), self._hessian(x))
+
+    def hessian_product(self, x: Array) -> Callable[[Array], Array]:
+        if self._hessian is None:
+            return super().hessian_product(x)
+        H = self._hessian(x)
+        return lambda v: H @ v

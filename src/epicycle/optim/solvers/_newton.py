@@ -1,0 +1,190 @@
+"""Newton's method: x <- x + t d with F''(x) d = -F'(x).
+
+The decrement delta^2 = -g'd estimates twice the distance to the minimum, F(x) - min F, whatever the coordinates. A
+Hessian that is singular or not positive definite is replaced by one with the same eigenvectors and positive
+eigenvalues, without moving along directions in which F is flat. Where F gives Hessian products only, d is found by
+conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.lapack import dpocon
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._monitor import Monitor
+from epicycle.optim._objective import Objective, Solution
+from epicycle.optim.solvers._line_search import Trial, backtracking, decreases
+from epicycle.optim.solvers._run import Run, State
+
+__all__ = ["newton"]
+
+Array = np.ndarray
+
+
+def newton(
+    objective: Objective,
+    start: Array,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    monitor: Monitor | None = None,
+    state: State | None = None,
+) -> Solution:
+    """Minimise by Newton's method, damped by a line search.
+
+    Parameters
+    ----------
+    objective : Objective
+        F, with its Hessian or products with it.
+    start, tol, max_iter, monitor, state
+        As for :func:`~epicycle.optim.gradient_descent`.
+
+    Returns
+    -------
+    Solution
+    """
+    if not objective.capabilities & {"hessian", "hessian_product"}:
+        name = type(objective).__name__
+        raise ParameterError(f"solver 'newton' needs a Hessian or Hessian products; {name} has neither")
+    run = Run("newton", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
+    if "hessian" in objective.capabilities:
+        _with_hessian(run)
+    else:
+        _with_products(run)
+    return run.solution()
+
+
+def _with_hessian(run: Run) -> None:
+    """One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken."""
+    H: Array | None
+    value, g, H = _second_order(run.objective, run.x)
+    run.begin(value, g)
+    x = run.x
+    while run.active:
+        if H is None:
+            value, g, H = _second_order(run.objective, x)
+        d = newton_direction(H, g, x)
+        slope = float(g @ d)
+        if not slope < 0:
+            run.stall()
+            return
+        if -0.5 * slope <= run.tol * abs(value) and run.certify():
+            return
+        # With the decrement this small the next Hessian is not needed: one more step with this one, from the gradient
+        # at the new point, gains as many digits again (Shamanskii 1967) and ends far below the tolerance.
+        last = -0.5 * slope <= math.cbrt(run.tol) * abs(value)
+        trial, H_next = _full_step(run.objective, x, d, with_hessian=not last)
+        if last and decreases(trial, value, slope):
+            trial = _second_step(run.objective, trial, H)
+        H = H_next
+        if not decreases(trial, value, slope):
+            shorter = backtracking(run.objective, x, value, slope, d, first=0.5)
+            if shorter is None:
+                run.stall()
+                return
+            trial, H = shorter, None
+        x, value, g = trial.x, trial.value, trial.gradient
+        run.advance(x, value, g, step=trial.t, decrement=-slope)
+        if run.reason == "converged" and H is not None:  # its Hessian is there already
+            further = _second_step(run.objective, trial, H)
+            run.improve(further.x, further.value, further.gradient)
+
+
+def _with_products(run: Run) -> None:
+    run.begin(*run.objective.value_and_gradient(run.x))
+    x, value, g = run.x, run.value, run.gradient
+    while run.active:
+        # Inexact at first, then superlinear: the relative residual follows the gradient norm.
+        forcing = min(0.1, math.sqrt(run.norm / max(1.0, abs(value))))
+        d = truncated_newton_direction(run.objective.hessian_product(x), g, forcing)
+        slope = float(g @ d)
+        trial = backtracking(run.objective, x, value, slope, d) if slope < 0 else None
+        if trial is None:
+            run.stall()
+            return
+        x, value, g = trial.x, trial.value, trial.gradient
+        run.advance(x, value, g, step=trial.t, decrement=-slope)
+
+
+def newton_direction(H: Array, g: Array, x: Array) -> Array:
+    """d with H d = -g by Cholesky; for a Hessian that is not safely positive definite, by its eigenvectors.
+
+    H is first scaled to a unit diagonal: whether it is singular must not depend on the units of the parameters. Where F
+    has no curvature, d moves only if F really slopes there: by more than the rounding of g, which is about that of x
+    times the curvature.
+    """
+    diagonal = np.abs(np.diagonal(H))
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    S, a = H * scale * scale[:, None], g * scale
+    if not (np.isfinite(S).all() and np.isfinite(a).all()):
+        return np.zeros(g.shape)
+    cut = 8 * g.size * np.finfo(float).eps
+    try:
+        factor = cho_factor(S, lower=True, check_finite=False)
+        # A singular S may have a factor by luck of rounding; solving with it would move x far along flat directions.
+        rcond, _ = dpocon(factor[0], np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
+        if rcond > cut:
+            return np.asarray(-scale * cho_solve(factor, a, check_finite=False))
+    except LinAlgError:
+        pass
+    eigenvalues, V = eigh(S, check_finite=False)
+    cut *= float(np.abs(eigenvalues).max(initial=0.0))
+    a = V.T @ a
+    rounding = max(1e-8 * float(np.linalg.norm(a)), cut * float(np.linalg.norm(x / scale)))
+    a[(np.abs(eigenvalues) <= cut) & (np.abs(a) <= rounding)] = 0.0
+    return np.asarray(-scale * (V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
+
+
+def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forcing: float) -> Array:
+    """d with |H d + g| <= forcing |g|, by conjugate gradients, cut short where H has no positive curvature."""
+    d = np.zeros(g.shape)
+    r = -g
+    p = r.copy()
+    rr = float(r @ r)
+    goal = forcing**2 * rr
+    for _ in range(max(10, 2 * g.size)):
+        Hp = product(p)
+        curvature = float(p @ Hp)
+        if not curvature > np.finfo(float).eps * float(p @ p) * 1e-3:
+            return d if d.any() else -g
+        alpha = rr / curvature
+        d = d + alpha * p
+        r = r - alpha * Hp
+        rr, rr_old = float(r @ r), rr
+        if rr <= goal:
+            break
+        p = r + (rr / rr_old) * p
+    return d
+
+
+def _second_step(objective: Objective, trial: Trial, H: Array) -> Trial:
+    """The point after one more step with an old Hessian; the point itself where that step does not help."""
+    d = newton_direction(H, trial.gradient, trial.x)
+    further, _ = _full_step(objective, trial.x, d, with_hessian=False)
+    helps = math.isfinite(further.value) and np.linalg.norm(further.gradient) < np.linalg.norm(trial.gradient)
+    return replace(further, t=trial.t) if helps else trial
+
+
+def _second_order(objective: Objective, x: Array) -> tuple[float, Array, Array]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return objective.second_order(x)
+
+
+def _full_step(objective: Objective, x: Array, d: Array, *, with_hessian: bool) -> tuple[Trial, Array | None]:
+    point = x + d
+    H: Array | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if with_hessian:
+            value, g, H = objective.second_order(point)
+        else:
+            value, g = objective.value_and_gradient(point)
+        slope = float(g @ d)
+    if not (math.isfinite(value) and math.isfinite(slope)):
+        value, slope = math.inf, math.inf
+    return Trial(1.0, point, value, g, slope), H

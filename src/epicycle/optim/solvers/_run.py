@@ -1,0 +1,308 @@
+"""What all solvers share: where the iteration stands, what is recorded, and when it ends.
+
+A solver is a loop
+
+    run = Run("name", objective, start, ...)
+    run.begin(value, gradient)
+    while run.active:
+        ...                      # the mathematics: from x to the next x
+        run.advance(x, value, gradient, step=t, state=...)
+    return run.solution()
+
+Certificates can cost a pass over the data, so they are asked for only when the gradient norm says that they may hold.
+A certificate c that failed at norm |g| tells where to try next: gaps fall like |g|^2, so at |g| sqrt(tol / c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core._monitor import Monitor
+from epicycle.optim._objective import Objective, Solution
+
+__all__ = ["Run", "State", "check_choice", "check_number", "check_point"]
+
+Array = np.ndarray
+State = Mapping[str, Any]
+
+#: Iterations in a row with a rising objective that count as divergence.
+RISES = 5
+#: Iterations between two certificates when only the flatness of the objective suggests trying one.
+PAUSE = 10
+
+
+class Run:
+    """The state of one minimisation.
+
+    Parameters
+    ----------
+    solver : str
+        Name, kept in the state so that a run resumes only what it began.
+    objective, start, tol, max_iter, monitor, state
+        As every solver takes them.
+    remedy : str
+        What to change when the iteration diverges.
+    patience : int or None
+        Iterations without any progress, in value or gradient, after which the run has stalled; None waits for ever.
+    """
+
+    def __init__(
+        self,
+        solver: str,
+        objective: Objective,
+        start: Array,
+        *,
+        tol: float,
+        max_iter: int,
+        monitor: Monitor | None,
+        state: State | None,
+        remedy: str = "scale the problem",
+        patience: int | None = 20,
+    ) -> None:
+        check_number("tol", tol, low=0.0)
+        check_number("max_iter", max_iter, low=1, integer=True)
+        self.objective = objective
+        self.tol = float(tol)
+        self.max_iter = int(max_iter)
+        self.monitor = Monitor() if monitor is None else monitor
+        self.saved: State = _checked_state(state, solver)
+        self.iteration = int(self.saved.get("iteration", 0))
+        self.x = check_point(self.saved["x"] if self.saved else start, objective.size)
+        self.value = math.inf
+        self.gradient = np.zeros(0)
+        self.norm = math.inf
+        self.reason = ""
+        self.message = ""
+        self._solver = solver
+        self._remedy = remedy
+        self._patience = patience
+        self._solver_state: Callable[[], State] = dict
+        self._step = math.nan
+        self._certificate: Certificate | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether to go on."""
+        return not self.reason
+
+    def begin(self, value: float, gradient: Array) -> None:
+        """Take in F and its gradient at the start; the start may be optimal already."""
+        self.value, self.gradient, self.norm = value, gradient, _norm(gradient)
+        saved = self.saved
+        self._threshold = float(saved.get("threshold", math.inf))
+        self._tried = int(saved.get("tried", self.iteration))
+        self._first = float(saved.get("first", value))
+        self._rises = int(saved.get("rises", 0))
+        self._idle = int(saved.get("idle", 0))
+        self._least_norm = float(saved.get("least_norm", self.norm))
+        self._best_value = float(saved.get("best_value", value))
+        self._best_norm = float(saved.get("best_norm", self.norm))
+        self._best_x = np.array(saved["best_x"]) if saved else self.x
+        self._best_gradient = gradient if np.array_equal(self._best_x, self.x) else None
+        self._fall = float(saved.get("fall", math.inf))
+        if not (math.isfinite(value) and math.isfinite(self.norm)):
+            self.end("diverged", "the objective or its gradient is not finite at the start; change the start or X")
+        elif self._certified():
+            self.end("converged")
+        elif self.iteration >= self.max_iter:
+            self._end_at_limit()
+
+    def advance(
+        self,
+        x: Array,
+        value: float,
+        gradient: Array,
+        *,
+        step: float,
+        state: Callable[[], State] = dict,
+        exact: bool = True,
+        **columns: float,
+    ) -> None:
+        """Take in the next iterate, record it, and decide whether to go on.
+
+        `state` gives what the solver itself needs to resume; `exact=False` says that value and gradient come from a
+        recursion, on which no certificate may rest.
+        """
+        self.iteration += 1
+        self._step = step
+        norm = _norm(gradient)
+        finite = math.isfinite(value) and math.isfinite(norm)
+        if finite:
+            self._take(x, value, gradient, norm, exact)
+            self._solver_state = state
+        stop = self.monitor(
+            self.iteration, self.x, objective=value, state=self._state, step=step, gradient_norm=norm, **columns
+        )
+        if not finite:
+            self.end("diverged", f"the objective became {value} with step={step:g}; {self._remedy}")
+        elif self._rises >= RISES and value > self._first + 1e-8 * abs(self._first):
+            self.end(
+                "diverged",
+                f"the objective grew in {self._rises} iterations in a row, from {self._first:.6g} at the start "
+                f"to {value:.6g}, with step={step:g}; {self._remedy}",
+            )
+        elif exact and self._certified():
+            self.end("converged")
+        elif stop:
+            self.end("stopped", f"stopped by a callback after iteration {self.iteration}")
+        elif self._patience is not None and self._idle >= self._patience:
+            self.stall()
+        elif self.iteration >= self.max_iter:
+            self._end_at_limit()
+
+    def improve(self, x: Array, value: float, gradient: Array) -> None:
+        """Put a point with a smaller gradient in the place of the certified one, if its certificate holds as well."""
+        certificate = self.objective.certify(x, self.tol, value, gradient)
+        if certificate.holds:
+            self.x, self.value, self.gradient, self._certificate = x, value, gradient, certificate
+
+    def end(self, reason: str, message: str = "") -> None:
+        self.reason, self.message = reason, message
+
+    def stall(self) -> None:
+        """No step makes progress: converged if the certificate holds after all, otherwise stalled."""
+        if self.certify():
+            return
+        at_precision = self.value - self._best_value <= 1e-10 * max(abs(self._best_value), np.finfo(float).tiny)
+        why = (
+            "the objective cannot be lowered further in double precision; loosen tol or scale the columns of X"
+            if at_precision
+            else f"the objective no longer falls with step={self._step:g}; {self._remedy}"
+        )
+        self.end("stalled", f"after {self.iteration} iterations {why}")
+
+    def solution(self) -> Solution:
+        """The certified iterate, otherwise the best finite one."""
+        if self.reason == "converged" and self._certificate is not None:
+            x, value, certificate = self.x, self.value, self._certificate
+        elif not math.isfinite(self._best_value):
+            meaning = "nothing is known: the objective is not finite at the start"
+            x, value, certificate = self.x, self.value, Certificate("none", math.inf, self.tol, meaning)
+        else:
+            x, value = self._best_x, self._best_value
+            known = value if self._best_gradient is not None else None
+            certificate = self.objective.certify(x, self.tol, known, self._best_gradient)
+            if certificate.holds and self.reason in ("max_iter", "stalled"):
+                self.reason, self.message = "converged", ""
+        resumable = self.reason in ("max_iter", "stopped")
+        return Solution(
+            x=x,
+            value=value,
+            history=self.monitor.history(),
+            certificate=certificate,
+            n_iter=self.iteration,
+            reason=self.reason,
+            message=self.message,
+            state=self._state() if resumable else {},
+        )
+
+    def certify(self) -> bool:
+        """Try for a certificate here whatever the gradient norm; True ends the run."""
+        self._threshold = max(self._threshold, self.norm)
+        if self._certified():
+            self.end("converged")
+        return not self.active
+
+    def may_certify(self, gradient: Array) -> bool:
+        """Whether the gradient is small enough to try for a certificate."""
+        return _norm(gradient) <= self._threshold
+
+    def _take(self, x: Array, value: float, gradient: Array, norm: float, exact: bool) -> None:
+        self._rises = self._rises + 1 if value > self.value else 0
+        self._fall = self.value - value
+        progress = value < self._best_value or norm < self._least_norm
+        self._idle = 0 if progress else self._idle + 1
+        self._least_norm = min(norm, self._least_norm)
+        # Values that differ by rounding only are told apart by their gradients.
+        rounding = 1e-14 * abs(self._best_value)
+        lower = value < self._best_value - rounding
+        if lower or (value <= self._best_value + rounding and norm < self._best_norm):
+            self._best_value, self._best_x, self._best_norm = value, x, norm
+            self._best_gradient = gradient if exact else None
+        self.x, self.value, self.gradient, self.norm = x, value, gradient, norm
+
+    def _certified(self) -> bool:
+        flat = abs(self._fall) <= 0.1 * self.tol * abs(self.value) and self.iteration - self._tried >= PAUSE
+        if self.norm > self._threshold and not flat:
+            return False
+        self._tried = self.iteration
+        certificate = self.objective.certify(self.x, self.tol, self.value, self.gradient)
+        if certificate.holds:
+            self._certificate = certificate
+            return True
+        predicted = math.sqrt(self.tol / certificate.value) if 0 < certificate.value < math.inf else 0.1
+        self._threshold = min(self.norm * min(predicted, 0.5), self._threshold)
+        return False
+
+    def _end_at_limit(self) -> None:
+        rose = self.value > self._best_value + 1e-8 * abs(self._best_value)
+        hint = f"; the objective rises and falls with step={self._step:g}: {self._remedy}" if rose else ""
+        self.end("max_iter", f"the certificate did not hold after max_iter={self.max_iter} iterations{hint}")
+
+    def _state(self) -> State:
+        return {
+            "solver": self._solver,
+            "iteration": self.iteration,
+            "x": self.x.copy(),
+            "threshold": self._threshold,
+            "tried": self._tried,
+            "first": self._first,
+            "rises": self._rises,
+            "idle": self._idle,
+            "least_norm": self._least_norm,
+            "best_value": self._best_value,
+            "best_norm": self._best_norm,
+            "best_x": self._best_x.copy(),
+            "fall": self._fall,
+            **self._solver_state(),
+        }
+
+
+def check_number(
+    name: str, value: object, *, low: float | None = None, strict: bool = False, integer: bool = False
+) -> None:
+    """Refuse an argument that is not a finite number of the wanted kind, at or above (strict: above) `low`."""
+    kind = "an integer" if integer else "a number"
+    wanted = int | np.integer if integer else int | float | np.integer | np.floating
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        raise ParameterTypeError(f"{name} must be {kind}, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {value!r}")
+    if low is not None and (number <= low if strict else number < low):
+        raise ParameterError(f"{name} must be {kind} {'above' if strict else 'at least'} {low:g}, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse an argument that is not one of the named choices."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def _norm(gradient: Array) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sqrt(gradient @ gradient))
+
+
+def check_point(start: Array, size: int) -> Array:
+    """A private float64 copy of the start, refused unless it is finite and has one number for each parameter."""
+    x = np.array(start, dtype=np.float64)
+    if x.shape != (size,):
+        raise ParameterError(f"start must have shape ({size},), the number of parameters; got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ParameterError("start must be finite; it contains nan or inf")
+    return x
+
+
+def _checked_state(state: State | None, solver: str) -> State:
+    if not state:
+        return {}
+    if state.get("solver") != solver:
+        raise ParameterError(f"state must come from solver {solver!r}; it comes from {state.get('solver')!r}")
+    return state

@@ -1,0 +1,91 @@
+"""What a drawing function hands back: the numbers that are in the figure, and where it was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.core._optional import optional_import
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Drawing", "column", "two_classes", "weights_of"]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure on an axis, with what it shows.
+
+    Attributes
+    ----------
+    kind : str
+        The function that drew it.
+    data : dict of ndarray
+        What was drawn, by column; all of one length.
+    numbers : dict of float
+        What the figure comes down to, such as the area under a curve and its standard error.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    """
+
+    kind: str
+    data: Mapping[str, np.ndarray]
+    ax_: Axes = field(repr=False)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def figure_(self) -> Figure:
+        """The figure that the axis is in."""
+        found: Figure | None = self.ax_.get_figure(root=True)
+        assert found is not None  # an axis that was drawn on
+        return found
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The data as a pandas DataFrame."""
+        pd = optional_import("pandas", "Drawing.table")
+        return pd.DataFrame(dict(self.data))
+
+
+def column(name: str, values: Any, n: int | None = None) -> np.ndarray:
+    """One finite number for every row."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataTypeError(f"{name}={values!r:.60}; expected numbers") from None
+    if found.ndim != 1 or len(found) == 0 or not np.isfinite(found).all():
+        raise DataError(f"{name}: shape {found.shape}; expected a finite number for every row")
+    if n is not None and len(found) != n:
+        raise DataError(f"{name}: {len(found)} values; expected {n}")
+    return found
+
+
+def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, Any]:
+    """Which rows are positive, and what counts as that: by default the larger of two labels."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise DataError(f"y: shape {labels.shape}; expected a label for every row")
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        raise DataError(f"y: {len(classes)} different labels; expected two")
+    if positive is None:
+        positive = classes[1]
+    elif positive not in classes:
+        raise DataError(f"positive={positive!r}; y has {classes.tolist()!r}")
+    return labels == positive, positive
+
+
+def weights_of(sample_weight: Any, n: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n)
+    w = column("sample_weight", sample_weight, n)
+    if (w < 0).any() or not w.any():
+        raise DataError("sample_weight: expected numbers >= 0, not all zero")
+    return w

@@ -1,0 +1,199 @@
+"""Figures in rows: bars and intervals with names, the confusion matrix, and the small pictures inside tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from epicycle.report._markup import Html, tag
+from epicycle.report._plain import items, number, numbers, shown, text, whole
+from epicycle.report._svg import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
+
+__all__ = ["confusion", "in_rows", "score_cell", "sparkline"]
+
+_LINE, _BAR, _MOST = 17, 23, 15
+
+
+def in_rows(
+    name: str, title: str, caption: str, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
+    *, axis: str, bar: bool = True, worse: str = "blue", description: str,
+) -> Html | None:  # fmt: skip
+    """Values with intervals, one below the other, names above them so that long ones have room.
+
+    entries : name, value, lower and upper end of each. `worse` colours those whose whole interval is above zero.
+    """
+    known = [entry for entry in entries if entry[1] is not None]
+    if not known:
+        return None
+    kept = known[:_MOST]
+    lines = [_lines(label) for label, *_ in kept]
+    tops = [4.0]
+    for wrapped in lines:
+        tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
+    height = tops[-1] + 40
+    span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
+    canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
+    for tick in canvas.x.ticks():
+        at = canvas.x(tick)
+        canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
+    _foot(canvas, axis)
+    zero = canvas.x(0.0)
+    canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
+    for i, (label, value, low, high) in enumerate(kept):
+        assert value is not None
+        y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
+        sure = low is not None and low > 0
+        colour = worse if sure else "blue" if bar else "grey"
+        said = f"{text(label, 120)}: {shown(value, 3)}"
+        if low is not None and high is not None:
+            said += f", between {shown(low, 3)} and {shown(high, 3)}"
+        for j, line in enumerate(lines[i]):
+            canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
+        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
+        at = canvas.x(value)
+        if bar:
+            canvas.put(
+                "rect", x=min(zero, at), y=y + 21, width=max(abs(at - zero), 0.6), height=11, class_=f"bar {colour}",
+                title=said,
+            )  # fmt: skip
+        if low is not None and high is not None:
+            canvas.put(
+                "line", x1=canvas.x(low), x2=canvas.x(high), y1=y + 26.5, y2=y + 26.5,
+                class_=f"line {'thin ink' if bar else colour}",
+            )  # fmt: skip
+        if not bar:
+            canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
+    left = len(known) - len(kept)
+    return figure(
+        canvas, name, title, caption + (f" The first {len(kept)} of {len(known):,} are drawn." if left else ""),
+        description=description,
+    )  # fmt: skip
+
+
+def _lines(label: Any) -> list[str]:
+    """A name in up to three lines."""
+    found = textwrap.wrap(text(label, 160), 40) or [""]
+    return found if len(found) <= 3 else [*found[:2], found[2][:37] + "..."]
+
+
+def _foot(canvas: Canvas, label: str) -> None:
+    foot = canvas.height - 40
+    for value in canvas.x.ticks():
+        canvas.words(canvas.x(value), foot + 16, tick_label(value), anchor="middle", class_="tick")
+    canvas.words((canvas.x.start + canvas.x.stop) / 2, canvas.height - 5, label, anchor="middle")
+
+
+def confusion(found: dict[str, Any]) -> Html | None:
+    """Rows by true and predicted class, shaded by the share of the true class."""
+    labels = [text(label, 32) for label in items(found.get("labels"))[:21]]
+    counts = [numbers(row)[: len(labels)] for row in items(found.get("counts"))[: len(labels)]]
+    k = len(labels)
+    if k == 0 or len(counts) != k or any(len(row) != k for row in counts):
+        return None
+    short = [label if len(label) <= 11 else label[:10] + "…" for label in labels]
+    longest = max(map(len, short))
+    left = min(26 + 7.2 * longest, 108)
+    cell = min((WIDTH - left - 8) / k, 84.0)
+    upright = cell < 7.4 * longest
+    foot = 22 + (7.2 * longest if upright else 16)
+    canvas = Canvas((0, 1), (0, 1), height=8 + cell * k + foot, left=left)
+    for i, row in enumerate(counts):
+        total = sum(v for v in row if v is not None) or 1.0
+        y = 8 + cell * i
+        canvas.put("text", short[i], x=left - 7, y=y + cell / 2 + 4, text_anchor="end", class_="tick", title=labels[i])
+        for j, value in enumerate(row):
+            share = (value or 0.0) / total
+            canvas.put(
+                "rect", x=left + cell * j + 0.5, y=y + 0.5, width=cell - 1, height=cell - 1,
+                class_=f"cell {'blue' if i == j else 'vermilion'}",
+                fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
+                title=f"{labels[i]} taken for {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
+            )  # fmt: skip
+            said = whole(value)
+            if value and cell >= 7.4 * len(said) + 2:
+                dark = "value on" if share > 0.55 else "value"
+                canvas.words(left + cell * (j + 0.5), y + cell / 2 + 4.5, said, anchor="middle", class_=dark)
+    base = 8 + cell * k
+    for j, label in enumerate(short):
+        x = left + cell * (j + 0.5)
+        if upright:
+            canvas.put(
+                "text", label, x=x + 4, y=base + 6, text_anchor="end", class_="tick",
+                transform=f"rotate(-90 {px(x + 4)} {px(base + 6)})",
+            )  # fmt: skip
+        else:
+            canvas.words(x, base + 16, label, anchor="middle", class_="tick")
+    middle = left + cell * k / 2
+    canvas.words(middle, canvas.height - 4, "predicted", anchor="middle")
+    canvas.put("text", "true", x=12, y=8 + cell * k / 2, text_anchor="middle",
+               transform=f"rotate(-90 12 {px(8 + cell * k / 2)})")  # fmt: skip
+    right = sum(counts[i][i] or 0.0 for i in range(k))
+    every = sum(v or 0.0 for row in counts for v in row)
+    return figure(
+        canvas, "confusion", "What is taken for what?",
+        f"{whole(right)} of {whole(every)} rows are on the diagonal, which is right. The stronger the colour, the "
+        "larger the share of the true class.",
+        description=f"Confusion matrix of {k} classes; {whole(right)} of {whole(every)} rows are right.",
+        keys=[("blue area", "right"), ("vermilion area", "wrong")],
+    )  # fmt: skip
+
+
+def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
+    """The distribution of a column, as small as a word."""
+    counts = numbers(sketch.get("counts"))
+    levels, edges = items(sketch.get("levels")), numbers(sketch.get("edges"))
+    tall = max((c for c in counts if c is not None), default=0.0)
+    if not counts or tall <= 0:
+        return None
+    if len(counts) > 30 and not levels:  # neighbouring bins together
+        group = -(-len(counts) // 30)
+        counts = [sum(c or 0.0 for c in counts[i : i + group]) for i in range(0, len(counts), group)]
+        edges = [*edges[:-1:group], *edges[-1:]]
+        tall = max(c or 0.0 for c in counts) or 1.0
+    counts = counts[:30]
+    wide = min(120 / len(counts), 24.0)
+    bars = []
+    for i, count in enumerate(counts):
+        size = max((count or 0.0) / tall, 0.0) * 28
+        size = max(size, 0.8) if count else 0.0
+        if levels:
+            where = text(levels[i], 32) if i < len(levels) else ""
+        elif len(edges) == len(counts) + 1:
+            where = f"{shown(edges[i], 3)} to {shown(edges[i + 1], 3)}"
+        else:
+            where = ""
+        bars.append(
+            tag(
+                "rect", tag("title", f"{where}: {whole(count)}" if where else whole(count)), x=px(wide * i),
+                y=px(30 - size), width=px(max(wide - (1 if wide > 3 else 0.4), 0.5)), height=px(size),
+            )
+        )  # fmt: skip
+    return tag(
+        "svg", bars, viewBox="0 0 120 30", width="120", height="30", role="img", class_="spark",
+        aria_label=f"distribution of {text(name, 60)}",
+    )  # fmt: skip
+
+
+def score_cell(value: Any, error: Any, baseline: float | None, span: tuple[float, float], best: bool) -> Html | None:
+    """A score with two standard errors and its distance from the baseline, on a scale that all rows share."""
+    score, spread = number(value), number(error)
+    if score is None:
+        return None
+    scale = Scale(*span, 6, 194)
+    at, parts = scale(score), []
+    colour = "green" if best else "blue"
+    if baseline is not None:
+        zero = scale(baseline)
+        left, wide = min(zero, at), abs(at - zero)
+        parts.append(tag("rect", x=px(left), y="7", width=px(wide), height="10", class_=f"bar faint {colour}"))
+        parts.append(tag("line", x1=px(zero), x2=px(zero), y1="1", y2="23", class_="axis"))
+    if spread is not None:
+        ends = [px(scale(score + s * spread)) for s in (-2, 2)]
+        parts.append(tag("line", x1=ends[0], x2=ends[1], y1="12", y2="12", class_=f"line {colour}"))
+    parts.append(tag("circle", cx=px(at), cy="12", r="4", class_=f"point {colour}"))
+    said = f"{shown(score)}, standard error {shown(spread, 2)}"
+    return tag(
+        "svg", tag("title", said), parts, viewBox="0 0 200 24", width="200", height="24", role="img", class_="score",
+        aria_label=said,
+    )  # fmt: skip

@@ -1,0 +1,174 @@
+"""The page: head line, what to do next, table of contents and sections, with style and script inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from epicycle.core._exceptions import ParameterTypeError
+from epicycle.report._markup import Html, joined, tag
+from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
+from epicycle.report._sections import SECTIONS
+from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps
+
+__all__ = ["html"]
+
+# Tables are cut to a number of rows that gives a page of some 100 kB, and of 1 MB with long names. Only texts made of
+# nothing but signs that have to be escaped can lead beyond the limit; they are then cut shorter.
+_LARGEST = 2_900_000
+_SHORTER = (80, 24)
+
+
+def html(record: Mapping[str, Any]) -> str:
+    """The report as one HTML page that needs nothing else.
+
+    The same record gives the same bytes. The page is bounded in size: tables are cut and say how much is left out.
+
+    Parameters
+    ----------
+    record : mapping
+        As described by ``epicycle.report.schema.Record``; every key is optional.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from epicycle import report
+    >>> page = report.html({"title": "Wine", "data": {"rows": 178, "columns": 13, "target": "cultivar"}})
+    >>> page.startswith("<!DOCTYPE html>")
+    True
+    """
+    if not isinstance(record, Mapping):
+        raise ParameterTypeError(f"record must be a mapping, got {type(record).__name__}: {record!r:.60}")
+    given = mapping(plain(record))
+    page = _page(given)
+    for most in _SHORTER:
+        if len(page.encode()) <= _LARGEST:
+            break
+        page = _page(shortened(given, most))
+    return page
+
+
+def _page(given: dict[str, Any]) -> str:
+    title = _title(given)
+    bodies = [(anchor, short, heading, make(given)) for anchor, short, heading, make in SECTIONS]
+    present = [entry for entry in bodies if entry[3]]
+    style, script = _asset("page.css"), _asset("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    head = [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="epicycle"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", title),
+        Html(f"<style>{style}</style>"),
+    ]
+    body = [
+        tag("a", "Skip to the report", href="#report", class_="skip"),
+        tag("div", _header(given, title), _contents(present), _main(present), class_="layout"),
+        tag("footer", tag("p", "Made by epicycle from summaries of the data. Nothing is loaded from elsewhere.")),
+        Html(f"<script>{script}</script>"),
+    ]
+    page = tag("html", Html("\n"), tag("head", *head), Html("\n"), tag("body", *body), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("epicycle.report").joinpath(name).read_text("utf-8")
+
+
+def _title(record: dict[str, Any]) -> str:
+    if record.get("title"):
+        return text(record["title"], 120)
+    target = mapping(record.get("data")).get("target")
+    return f"Predicting {text(target, 80)}" if target else "Training report"
+
+
+def _header(record: dict[str, Any], title: str) -> Html:
+    created = f" · {text(record['created'], 40)}" if record.get("created") else None
+    toggle = tag(
+        "button",
+        "Dark",
+        type="button",
+        id="theme",
+        class_="toggle",
+        hidden=True,
+        aria_label="Switch between light and dark",
+    )
+    said = headline(record)
+    steps = next_steps(record)
+    return tag(
+        "header",
+        tag("div", tag("p", "epicycle report", created, class_="eyebrow"), toggle, class_="top"),
+        tag("h1", title),
+        [tag("p", words, class_="headline" if i == 0 else "lead") for i, words in enumerate(said)],
+        _tiles(record),
+        tag(
+            "section", tag("h2", "What to do next"), tag("ol", [tag("li", step) for step in steps]),
+            class_="next", id="next",
+        ) if steps else None,
+        class_="head",
+    )  # fmt: skip
+
+
+def _tiles(record: dict[str, Any]) -> Html | None:
+    """The numbers to take away."""
+    test, data = mapping(record.get("test")), mapping(record.get("data"))
+    tiles: list[Html] = []
+    score = number(test.get("score"))
+    if score is not None:
+        lower, upper = number(test.get("lower")), number(test.get("upper"))
+        span = f"{shown(lower, 3)} to {shown(upper, 3)}" if lower is not None and upper is not None else ""
+        level = number(test.get("level"))
+        under = f"{span}, {0.95 if level is None else level:.0%} sure" if span else "on the test rows"
+        tiles.append(_tile(f"Test {metric_label(record)}", shown(score, 3), under, "good" if beats(record) else "main"))
+        base = number(test.get("baseline_score"))
+        if base is not None:
+            tiles.append(_tile("Baseline", shown(base, 3), "on the same rows"))
+    rows = items(record.get("leaderboard"))
+    if (at := best_row(record)) is not None:
+        tiles.append(
+            _tile(
+                "Best of",
+                f"{len(rows):,} model{'s' if len(rows) != 1 else ''}",
+                text(model_name(mapping(rows[at])), 36),
+            )
+        )
+    if data.get("rows") is not None:
+        wide = f"{whole(data['columns'])} columns" if data.get("columns") is not None else ""
+        tiles.append(_tile("Rows", whole(data["rows"]), wide))
+    return tag("div", tiles, class_="tiles") if tiles else None
+
+
+def _tile(name: str, value: str, under: str, kind: str = "") -> Html:
+    return tag(
+        "div", tag("p", name, class_="tile-name"), tag("p", value, class_="tile-value"),
+        tag("p", under, class_="tile-under"),
+        class_=f"tile {kind}".strip(),
+    )  # fmt: skip
+
+
+def _contents(present: list[tuple[str, str, str, Html | None]]) -> Html | None:
+    if not present:
+        return None
+    links = [tag("li", tag("a", short, href=f"#{anchor}")) for anchor, short, _, _ in present]
+    return tag("nav", tag("p", "Contents", class_="eyebrow"), tag("ol", links), class_="toc", aria_label="Contents")
+
+
+def _main(present: list[tuple[str, str, str, Html | None]]) -> Html:
+    sections = [
+        tag("section", tag("h2", tag("a", heading, href=f"#{anchor}", class_="anchor")), Html(body or ""), id=anchor)
+        for anchor, _, heading, body in present
+    ]
+    nothing = tag("p", "The record is empty: there is nothing to report.", class_="lead")
+    return tag("main", joined(sections) if sections else nothing, id="report")

@@ -1,0 +1,323 @@
+"""What the selectors of features share: a model that is fitted to the chosen features, and speaks for them."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import available_if
+
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import CollinearityWarning, DataTypeError
+from epicycle.core._parameters import (
+    AnyOf,
+    Boolean,
+    Callable as CallableDomain,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+    RandomState,
+    Real,
+)
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._estimator import Estimator, fitting
+from epicycle.data import ArrayData, Data, as_data
+from epicycle.data._frames import is_frame
+from epicycle.linear import LinearRegression
+from epicycle.plot import COLOURS, band
+from epicycle.select._fit_and_score import fitted
+from epicycle.select._inputs import Rows, Split, check_weights_taken, folds_of, seeded, take
+from epicycle.select._scorers import Scorer, scorer_of
+from epicycle.tree._categories import encode, learn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FeatureSelection"]
+
+F = TypeVar("F")
+
+
+class _ScorerName(Domain):
+    """The name of a scorer of scikit-learn; an unknown one is refused where the scorer is made."""
+
+    def has_type(self, value: object) -> bool:
+        return isinstance(value, str)
+
+    def describe(self) -> str:
+        return "the name of a scorer"
+
+
+class _Splits(Domain):
+    """A splitter of scikit-learn, or the splits themselves."""
+
+    def has_type(self, value: object) -> bool:
+        return hasattr(value, "split") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
+
+    def describe(self) -> str:
+        return "a splitter or splits"
+
+
+#: Domains of the arguments that all selectors have.
+COMMON: Mapping[str, Domain] = {
+    "estimator": NoneOr(InstanceOf(BaseEstimator)),
+    "cv": AnyOf(Integer(2), _Splits()),
+    "scoring": NoneOr(AnyOf(_ScorerName(), CallableDomain())),
+    "tol": Real(0),
+    "one_standard_error": Boolean(),
+    "n_jobs": NoneOr(AnyOf(Integer(1), Integer(maximum=-1))),
+    "random_state": RandomState(),
+    "verbose": AnyOf(Boolean(), Integer(0)),
+}
+
+
+def where_model_has(method: str) -> Callable[[F], F]:
+    """Decorate a method that exists only where the model has one of that name."""
+
+    def check(self: FeatureSelection) -> bool:
+        getattr(getattr(self, "estimator_", None) or self._base(), method)  # its own AttributeError says why not
+        return True
+
+    decorate: Callable[[F], F] = available_if(check)
+    return decorate
+
+
+class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
+    """A transformer that keeps some features, and a predictor by the model fitted to them."""
+
+    _parameters: ClassVar[Mapping[str, Domain]] = COMMON
+
+    estimator_: Any
+    support_: np.ndarray
+    n_features_: int
+    metric_: str
+    path_n_features_: np.ndarray
+    path_scores_: np.ndarray
+    path_std_errors_: np.ndarray
+    _redundant_: bool
+
+    def _base(self) -> Any:
+        return LinearRegression() if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        tags.estimator_type = base.estimator_type
+        tags.classifier_tags = base.classifier_tags
+        tags.regressor_tags = base.regressor_tags
+        tags.input_tags.sparse = base.input_tags.sparse
+        tags.input_tags.allow_nan = base.input_tags.allow_nan
+        tags.input_tags.categorical = base.input_tags.categorical
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = base.target_tags.positive_only
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ------------------------------------------------------------------------------------------- fitting
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose features, and fit the model to them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            For the fits of the model and for its scores.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group are kept together by the folds.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        base = self._base()
+        if sample_weight is not None:
+            check_weights_taken("estimator", base)
+        rows = self._rows(X, y, sample_weight, groups)
+        state = self._resume_state() or {}
+        seed = int(state.get("seed", seed_of(self.random_state)))
+        model = seeded(base, seed)
+        scorer, self.metric_ = scorer_of(self.scoring, model)
+        splits = folds_of(rows, self.cv, classifier=bool(is_classifier(model)), seed=seed)
+        self._search(model, rows, splits, scorer, state, seed)
+        return self
+
+    @abstractmethod
+    def _search(
+        self, model: Any, rows: Rows, splits: list[Split], scorer: Scorer, state: Mapping[str, Any], seed: int
+    ) -> None:
+        """Choose the features and conclude the fit."""
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
+        """X as the model will see it: frames stay frames, all else is a checked matrix."""
+        base = self._base()
+        target: Literal["labels", "numeric"] = "labels" if is_classifier(base) else "numeric"
+        coded = self._coded(X)
+        finite = not get_tags(base).input_tags.allow_nan
+        data = self._fit_data(coded, y, sample_weight, target=target, check_finite=finite)
+        matrix = self._in_memory(data, X)
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (data.n_rows,):
+                raise DataTypeError(f"groups: shape {groups.shape}; expected one group for each of {data.n_rows} rows")
+        labels = np.asarray(matrix.y)
+        labels = _of_one_kind(labels) if labels.dtype == object else labels
+        return Rows(X if is_frame(X) else matrix.X, labels, matrix.weight, groups)
+
+    def _coded(self, X: Any) -> Any:
+        """A frame with columns of categories as numbers, where the model takes such columns; for checks alone."""
+        if not (get_tags(self._base()).input_tags.categorical and is_frame(X)):
+            return X
+        asked = getattr(self._base(), "categorical_features", "from_dtype")
+        name = type(self).__name__
+        return encode(X, learn(X, asked, name), from_frame=True, estimator_name=name)
+
+    def _in_memory(self, data: Data, X: Any) -> ArrayData:
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(
+                f"X: {type(self).__name__} takes data in memory, which it fits many times; got {type(X).__name__}"
+            )
+        return data
+
+    def _fit_chosen(self, model: Any, rows: Rows, chosen: np.ndarray) -> dict[str, Any]:
+        """The model on the chosen features, and what prediction needs."""
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[chosen] = True
+        columns = np.flatnonzero(mask)
+        part = Rows(take(rows.X, columns), rows.y, rows.weight)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator = fitted(model, part)
+        for w in caught:
+            # A choice that was made for its score may be redundant; the certificate says so, with the right names.
+            if not issubclass(w.category, CollinearityWarning):
+                self._run.notices.append(w.message if isinstance(w.message, Warning) else UserWarning(w.message))
+        self._redundant_ = any(issubclass(w.category, CollinearityWarning) for w in caught)
+        return {"support_": mask, "n_features_": len(columns), "estimator_": estimator}
+
+    def _evidence(self, how: str) -> Certificate:
+        """The search is greedy; what the model on the chosen features proves is said with it."""
+        inner = getattr(self.estimator_, "certificate_", None)
+        proven = "" if inner is None or inner.kind == "none" else f"; the model on these features: {inner}"
+        doubled = "; the chosen features depend on each other linearly" if self._redundant_ else ""
+        return Certificate("none", 0.0, 0.0, f"{how}: no distance from the best subset is known{doubled}{proven}")
+
+    def _draw_sizes(self, ax: Axes, xlabel: str) -> Axes:
+        """The cross-validated score against the number of features, with the choice."""
+        sizes, scores = self.path_n_features_, self.path_scores_
+        band(ax, sizes, scores, self.path_std_errors_, colour="blue", label="cross-validated")
+        at = int(np.flatnonzero(sizes == self.n_features_)[0])
+        ax.axvline(self.n_features_, color=COLOURS["vermilion"], ls="--", lw=1.2)
+        ax.plot(self.n_features_, scores[at], "D", color=COLOURS["vermilion"], ms=7, label="chosen")
+        ax.set(xlabel=xlabel, ylabel=self.metric_.replace("_", " "))
+        ax.locator_params(axis="x", integer=True)
+        ax.legend(loc="best")
+        return ax
+
+    # ------------------------------------------------------------------------------------------- selection
+
+    def _get_support_mask(self) -> np.ndarray:
+        self._check_fitted()
+        return self.support_
+
+    def transform(self, X: Any) -> Any:
+        """The chosen features of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array, sparse matrix or data frame of shape (n_samples, n_features_)
+        """
+        chosen, matrix = self._chosen(X)
+        kept = is_frame(X) and _get_output_config("transform", estimator=self)["dense"] != "default"
+        return chosen if kept else matrix
+
+    def _chosen(self, X: Any) -> tuple[Any, Any]:
+        """The chosen columns in the container of X, and as a matrix."""
+        self._check_fitted()
+        columns = np.flatnonzero(self.support_)
+        coded = self._coded(X)
+        finite = not get_tags(self._base()).input_tags.allow_nan
+        sparse = get_tags(self).input_tags.sparse
+        data = as_data(coded, estimator_name=type(self).__name__, accept_sparse=sparse, check_finite=finite)
+        self._check_features(X if isinstance(X, np.ndarray) else coded, data, reset=False)
+        matrix = self._in_memory(data, X).X[:, columns]
+        if not is_frame(X):
+            return matrix, matrix
+        if not np.issubdtype(np.asarray(matrix[:0]).dtype, np.number) or coded is not X:
+            return (part := take(X, columns)), np.asarray(part)
+        return take(X, columns), matrix
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes of the model, where it has any."""
+        self._check_fitted()
+        return np.asarray(self.estimator_.classes_)
+
+    def _ask(self, method: str, X: Any, *args: Any, **given: Any) -> Any:
+        chosen, _ = self._chosen(X)
+        return getattr(self.estimator_, method)(chosen, *args, **given)
+
+    @where_model_has("predict")
+    def predict(self, X: Any) -> Any:
+        """Predictions of the model from the chosen features."""
+        return self._ask("predict", X)
+
+    @where_model_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes from the chosen features."""
+        return self._ask("predict_proba", X)
+
+    @where_model_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities of the classes from the chosen features."""
+        return self._ask("predict_log_proba", X)
+
+    @where_model_has("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes from the chosen features."""
+        return self._ask("decision_function", X)
+
+    @where_model_has("score")
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The model's own score on the chosen features: R2 of regressors, accuracy of classifiers."""
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self._ask("score", X, y, **given))
+
+
+def _of_one_kind(labels: np.ndarray) -> np.ndarray:
+    """Labels in an array of objects as an array of their own type."""
+    values = labels.tolist()
+    if not (all(isinstance(v, str) for v in values) or all(isinstance(v, numbers.Number) for v in values)):
+        raise DataTypeError("y: Unknown label type: expected strings or numbers, not both or others")
+    return np.array(values)
+
+
+def rounding(scores: np.ndarray) -> float:
+    """Differences of scores that say nothing: two ways to add up the same rows differ by less."""
+    return 1e-9 * float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
+
+
+def chosen_size(sizes: np.ndarray, scores: np.ndarray, errors: np.ndarray, tol: float, one_se: bool) -> int:
+    """Where in the path to stop: the fewest features within `tol`, or one standard error, of the best mean score."""
+    best = int(np.argmax(scores))
+    slack = max(tol, rounding(scores), errors[best] if one_se and np.isfinite(errors[best]) else 0.0)
+    near = np.flatnonzero(scores >= scores[best] - slack)
+    return int(near[np.argmin(sizes[near])])

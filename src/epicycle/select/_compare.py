@@ -1,0 +1,237 @@
+"""From the scores of many fits to a choice: means, standard errors, who is as good, and the winner's refit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._checks import open_unit
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._random import seed_of
+from epicycle.select._candidates import Candidate, candidates_of
+from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
+from epicycle.select._inputs import Rows, Split, rows_of, seeded
+from epicycle.select._scorers import Scorer, TestScore, on_test_part
+from epicycle.select._selection import Selection
+from epicycle.select._uncertainty import corrected_error, reach, rows_ratio, standard_error
+
+__all__ = ["OnScore", "Scored", "argbest", "collected", "conclude", "over_folds", "prepared", "teller"]
+
+OnScore = Callable[[str, int, float], None] | None
+
+
+@dataclass
+class Scored:
+    """Scores of all candidates; `spread` has a row each, of folds or of resampled rows."""
+
+    score: np.ndarray
+    spread: np.ndarray
+    seconds: np.ndarray
+    by: str
+    test_to_train: float = 0.0
+    failures: dict[str, str] = field(default_factory=dict)
+    unconverged: dict[str, int] = field(default_factory=dict)
+
+    def std_error(self) -> np.ndarray:
+        return np.asarray(standard_error(self.spread)) if self.by == "folds" else _nanstd(self.spread)
+
+    def behind(self, best: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """Differences from the best, their standard errors, and how many of these are within the noise."""
+        difference = self.score[best] - self.score
+        apart = self.spread[best] - self.spread
+        if self.by == "folds":
+            error = np.asarray(corrected_error(apart, self.test_to_train))
+            return difference, error, reach(self.spread.shape[1])
+        return difference, _nanstd(apart), 1.96
+
+
+def _nanstd(spread: np.ndarray) -> np.ndarray:
+    known = np.isfinite(spread)
+    out = np.full(len(spread), np.nan)
+    for i in range(len(spread)):
+        if known[i].sum() > 1:
+            out[i] = np.std(spread[i][known[i]], ddof=1)
+    return out
+
+
+def prepared(
+    models: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    random_state: Any,
+    *,
+    test: Any = None,
+    level: float = 0.95,
+    on_score: Any = None,
+) -> tuple[Rows, int, list[Candidate]]:
+    """The inputs, all of them checked before any work."""
+    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    open_unit("level", level)
+    held = _test_rows(test)
+    if held is not None and held.X.shape[1:] != rows.X.shape[1:]:
+        raise DataError(f"test: rows of {held.X.shape[1:]} features; X has {rows.X.shape[1:]}")
+    if on_score is not None and not callable(on_score):
+        raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
+    return rows, seed, candidates_of(models, seed, weighted=rows.weight is not None)
+
+
+def teller(on_score: OnScore) -> Callable[[FoldResult], None] | None:
+    if on_score is None:
+        return None
+    return lambda result: on_score(result.name, result.fold, result.score)
+
+
+def over_folds(
+    chosen: Sequence[Candidate],
+    rows: Rows,
+    splits: Sequence[Split],
+    scorer: Scorer,
+    n_jobs: int | None,
+    on_score: OnScore,
+) -> Scored:
+    tasks = [Task(c.name, c.estimator, j, split) for c in chosen for j, split in enumerate(splits)]
+    results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, teller(on_score))
+    raise_if_all_failed(results)
+    scored = collected(chosen, results, len(splits))
+    scored.test_to_train = rows_ratio(splits)
+    return scored
+
+
+def collected(chosen: Sequence[Candidate], results: Sequence[FoldResult], k: int) -> Scored:
+    spread = np.array([r.score for r in results]).reshape(len(chosen), k)
+    seconds = np.array([r.seconds for r in results]).reshape(len(chosen), k).sum(axis=1)
+    failures: dict[str, str] = {}
+    unconverged: dict[str, int] = {}
+    for r in results:
+        if r.failure:
+            failures.setdefault(r.name, r.failure)
+        elif not r.converged:
+            unconverged[r.name] = unconverged.get(r.name, 0) + 1
+    return Scored(spread.mean(axis=1), spread, seconds, "folds", failures=failures, unconverged=unconverged)
+
+
+def argbest(score: np.ndarray) -> int:
+    if not np.isfinite(score).any():
+        raise ParameterError("scoring: no model has a finite score on every fold; choose another metric or splits")
+    return int(np.nanargmax(np.where(np.isfinite(score), score, -np.inf)))
+
+
+def conclude(
+    chosen: Sequence[Candidate],
+    scored: Scored,
+    rows: Rows,
+    scorer: Scorer,
+    metric: str,
+    how: str,
+    refit: bool,
+    test: tuple[Any, Any] | None,
+    level: float,
+    seed: int,
+    *,
+    one_standard_error: bool = False,
+    procedure: tuple[float, float, tuple[str, ...]] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Selection:
+    errors = scored.std_error()
+    top = best = argbest(scored.score)
+    if one_standard_error and np.isfinite(errors[top]):
+        best = int(np.flatnonzero(scored.score >= scored.score[top] - errors[top])[0])
+    order = np.argsort(-np.where(np.isfinite(scored.score), scored.score, -np.inf), kind="stable")
+    behind, behind_error, factor = scored.behind(best)
+    known = np.isfinite(behind_error) & np.isfinite(behind)
+    close = np.zeros(len(behind), dtype=bool)
+    close[known] = np.abs(behind[known]) <= factor * behind_error[known]
+    close[best] = known[best] = True
+    winner = chosen[best]
+    held = _test_rows(test)
+    model, on_test = None, None
+    if refit or held is not None:
+        model = fitted(seeded(winner.estimator, seed), rows)
+        if held is not None:
+            on_test = on_test_part(scorer, metric, model, held.X, held.y, None, level=level, seed=seed)
+    columns: dict[str, Any] = {
+        "model": [chosen[i].name for i in order],
+        "score": scored.score[order],
+        "std_error": errors[order],
+        "behind": behind[order],
+        "behind_error": behind_error[order],
+        "within_noise": [bool(close[i]) if known[i] else None for i in order],
+        "seconds": scored.seconds[order],
+    }
+    for name, count in scored.unconverged.items():
+        notes += (f"{count} fits of {name} did not reach their tolerance",)
+    for name, said in scored.failures.items():
+        notes += (f"{name} could not be fitted: {said[:200]}",)
+    names = [c.name for c in chosen]
+    return Selection(
+        verdict=_verdict(names, scored.score, errors, close, known, best, top, metric, how, on_test, procedure),
+        columns=columns,
+        notes=notes,
+        best=winner.name,
+        model_=model if refit else None,
+        score=float(scored.score[best]),
+        std_error=float(errors[best]),
+        metric=metric,
+        best_params=dict(winner.parameters),
+        scores=dict(zip(names, scored.spread if scored.by == "folds" else scored.score[:, None], strict=True)),
+        test=on_test,
+        procedure_score=np.nan if procedure is None else procedure[0],
+        procedure_std_error=np.nan if procedure is None else procedure[1],
+        chosen=() if procedure is None else procedure[2],
+        failures=scored.failures,
+    )
+
+
+def _test_rows(test: tuple[Any, Any] | None) -> Rows | None:
+    if test is None:
+        return None
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise ParameterTypeError("test: expected a pair, the rows and the targets of the test part")
+    try:
+        return rows_of(test[0], test[1])
+    except ValueError as error:
+        raise type(error)(f"test: {error}") from None
+
+
+def _verdict(
+    names: Sequence[str],
+    score: np.ndarray,
+    errors: np.ndarray,
+    close: np.ndarray,
+    known: np.ndarray,
+    best: int,
+    top: int,
+    metric: str,
+    how: str,
+    on_test: TestScore | None,
+    procedure: tuple[float, float, tuple[str, ...]] | None,
+) -> str:
+    error = f" (standard error {errors[best]:.2g})" if np.isfinite(errors[best]) else ""
+    text = f"{names[best]} is best, with {metric} {score[best]:.4g}{error} by {how}."
+    if best != top:
+        text = (
+            f"{names[best]} is taken, with {metric} {score[best]:.4g}{error} by {how}: the first within one standard "
+            f"error of the best, {names[top]} with {score[top]:.4g}."
+        )
+    rivals = [names[i] for i in np.flatnonzero(close).tolist() if i != best]
+    if len(rivals) > 4:
+        text += f" {len(rivals)} others cannot be told apart from it."
+    elif rivals:
+        text += f" {' and '.join(rivals)} cannot be told apart from it."
+    elif (np.isfinite(score) & ~known).any():
+        text += " Whether it is better than the others beyond chance is not known: there is no spread to judge by."
+    elif known.sum() > 1:
+        text += " No other comes near it."
+    if procedure is not None:
+        text += (
+            f" Choosing and fitting together score {procedure[0]:.4g} (standard error {procedure[1]:.2g}) on rows that "
+            "neither saw."
+        )
+    if on_test is not None:
+        text += f" Once on the test part: {on_test}."
+    return text

@@ -1,0 +1,373 @@
+"""Choosing among models: hold-out, k-fold, leave-one-out and nested cross-validation.
+
+All of them fit every model on some rows, score it on others, and pick the best; then the winner is fitted to all rows.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.select._compare import OnScore, Scored, argbest, collected, conclude, over_folds, prepared, teller
+from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
+from epicycle.select._inputs import classifies, folds_of, held_out_part
+from epicycle.select._leave_one_out import closed_form, one_out_predictions, one_out_splits
+from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
+from epicycle.select._selection import Selection
+from epicycle.select._uncertainty import standard_error
+
+__all__ = ["hold_out", "k_fold", "leave_one_out", "nested"]
+
+
+@in_catalogue("select", "J1", certificate="standard errors")
+def k_fold(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 10,
+    scoring: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    one_standard_error: bool = False,
+    refit: bool = True,
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    on_score: OnScore = None,
+) -> Selection:
+    r"""Choose a model by k-fold cross-validation and fit it to all rows.
+
+    The rows are cut into k parts; every model is fitted k times, each time to all parts but one, and scored on that
+    one. The best mean wins,
+
+    .. math:: \hat\imath = \arg\max_i \frac1k \sum_{j=1}^k s_j(h_{ij}) .
+
+    Parameters
+    ----------
+    models : dict, list, estimator or (estimator, grid)
+        Estimators of one kind by name, each alone or as a pair with a grid of parameters
+        (:class:`~sklearn.model_selection.ParameterGrid`), of which every point takes part. They stay as they are;
+        where their `random_state` is None, `random_state` fixes it.
+    X, y : rows and targets, in memory
+    cv : int, splitter or splits, default=10
+        A number of folds: in random order, with equal shares of classes for classifiers, whole groups together.
+    scoring : str or callable, optional
+        A scorer of scikit-learn, larger is better; by default accuracy or R2.
+    groups : array-like of shape (n,), optional
+        Rows of one group are never on both sides of a split.
+    ordered : bool, default=False
+        Rows are in order of time: every fold is predicted from those before it.
+    sample_weight : array-like of shape (n,), optional
+        For fits and scores.
+    test : tuple of X and y, optional
+        Rows that nothing is learnt from; the winner is scored on them once, with a bound.
+    one_standard_error : bool, default=False
+        Take the first given model whose score is within one standard error of the best, for models in the order of
+        their complexity.
+    refit : bool, default=True
+        Whether the winner is fitted to all rows.
+    level : float, default=0.95
+        Of the interval of the test score.
+    n_jobs : int, optional
+        Threads; None uses all there are. The result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+    on_score : callable, optional
+        ``on_score(name, fold, score)`` after every fit, in a fixed order.
+
+    Returns
+    -------
+    Selection
+
+    See Also
+    --------
+    nested : the score of choosing and fitting together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import DecisionTreeRegressor, Ridge, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = select.k_fold({"ridge": (Ridge(), {"alpha": [0.1, 10]}), "tree": DecisionTreeRegressor()}, X, y)
+    >>> found.best
+    'ridge (alpha=0.1)'
+    >>> round(found.score, 2)
+    0.47
+    """
+    rows, seed, chosen = prepared(
+        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
+    )
+    scorer, metric = scorer_of(scoring, chosen[0].estimator)
+    splits = folds_of(rows, cv, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
+    scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
+    how = f"{len(splits)}-fold cross-validation"
+    return conclude(
+        chosen, scored, rows, scorer, metric, how, refit, test, level, seed, one_standard_error=one_standard_error
+    )
+
+
+@in_catalogue("select", "J1", certificate="standard errors")
+def hold_out(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    test_size: float = 0.3,
+    scoring: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    refit: bool = True,
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    on_score: OnScore = None,
+) -> Selection:
+    """Choose a model on rows that were held out, and fit it to all rows.
+
+    Every model is fitted once, to most rows, and scored on the others. Standard errors come from resampling the held
+    out rows, or whole groups of them.
+
+    Parameters
+    ----------
+    models : dict, list, estimator or (estimator, grid)
+        As for :func:`k_fold`.
+    X, y : rows and targets, in memory
+    test_size : float, default=0.3
+        Share of the rows to hold out.
+    scoring : str or callable, optional
+    groups : array-like of shape (n,), optional
+    ordered : bool, default=False
+        Hold the last rows out.
+    sample_weight : array-like of shape (n,), optional
+    test : tuple of X and y, optional
+        Rows of a third part, on which the winner is scored once, with a bound.
+    refit : bool, default=True
+    level : float, default=0.95
+    n_jobs : int, optional
+    random_state : int, Generator, RandomState or None, default=0
+    on_score : callable, optional
+        ``on_score(name, 0, score)`` after every fit.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import LinearRegression, PolynomialRegression, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> select.hold_out([LinearRegression(), PolynomialRegression(degree=3)], X, y).best
+    'LinearRegression'
+    """
+    rows, seed, chosen = prepared(
+        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
+    )
+    scorer, metric = scorer_of(scoring, chosen[0].estimator)
+    split = held_out_part(rows, test_size, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
+    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    tasks = [Task(c.name, c.estimator, 0, split) for c in chosen]
+    pooled = poolable(scorer)
+
+    def work(task: Task) -> FoldResult:
+        return fit_and_score(task, rows, scorer, responses=pooled, classes=classes)
+
+    results = run_all(work, tasks, n_jobs, teller(on_score))
+    raise_if_all_failed(results)
+    scored = collected(chosen, results, 1)
+    scored.by = "rows"
+    held = rows.part(split[1])
+    scored.spread = np.full((len(chosen), 1), np.nan)
+    if pooled:
+        scored.spread = np.stack(
+            [
+                np.full(DRAWS, np.nan)
+                if result.failure
+                else resampled(
+                    scorer,
+                    Replay(c.estimator, result.responses, classes),
+                    held.y,
+                    held.weight,
+                    seed,
+                    groups=held.groups,
+                )
+                for c, result in zip(chosen, results, strict=True)
+            ]
+        )
+    how = f"{len(split[1])} held out rows of {rows.n}"
+    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
+
+
+@in_catalogue("select", "J1", certificate="standard errors")
+def leave_one_out(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    scoring: Any = None,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    refit: bool = True,
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Selection:
+    r"""Choose a model by leave-one-out cross-validation and fit it to all rows.
+
+    Every row is predicted by the model fitted to all others, and all these predictions are scored together. For
+    :class:`~epicycle.LinearRegression` and :class:`~epicycle.Ridge` one fit gives all of them,
+    :math:`y_i - \hat y_{(-i)} = (y_i - \hat y_i) / (1 - h_i)` with the leverages :math:`h_i`; the same to rounding as
+    a fit for every row.
+
+    Parameters
+    ----------
+    models : dict, list, estimator or (estimator, grid)
+        As for :func:`k_fold`.
+    X, y : rows and targets, in memory
+    scoring : str or callable, optional
+        A callable that is no scorer of scikit-learn scores row by row, and the mean counts.
+    sample_weight : array-like of shape (n,), optional
+    test : tuple of X and y, optional
+    refit : bool, default=True
+    level : float, default=0.95
+    n_jobs : int, optional
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import Ridge, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> select.leave_one_out({"ridge": (Ridge(), {"alpha": [0.01, 0.1, 1]})}, X, y).best_params
+    {'alpha': 0.01}
+    """
+    rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state, test=test, level=level)
+    scorer, metric = scorer_of(scoring, chosen[0].estimator)
+    if not poolable(scorer):
+        scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
+        return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
+    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
+    spread, failures = np.full((len(chosen), DRAWS), np.nan), {}
+    closed = 0
+    for i, c in enumerate(chosen):
+        began = time.perf_counter()
+        if closed_form(c.estimator, rows):
+            closed += 1
+            responses = {"predict": one_out_predictions(c.estimator, rows, n_jobs)}
+        else:
+            tasks = [Task(c.name, c.estimator, j, split) for j, split in enumerate(one_out_splits(rows.n))]
+
+            def work(task: Task) -> FoldResult:
+                return fit_and_score(task, rows, None, responses=True, classes=classes)
+
+            results = run_all(work, tasks, n_jobs)
+            if failed := next((r.failure for r in results if r.failure), ""):
+                failures[c.name] = failed
+                continue
+            common = set.intersection(*(set(r.responses) for r in results))
+            responses = {name: np.concatenate([r.responses[name] for r in results]) for name in common}
+        replay = Replay(c.estimator, responses, classes)
+        score[i] = score_with(scorer, replay, np.arange(rows.n)[:, None], rows.y, rows.weight)
+        spread[i] = resampled(scorer, replay, rows.y, rows.weight, seed)
+        seconds[i] = time.perf_counter() - began
+    if len(failures) == len(chosen):
+        raise_if_all_failed([FoldResult(name, 0, failure=said) for name, said in failures.items()])
+    scored = Scored(score, spread, seconds, "rows", failures=failures)
+    how = f"leave-one-out cross-validation of {rows.n} rows"
+    notes = (f"leave-one-out predictions of {closed} models are exact, from one fit each",) if closed else ()
+    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed, notes=notes)
+
+
+@in_catalogue("select", "J1", certificate="standard errors")
+def nested(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    inner_cv: Any = 5,
+    scoring: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
+    sample_weight: Any = None,
+    refit: bool = True,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    on_score: OnScore = None,
+) -> Selection:
+    """Choose a model, and score the choosing itself on rows that it has not seen.
+
+    In every outer fold a model is chosen by an inner cross-validation of the other rows, fitted to these, and scored on
+    the fold. The mean of these scores is `procedure_score`; unlike the best model's own score it is not the best of
+    many. The model to use is then chosen by a cross-validation of all rows.
+
+    Parameters
+    ----------
+    models : dict, list, estimator or (estimator, grid)
+        As for :func:`k_fold`.
+    X, y : rows and targets, in memory
+    cv : int, splitter or splits, default=5
+        Outer folds; also those of the final choice.
+    inner_cv : int or splitter, default=5
+        Folds inside the training part of each outer fold.
+    scoring : str or callable, optional
+    groups : array-like of shape (n,), optional
+    ordered : bool, default=False
+    sample_weight : array-like of shape (n,), optional
+    refit : bool, default=True
+    n_jobs : int, optional
+    random_state : int, Generator, RandomState or None, default=0
+    on_score : callable, optional
+        ``on_score(name, outer fold, score)`` for the model chosen in each outer fold.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import Ridge, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = select.nested({"ridge": (Ridge(), {"alpha": [0.01, 0.1, 1, 10]})}, X, y)
+    >>> len(found.chosen), round(found.procedure_score, 2)
+    (5, 0.48)
+    """
+    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state, on_score=on_score)
+    scorer, metric = scorer_of(scoring, chosen[0].estimator)
+    classifier = classifies(chosen[0].estimator)
+    outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
+    if hasattr(inner_cv, "__iter__") and not hasattr(inner_cv, "split"):
+        raise ParameterTypeError("inner_cv: splits of all rows do not fit a part; expected a number or a splitter")
+    winners, scores = [], []
+    for number, (train, test_rows) in enumerate(outer):
+        part = rows.part(train)
+        inner = folds_of(part, inner_cv, classifier=classifier, ordered=ordered, seed=seed + 1 + number)
+        scored = over_folds(chosen, part, inner, scorer, n_jobs, None)
+        winner = chosen[argbest(scored.score)]
+        result = fit_and_score(Task(winner.name, winner.estimator, number, (train, test_rows)), rows, scorer)
+        raise_if_all_failed([result])
+        winners.append(winner.name)
+        scores.append(result.score)
+        if on_score is not None:
+            on_score(winner.name, number, result.score)
+    scored = over_folds(chosen, rows, outer, scorer, n_jobs, None)
+    error = float(standard_error(np.array(scores)))
+    how = f"{len(outer)}-fold cross-validation"
+    return conclude(
+        chosen, scored, rows, scorer, metric, how, refit, None, 0.95, seed,
+        procedure=(float(np.mean(scores)), error, tuple(winners)),
+    )  # fmt: skip

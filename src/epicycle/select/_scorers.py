@@ -1,0 +1,334 @@
+"""Scores of models by scikit-learn's scorers, and how sure they are: over folds, or by resampling the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtrit
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.metrics import get_scorer
+from sklearn.utils import get_tags
+
+from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core._random import stream
+from epicycle.theory import test_bound
+
+__all__ = ["Replay", "Scorer", "TestScore", "on_test_part", "resampled", "responses_of", "scorer_of"]
+
+Scorer = Callable[..., float]
+#: Draws for a standard error, which is then good to a fourteenth of itself.
+DRAWS = 100
+RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+#: Scores that are functions of the logarithm of a ratio of sums over rows; decreasing.
+_LOSSES: dict[str, Callable[[float], float]] = {
+    "mean_squared_error": lambda z: -float(np.exp(z)),
+    "mean_absolute_error": lambda z: -float(np.exp(z)),
+    "root_mean_squared_error": lambda z: -float(np.exp(z / 2)),
+    "r2_score": lambda z: 1 - float(np.exp(z)),
+}
+
+
+def scorer_of(scoring: Any, estimator: Any) -> tuple[Scorer, str]:
+    """The scorer and its name; without one accuracy for classifiers, R2 for regressors, else the model's own score."""
+    if scoring is None:
+        if is_classifier(estimator):
+            return get_scorer("accuracy"), "accuracy"
+        if is_regressor(estimator):
+            return get_scorer("r2"), "r2"
+        if not hasattr(estimator, "score"):
+            raise ParameterTypeError(f"scoring=None; {type(estimator).__name__} has no score of its own, give one")
+        return _own_score, "score"
+    if isinstance(scoring, str):
+        try:
+            return get_scorer(scoring), scoring
+        except ValueError:
+            from difflib import get_close_matches
+
+            from sklearn.metrics import get_scorer_names
+
+            close = get_close_matches(scoring, get_scorer_names(), n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ParameterError(f"scoring={scoring!r}; expected the name of a scorer of scikit-learn{hint}") from None
+    if callable(scoring):
+        return scoring, str(getattr(scoring, "__name__", None) or getattr(scoring, "_score_func", scoring).__name__)
+    raise ParameterTypeError(f"scoring={scoring!r:.60}; expected a name, a callable or None")
+
+
+def _own_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    return float(model.score(X, y) if sample_weight is None else model.score(X, y, sample_weight=sample_weight))
+
+
+def score_with(scorer: Scorer, model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
+    """One number; larger is better."""
+    value = scorer(model, X, y) if weight is None else scorer(model, X, y, sample_weight=weight)
+    if not np.isscalar(value) and np.ndim(value) > 0:
+        raise ParameterTypeError(f"scoring: gave {value!r:.60}; expected one number")
+    return float(value)
+
+
+def poolable(scorer: Scorer) -> bool:
+    """Whether the scorer looks at predictions alone, so that they may come from several models."""
+    return hasattr(scorer, "_response_method")
+
+
+class Replay(BaseEstimator):
+    """Stands for a model whose answers on known rows are looked up: its X holds numbers of rows."""
+
+    def __init__(self, model: Any, responses: Mapping[str, np.ndarray], classes: np.ndarray | None) -> None:
+        self.model, self.responses = model, responses
+        if classes is not None:
+            self.classes_ = classes
+
+    def __sklearn_tags__(self) -> Any:
+        if hasattr(self.model, "__sklearn_tags__"):
+            return get_tags(self.model)
+        tags = super().__sklearn_tags__()  # of a model that knows nothing of scikit-learn
+        tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name in RESPONSES and name in self.__dict__.get("responses", {}):
+
+            def answer(rows: Any) -> np.ndarray:
+                return self.responses[name][np.asarray(rows)[:, 0]]
+
+            answer.__name__ = name  # scikit-learn asks what it calls
+            return answer
+        raise AttributeError(name)
+
+
+def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """All that a fitted model says about rows; probabilities in the order of `classes`, zero where it knows none."""
+    found = {name: np.asarray(getattr(model, name)(X)) for name in RESPONSES if hasattr(model, name)}
+    own = getattr(model, "classes_", None)
+    if classes is None or own is None or np.array_equal(own, classes):
+        return found
+    at = np.searchsorted(classes, own)
+    for name, empty in (("predict_proba", 0.0), ("predict_log_proba", -np.inf)):
+        if name in found:
+            wide = np.full((len(found[name]), len(classes)), empty)
+            wide[:, at] = found[name]
+            found[name] = wide
+    found.pop("decision_function", None)  # margins against other classes cannot be compared
+    return found
+
+
+def resampled(
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS,
+    *, groups: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
+    """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there.
+
+    With groups these are drawn, with all their rows: rows of one group say less than as many of different ones.
+    """
+    n, scores, rng = len(y), np.full(n_draws, np.nan), stream(seed, "resample")
+    member = None if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+    quick = _by_sums(scorer, replay, y, weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for b in range(n_draws):
+            if member is None:
+                rows = rng.integers(0, n, n)
+            else:
+                drawn = rng.integers(0, (g := int(member.max()) + 1), g)
+                rows = np.repeat(np.arange(n), np.bincount(drawn, minlength=g)[member])
+            if quick is not None:
+                scores[b] = quick(np.bincount(rows, minlength=n))
+            else:
+                scores[b] = _on(scorer, replay, y, weight, rows)
+    return scores
+
+
+def _by_sums(
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None
+) -> Callable[[np.ndarray], float] | None:
+    """The score as a function of how often each row counts, for metrics that are sums over rows; None for others."""
+    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
+    if getattr(scorer, "_kwargs", None) or "predict" not in replay.responses or y.ndim != 1:
+        return None
+    said, v = replay.responses["predict"], np.ones(len(y)) if weight is None else weight
+    if said.shape != y.shape:
+        return None
+    if name == "accuracy_score":
+        right = (said == y).astype(np.float64)
+        return lambda counts: float((counts * v) @ right / (counts @ v))
+    if name not in _LOSSES:
+        return None
+    target = y.astype(np.float64)
+    off = target - said
+    if name == "r2_score":
+        at = target.mean()
+
+        def r2(counts: np.ndarray) -> float:
+            w = counts * v
+            total = w @ (target - at) ** 2 - (w @ (target - at)) ** 2 / w.sum()
+            return float(1 - (w @ off**2) / total) if total > 0 else np.nan
+
+        return r2
+    loss = np.abs(off) if name == "mean_absolute_error" else off**2
+    root = name == "root_mean_squared_error"
+
+    def mean(counts: np.ndarray) -> float:
+        value = float((counts * v) @ loss / (counts @ v))
+        return -(np.sqrt(value) if root else value)
+
+    return mean
+
+
+def _on(scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray) -> float:
+    try:
+        return score_with(scorer, replay, rows[:, None], y[rows], None if weight is None else weight[rows])
+    except ValueError:  # a draw with one class only has no area under its curve
+        return np.nan
+
+
+@dataclass(frozen=True)
+class TestScore:
+    """The score of a model on rows that nothing was learnt from, with its interval.
+
+    Attributes
+    ----------
+    score : float
+    lower, upper : float
+        The true score lies between them with probability `level`.
+    level : float
+    method : str
+        "binomial" (exact, for accuracy) or "bootstrap" (studentised for mean losses and R2, bias-corrected and
+        accelerated for other scores).
+    n : int
+        Rows.
+    metric : str
+    """
+
+    __test__ = False  # no test, whatever its name
+
+    score: float
+    lower: float
+    upper: float
+    level: float
+    method: str
+    n: int
+    metric: str
+
+    def __str__(self) -> str:
+        between = f"between {self.lower:.4g} and {self.upper:.4g}"
+        return f"{self.metric} {self.score:.4g} on {self.n} test rows; {between} at {self.level:.0%} ({self.method})"
+
+
+def on_test_part(
+    scorer: Scorer,
+    metric: str,
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    *,
+    level: float,
+    seed: int,
+    n_draws: int = 1000,
+) -> TestScore:
+    """The score on a separate part with its interval: exact for accuracy, by the bootstrap otherwise."""
+    n = len(y)
+    score = score_with(scorer, model, X, y, weight)
+    if metric == "accuracy" and weight is None:
+        bound = test_bound(errors=round(n * (1 - score)), n=n, level=level, sides=2)
+        return TestScore(score, 1 - bound.upper, 1 - bound.lower, level, "binomial", n, metric)
+    if not poolable(scorer) or n < 3:
+        return TestScore(score, np.nan, np.nan, level, "none known", n, metric)
+    replay = Replay(model, responses_of(model, X), getattr(model, "classes_", None))
+    if (studentised := _studentised(scorer, replay, y, weight, level, seed, n_draws)) is not None:
+        return TestScore(score, *studentised, level, "bootstrap", n, metric)
+    draws = resampled(scorer, replay, y, weight, seed, n_draws)
+    lower, upper = _accelerated(scorer, replay, y, weight, score, draws[np.isfinite(draws)], level)
+    return TestScore(score, lower, upper, level, "bootstrap", n, metric)
+
+
+def _studentised(
+    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, level: float, seed: int, n_draws: int
+) -> tuple[float, float] | None:  # fmt: skip
+    """The bootstrap-t interval of a mean loss or of R2, on the scale of logarithms; None for other scores.
+
+    With the loss N / D, sums over rows with weights w, the logarithm has the standard error
+    sqrt(sum (w_i (n_i / N - d_i / D))^2). Draws know no larger loss than the largest that was seen, so the interval is
+    widened as Student's t is against the normal, with the degrees of freedom of the variance, 2 n / (kurtosis - 1).
+    """
+    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
+    if (
+        getattr(scorer, "_kwargs", None)
+        or name not in _LOSSES
+        or y.ndim != 1
+        or replay.responses["predict"].shape != y.shape
+    ):
+        return None
+    v = np.ones(len(y)) if weight is None else weight
+    target = y.astype(np.float64) - y.mean()
+    off = y - replay.responses["predict"]
+    loss = np.abs(off) if name == "mean_absolute_error" else np.square(off, dtype=np.float64)
+
+    def at(counts: np.ndarray) -> tuple[float, float]:
+        w = counts * v
+        base = (target - w @ target / w.sum()) ** 2 if name == "r2_score" else np.ones(len(y))
+        N, D = float(w @ loss), float(w @ base)
+        if N <= 0 or D <= 0:
+            return np.nan, np.nan
+        return float(np.log(N / D)), float(np.sqrt(counts @ (v * (loss / N - base / D)) ** 2))
+
+    value, error = at(np.ones(len(y)))
+    if not error > 0:
+        return None
+    rng, n = stream(seed, "resample"), len(y)
+    drawn = np.array([at(np.bincount(rng.integers(0, n, n), minlength=n)) for _ in range(n_draws)])
+    with np.errstate(all="ignore"):
+        t = (drawn[:, 0] - value) / drawn[:, 1]
+    t = t[np.isfinite(t)]
+    if len(t) < 50:
+        return None
+    parts = v * loss - np.mean(v * loss)
+    tails = float(n * (parts**4).sum() / (parts**2).sum() ** 2) if parts.any() else 3.0
+    freedom = max(2 * n / max(tails - 1, 1.0), 3.0)
+    wider = error * float(stdtrit(freedom, 0.5 + level / 2) / ndtri(0.5 + level / 2))
+    high, low = (value - wider * np.quantile(t, q) for q in (0.5 - level / 2, 0.5 + level / 2))
+    return _LOSSES[name](high), _LOSSES[name](low)
+
+
+def _accelerated(
+    scorer: Scorer,
+    replay: Replay,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    score: float,
+    draws: np.ndarray,
+    level: float,
+) -> tuple[float, float]:
+    """Efron's BCa interval, widened for small samples as Student's t is; the jackknife leaves groups of rows out."""
+    n = len(y)
+    if len(draws) < 50 or np.ptp(draws) == 0:
+        return (score, score) if len(draws) >= 50 else (np.nan, np.nan)
+    groups = np.arange(n) % min(n, 100)
+    quick = _by_sums(scorer, replay, y, weight)
+    left_out = np.array(
+        [
+            _on(scorer, replay, y, weight, np.flatnonzero(groups != g)) if quick is None else quick(groups != g)
+            for g in range(int(groups.max()) + 1)
+        ]
+    )
+    left_out = left_out[np.isfinite(left_out)]
+    d = left_out.mean() - left_out if len(left_out) else np.zeros(1)
+    spread = float((d**2).sum())
+    a = float((d**3).sum() / (6 * spread**1.5)) if spread > 0 else 0.0
+    share = np.clip((np.sum(draws < score) + 0.5 * np.sum(draws == score)) / len(draws), 0.01, 0.99)
+    z0 = float(ndtri(share))
+    reach = float(stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1)))
+    ends = []
+    for z in (-reach, reach):
+        bent = z0 + (z0 + z) / max(1 - a * (z0 + z), 0.05)
+        ends.append(float(np.quantile(draws, ndtr(bent))))
+    return ends[0], ends[1]

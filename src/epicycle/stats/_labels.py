@@ -1,0 +1,98 @@
+"""Class labels: found in one pass wherever the data is, then replaced by codes 0 .. K-1."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.data import ArrayData, Batch, Data
+
+__all__ = ["class_weights", "codes", "encode_labels"]
+
+
+class LabelSet:
+    """Sorted distinct labels and their total weights; sets add up by union."""
+
+    def __init__(self, labels: np.ndarray, weights: np.ndarray) -> None:
+        self.labels, self.weights = labels, weights
+
+    def __add__(self, other: LabelSet) -> LabelSet:
+        if len(self.labels) == len(other.labels) and np.array_equal(self.labels, other.labels):
+            return LabelSet(self.labels, self.weights + other.weights)
+        labels = np.union1d(self.labels, other.labels)
+        weights = np.zeros(len(labels))
+        weights[np.searchsorted(labels, self.labels)] += self.weights
+        weights[np.searchsorted(labels, other.labels)] += other.weights
+        return LabelSet(labels, weights)
+
+
+def distinct(y: np.ndarray) -> np.ndarray:
+    """Sorted distinct labels; without sorting y where it has two, or small whole numbers."""
+    if y.dtype.kind == "b":
+        return np.unique(y)
+    if y.dtype.kind in "iu" and y.dtype != np.uint64 and y.size and int(y.max()) - int(y.min()) < 4 * y.size:
+        low = int(y.min())
+        return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
+    if y.dtype.kind == "f" and y.size:
+        first, last = y.min(), y.max()
+        if bool(((y == first) | (y == last)).all()):
+            return np.array([first, last]) if first != last else np.array([first])
+    return np.unique(y)
+
+
+def label_statistic(batch: Batch) -> tuple[LabelSet]:
+    y = np.asarray(batch.y)
+    labels = distinct(y)
+    weights = np.bincount(codes(y, labels=labels), weights=batch.weight, minlength=len(labels))
+    return (LabelSet(labels, weights.astype(np.float64)),)
+
+
+def codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The position of every label of y among the sorted `labels`; of one that is not among them, any position."""
+    if y.dtype.kind in "biuf" and len(labels) == 2:
+        return np.asarray(y == labels[1], dtype=np.intp)
+    return np.minimum(np.searchsorted(labels, y), len(labels) - 1).astype(np.intp)
+
+
+def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return np.asarray(y == labels[1], dtype=np.float64)
+
+
+def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
+    """(classes, their weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
+    if isinstance(data, ArrayData):
+        (found,) = label_statistic(Batch(data.X, data.y, data.weight))
+    else:
+        (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
+    present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
+    classes, weights = found.labels[present], found.weights[present]
+    if len(classes) < 2:
+        raise DataError(
+            f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
+            f"class of positive weight: {classes.tolist()[0]!r}"
+        )
+    encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
+    return classes, weights, data.encode_target(encode)
+
+
+def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
+    """One factor for each class: from a mapping (1 for classes it leaves out), "balanced" (n / (K n_k)), or None."""
+    if spec is None:
+        return None
+    if isinstance(spec, str):
+        return np.asarray(totals.sum() / (len(totals) * totals))
+    weights = np.ones(len(classes))
+    known = {label: i for i, label in enumerate(classes.tolist())}
+    for label, weight in spec.items():
+        if label not in known:
+            raise ParameterError(f"class_weight names the class {label!r}, which y does not have; it has {list(known)}")
+        if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+            raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number > 0")
+        weights[known[label]] = weight
+    return weights

@@ -1,0 +1,294 @@
+"""What support vector classifiers share: pairs of classes, votes, margins, probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from epicycle.core._exceptions import DataError
+from epicycle.core._settings import config
+from epicycle.core.estimator._estimator import seed_of, stream
+from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.stats._labels import codes
+from epicycle.svm._base import SupportVectorMachine
+from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
+from epicycle.svm._subproblems import Solved, Subproblem
+
+__all__ = ["Margins", "SupportVectorClassifier"]
+
+Array = np.ndarray
+_FOLDS = 5
+
+
+class Margins(NamedTuple):
+    """Margins of rows: y (f(x) + b), the same divided by \\|w\\|, and by how much the first falls short of 1.
+
+    For more than two classes there is a column for each function, nan where the class of the row has no part in it.
+    """
+
+    functional: Array
+    geometric: Array
+    violation: Array
+
+
+def _wants_probabilities(self: Any) -> bool:
+    if not self.probability:
+        raise AttributeError(f"{type(self).__name__}: predict_proba is there with probability='platt' or 'isotonic'")
+    return True
+
+
+class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
+    """A support vector machine for labels."""
+
+    probability: bool | str
+    multi_class: str
+    decision_function_shape: str
+    break_ties: bool
+    random_state: Any
+    n_support_: Array
+    weight_norm_: Array
+    geometric_margin_: Array
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    @abstractmethod
+    def _problem(self, rows: Array, sign: Array, weight: Array, classes: tuple[Any, Any]) -> Subproblem:
+        """The problem that separates rows of sign 1 from those of sign -1."""
+
+    def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
+        rows, coded, weight, kept = self._labelled(X, y, sample_weight)
+        parts, subs = self._split(coded, weight)
+        self._solve(
+            rows, subs, parts, lambda done: self._assign(rows, kept, coded, subs, done), self._between
+        )  # fmt: skip
+        if self.probability:
+            self._calibrate(rows, coded, weight)
+
+    def _functions(self) -> list[tuple[int, int]]:
+        """(positive class, negative class or -1 for all others) of each function."""
+        K = len(self.classes_)
+        if K == 2:
+            return [(1, 0)]
+        return list(combinations(range(K), 2)) if self.multi_class == "ovo" else [(k, -1) for k in range(K)]
+
+    def _between(self, k: int) -> str:
+        i, j = self._functions()[k]
+        names = self.classes_.tolist()
+        other = "the others" if j < 0 else repr(names[j])
+        return "" if len(names) == 2 else f" between {names[i]!r} and {other}"
+
+    def _split(self, coded: Array, weight: Array) -> tuple[list[Sequence[Array]], list[Subproblem]]:
+        members = [np.flatnonzero(coded == k) for k in range(len(self.classes_))]
+        parts: list[Sequence[Array]] = []
+        subs = []
+        everything = np.arange(len(coded))
+        for i, j in self._functions():
+            if j < 0 or len(self.classes_) == 2:
+                parts.append((everything,))
+                chosen, sign = everything, np.where(coded == i, 1.0, -1.0)
+            else:
+                parts.append((members[i], members[j]))
+                chosen = np.concatenate(parts[-1])
+                sign = np.where(coded[chosen] == i, 1.0, -1.0)
+            names = (self.classes_.tolist()[i], "the others" if j < 0 else self.classes_.tolist()[j])
+            subs.append(self._problem(chosen, sign, weight[chosen], names))
+        return parts, subs
+
+    def _assign(
+        self, rows: Any, kept: Array, coded: Array, subs: Sequence[Subproblem], done: Sequence[Solved | None]
+    ) -> None:
+        n, m = len(coded), len(subs)
+        columns, intercepts, norms = np.zeros((n, m)), np.zeros(m), np.zeros(m)
+        for k, (sub, found) in enumerate(zip(subs, done, strict=True)):
+            if found is not None:
+                columns[sub.rows, k], intercepts[k], norms[k] = found.coefficients, found.intercept, found.norm
+        support = np.flatnonzero(columns.any(axis=1))
+        support = support[np.argsort(coded[support], kind="stable")]
+        columns = columns[support]
+        self.n_support_ = np.bincount(coded[support], minlength=len(self.classes_)).astype(np.int32)
+        self._keep_support(rows, kept, support, columns, intercepts)
+        self.dual_coef_ = self._dual_coef(columns, coded[support])
+        self.weight_norm_ = norms
+        with np.errstate(divide="ignore"):
+            self.geometric_margin_ = 1 / norms
+
+    def _dual_coef(self, columns: Array, coded: Array) -> Array:
+        """Signed coefficients, (n_classes - 1, n_support) for pairs: of a row those of the pairs of its class."""
+        K = len(self.classes_)
+        if K == 2 or self.multi_class == "ovr":
+            return np.ascontiguousarray(columns.T)
+        out = np.zeros((K - 1, len(columns)))
+        for k, (i, j) in enumerate(self._functions()):
+            mine, other = coded == i, coded == j
+            out[j - 1, mine] = columns[mine, k]
+            out[i, other] = columns[other, k]
+        return out
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def _scores(self, X: Any) -> Array:
+        return self._raw_scores(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : rows
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, n_classes) or (n, n_pairs)
+            For two classes the function itself, positive on the side of ``classes_[1]``. For more, one column for each
+            class (with pairs: votes, and within a vote the sum of the functions), or with
+            ``decision_function_shape="ovo"`` one for each pair (i, j), positive on the side of class i.
+        """
+        F = self._scores(X)
+        if F.shape[1] == 1:
+            return F[:, 0]
+        if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return F
+        votes, sums = self._votes(F)
+        return (votes + sums / (3 * (np.abs(sums) + 1))).astype(F.dtype)  # less than half a vote
+
+    def _votes(self, F: Array) -> tuple[Array, Array]:
+        K = len(self.classes_)
+        votes, sums = np.zeros((len(F), K)), np.zeros((len(F), K))
+        for k, (i, j) in enumerate(self._functions()):
+            first = F[:, k] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+            sums[:, i] += F[:, k]
+            sums[:, j] -= F[:, k]
+        return votes, sums
+
+    def predict(self, X: Any) -> Array:
+        """The class of every row: on whose side it lies, for more than two that of most votes."""
+        F = self._scores(X)
+        if F.shape[1] == 1:
+            return self.classes_[(F[:, 0] > 0).astype(np.intp)]
+        if self.multi_class == "ovr":
+            return self.classes_[F.argmax(axis=1)]
+        votes, sums = self._votes(F)
+        if self.break_ties:
+            votes = votes + sums / (3 * (np.abs(sums) + 1))
+        return self.classes_[votes.argmax(axis=1)]
+
+    def margins(self, X: Any, y: Any) -> Margins:
+        """Functional and geometric margins of rows, and by how much they violate the margin.
+
+        Parameters
+        ----------
+        X : rows
+        y : array-like of labels
+
+        Returns
+        -------
+        Margins
+            ``functional``, ``geometric`` and ``violation``, of shape (n,), or (n, n_functions) for several classes.
+        """
+        F = np.asarray(self._scores(X), dtype=np.float64)
+        labels = np.asarray(y)
+        if labels.shape != (len(F),):
+            raise DataError(f"y: has shape {labels.shape}; expected {len(F)} labels, one for each row of X")
+        coded = codes(labels, labels=self.classes_)
+        wrong = np.flatnonzero(self.classes_[coded] != labels)
+        if len(wrong):
+            label = labels.tolist()[wrong[0]]
+            raise DataError(f"y: row {wrong[0]} is {label!r}; expected one of the classes {self.classes_.tolist()}")
+        sign = np.full(F.shape, np.nan)
+        for k, (i, j) in enumerate(self._functions()):
+            sign[coded == i, k] = 1.0
+            sign[(coded != i) if j < 0 else (coded == j), k] = -1.0
+        functional = sign * F
+        with np.errstate(divide="ignore", invalid="ignore"):
+            geometric = functional / self.weight_norm_
+        found = Margins(functional, geometric, np.maximum(1 - functional, 0.0))
+        return Margins(*(m[:, 0] for m in found)) if F.shape[1] == 1 else found
+
+    # ------------------------------------------------------------------------------------------- probabilities
+
+    def _calibrate(self, rows: Any, coded: Array, weight: Array) -> None:
+        """Decision values of rows that the function has not seen, and from them a calibration for each function."""
+        functions = self._functions()
+        F = np.zeros((len(coded), len(functions)))
+        known = np.zeros(F.shape, dtype=bool)
+        fold = _folds(coded, seed_of(self.random_state))
+        for k in range(int(fold.max()) + 1):
+            inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            present = np.unique(coded[inside])
+            if len(present) < 2 or not len(outside):
+                continue
+            model = clone(self).set_params(probability=False, kernel=self.kernel_, verbose=0)
+            if hasattr(model, "class_weight"):  # it is part of the weights here
+                model.set_params(class_weight=None)
+            model.set_callbacks()
+            with config(on_nonconvergence="ignore"):  # the fit of all rows says it
+                model.fit(rows_of(rows, self.kernel_, inside), coded[inside], sample_weight=weight[inside])
+            if self.kernel_.takes == "precomputed":
+                given = rows[np.ix_(outside, inside)]
+            else:
+                given = rows_of(rows, self.kernel_, outside)
+            found = model._scores(given)
+            place = {int(c): int(model.classes_[c]) for c in range(len(model.classes_))}
+            for column, (i, j) in enumerate(model._functions()):
+                pair = (place[i], -1 if j < 0 else place[j])
+                if pair in functions:
+                    at = functions.index(pair)
+                    F[outside, at], known[outside, at] = found[:, column], True
+                elif pair[::-1] in functions:  # only two classes were left
+                    at = functions.index(pair[::-1])
+                    F[outside, at], known[outside, at] = -found[:, column], True
+        self._calibrations_ = [
+            self._calibration(F[:, k], known[:, k], coded, i, j, weight) for k, (i, j) in enumerate(functions)
+        ]
+
+    def _calibration(self, f: Array, known: Array, coded: Array, i: int, j: int, weight: Array) -> dict[str, Array]:
+        use = known & ((coded == i) | (coded == j) if j >= 0 else np.ones(len(coded), dtype=bool))
+        positive = coded[use] == i
+        if self.probability == "isotonic" and positive.any() and not positive.all():
+            at, value = isotonic_steps(f[use], positive, weight[use])
+            return {"at": at, "value": value}
+        return {"sigmoid": np.array(platt(f[use], positive, weight[use]))}
+
+    @available_if(_wants_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, in the order of `classes_`, from calibrated decision values.
+
+        Pairs are coupled into one distribution; with ``multi_class="ovr"`` the probabilities are divided by their sum.
+        """
+        F = np.asarray(self._scores(X), dtype=np.float64)
+        P = np.column_stack([probabilities_of(F[:, k], c) for k, c in enumerate(self._calibrations_)])
+        K = len(self.classes_)
+        if K == 2:
+            return np.column_stack([1 - P[:, 0], P[:, 0]])
+        if self.multi_class == "ovr":
+            P = np.maximum(P, 1e-12)
+            return np.asarray(P / P.sum(axis=1, keepdims=True))
+        r = np.zeros((len(P), K, K))
+        for k, (i, j) in enumerate(self._functions()):
+            r[:, i, j], r[:, j, i] = P[:, k], 1 - P[:, k]
+        return couple(r)
+
+    @available_if(_wants_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+def _folds(coded: Array, seed: int) -> Array:
+    """The fold of each row: of every class about as many in each."""
+    fold = np.empty(len(coded), dtype=np.int64)
+    counts = np.bincount(coded)
+    folds = int(np.clip(counts[counts > 0].min(), 2, _FOLDS))
+    for k in np.flatnonzero(counts):
+        mine = stream(seed, "fold", int(k)).permutation(np.flatnonzero(coded == k))
+        fold[mine] = np.arange(len(mine)) % folds
+    return fold

@@ -1,0 +1,138 @@
+"""What the linear support vector machines share: their arguments, the choice of the solver, and the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import DataError
+from epicycle.core._memory import require_memory
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core.estimator._estimator import Estimator, seed_of
+from epicycle.data import ArrayData, Data
+from epicycle.optim import Solution
+from epicycle.svm.linear._dual_descent import dual_descent
+from epicycle.svm.linear._primal_newton import primal_newton
+from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
+
+__all__ = ["SHARED_PARAMETERS", "LinearMachine"]
+
+SHARED_PARAMETERS: Mapping[str, Domain] = {
+    "C": Real(minimum=0, inclusive=False),
+    "tol": Real(minimum=0, inclusive=False),
+    "fit_intercept": Boolean(),
+    "intercept_scaling": Real(minimum=0, inclusive=False),
+    "solver": Choice("auto", "dual-cd", "newton"),
+    "max_iter": Integer(minimum=1),
+    "random_state": RandomState(),
+    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+}
+
+#: Columns up to which "auto" takes Newton's method for any number of rows.
+FEW = 300
+#: And up to which it does where dense rows are ten times as many.
+MANY = 2000
+#: The width of the rounded corner at the start, in units of the violations there.
+FIRST_WIDTH = 2.0
+
+
+class LinearMachine(Estimator):
+    """A linear model that minimises |(w, u)|^2 / 2 + C sum_i v_i loss_i."""
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    intercept_scaling: float
+    solver: str
+    max_iter: int
+    random_state: Any
+    n_jobs: int | None
+    coef_: np.ndarray
+    intercept_: Any
+    objective_: Any
+    dual_objective_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _problem(self, data: Data, n_problems: int, *, squared: bool, **form: Any) -> MarginProblem:
+        scale = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        return MarginProblem(
+            data.n_features, n_problems, squared=squared, C=float(self.C), scale=scale, **form
+        )  # fmt: skip
+
+    def _chosen_solver(self, data: Data) -> str:
+        if not isinstance(data, ArrayData):
+            if self.solver == "dual-cd":
+                raise DataError(
+                    f"{type(self).__name__}: solver='dual-cd' visits rows in random order and needs X in memory; "
+                    "solver='newton' takes files and Dask collections"
+                )
+            return "newton"
+        if self.solver != "auto":
+            return self.solver
+        few = FEW if data.sparse or data.n_rows < 10 * data.n_features else MANY
+        return "newton" if data.n_features <= few else "dual-cd"
+
+    def _solve(self, data: Data, problem: MarginProblem, typical: float) -> Solution:
+        """Minimise; sets what prediction needs. `typical` is the size of a violation at theta = 0."""
+        shape = problem.n_problems, problem.n_features + 1
+        monitor = self._monitor(self.max_iter, lambda x: self._attributes(problem, x.reshape(shape), data.dtype))
+        state = self._resume_state()
+        if self._chosen_solver(data) == "newton":
+            require_memory(
+                4.0 * 8 * problem.n_problems * shape[1] ** 2, f"{type(self).__name__} with {shape[1] - 1:,} columns",
+                "take solver='dual-cd', which needs no matrix of all pairs of columns and X in memory",
+            )  # fmt: skip
+            optima, reason, kept = primal_newton(
+                data, problem, width=FIRST_WIDTH * typical, tol=self.tol, max_iter=self.max_iter, monitor=monitor,
+                state=state, n_jobs=self.n_jobs,
+            )  # fmt: skip
+        else:
+            assert isinstance(data, ArrayData)
+            optima, reason, kept = dual_descent(
+                data, problem, tol=self.tol, max_iter=self.max_iter, seed=seed_of(self.random_state), monitor=monitor,
+                state=state, n_jobs=self.n_jobs,
+            )  # fmt: skip
+        optima = [self._rounded(data, problem, k, optimum) for k, optimum in enumerate(optima)]
+        theta = np.array([optimum.theta for optimum in optima])
+        for name, value in self._attributes(problem, theta, data.dtype).items():
+            setattr(self, name, value)
+        self._keep_values(np.array([o.primal for o in optima]), np.array([o.primal - o.gap for o in optima]))
+        gap = max(optimum.relative for optimum in optima)
+        meaning = f"the objective is at most {gap:.1e} of its value above its minimum"
+        if len(optima) > 1:
+            meaning += ", for every class"
+        certificate = Certificate("duality gap", gap, self.tol, meaning)
+        if reason != "stopped" and certificate.holds:
+            reason = "converged"
+        history = monitor.history()
+        value = float(sum(optimum.primal for optimum in optima))
+        return Solution(theta.ravel(), value, history, certificate, history.n_iter, reason, state=kept)
+
+    def _rounded(self, data: Data, problem: MarginProblem, k: int, optimum: Optimum) -> Optimum:
+        """The optimum as float32 data will store it, with the gap that it has then."""
+        if data.dtype == np.float64:
+            return optimum
+        w, b = optimum.theta[:-1].astype(data.dtype), np.asarray(problem.scale * optimum.theta[-1], dtype=data.dtype)
+        stored = np.append(w.astype(np.float64), float(b) / problem.scale if problem.scale > 0 else 0.0)
+        (loss,) = engine.sum(loss_statistic, data, problem, k, stored[:-1], float(b), n_jobs=self.n_jobs)
+        primal = 0.5 * float(stored @ stored) + problem.C * loss
+        return Optimum(stored, primal, max(primal - (optimum.primal - optimum.gap), 0.0))
+
+    def _attributes(self, problem: MarginProblem, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
+        W, b = problem.split(theta)
+        return {"coef_": W.astype(dtype), "intercept_": b.astype(dtype)}
+
+    def _keep_values(self, primal: np.ndarray, dual: np.ndarray) -> None:
+        self.objective_, self.dual_objective_ = primal, dual
+
+    def _penalty_line(self) -> str:
+        return f"(|w|^2 + (b / {self.intercept_scaling:g})^2) / 2" if self.fit_intercept else "|w|^2 / 2"

@@ -1,0 +1,243 @@
+"""What every fitted model of trees can be asked: what its features are worth, and how predictions depend on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import DataTypeError, ParameterError
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._estimator import Estimator
+from epicycle.data import ArrayData
+from epicycle.data._target import as_weight
+from epicycle.tree._partial_dependence import PartialDependence, brute_force, grid_of
+
+__all__ = ["Readable", "check_repeats"]
+
+KINDS = ("gain", "split")
+BLOCK = 1 << 16  # rows that are shuffled and predicted at a time
+
+
+class Readable(Estimator, ABC):
+    """A model that can be read. In terms of numbers: rows are matrices with codes for levels."""
+
+    @abstractmethod
+    def _split_totals(self, kind: str) -> np.ndarray:
+        """Of every feature the total gain of its splits, or their number."""
+
+    @abstractmethod
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        """The values (n, K) for rows, in terms of which :meth:`_row_losses` is."""
+
+    @abstractmethod
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        """Targets as the model learnt them."""
+
+    @abstractmethod
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss of each row."""
+
+    @abstractmethod
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        """What is predicted for rows, (n, K): numbers, or probabilities, of two classes that of the second alone."""
+
+    @abstractmethod
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        """The values (g, K) that the trees expect where only these columns are known."""
+
+    def _memory(self, X: Any) -> ArrayData:
+        data = self._predict_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
+        return data
+
+    def _dense(self, X: Any) -> ArrayData:
+        data = self._memory(X)
+        if data.sparse:
+            raise DataTypeError("X: expected a dense array or a frame, got a sparse matrix")
+        return data
+
+    # ------------------------------------------------------------------------------------------- importances
+
+    def importance(self, kind: str = "gain") -> np.ndarray:
+        """Importance of every feature by the splits of the trees, as shares that add up to one (zeros without any).
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}, default="gain"
+            By how much the splits of a feature lowered what they were chosen to lower, or how many they are.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        self._check_fitted()
+        if kind not in KINDS:
+            raise ParameterError(f"kind={kind!r}; expected 'gain' or 'split'")
+        total = self._split_totals(kind)
+        return total / total.sum() if total.any() else total
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every feature in what the splits gained: ``importance("gain")``."""
+        return self.importance("gain")
+
+    def permutation_importances(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 5, random_state: Any = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By how much the loss of rows rises when a feature is shuffled among them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows, in memory
+            Rows that the fit did not see tell what a feature is worth for new ones.
+        n_repeats : int, default=5
+            Shuffles of every feature.
+        random_state : int, Generator, RandomState or None, default=0
+
+        Returns
+        -------
+        mean, standard_error : ndarray of shape (n_features,)
+            Over the rows. Features that no tree asks for have zeros.
+        """
+        data = self._dense(X)
+        check_repeats(n_repeats)
+        target, seed = self._known_target(y, data.n_rows), seed_of(random_state)
+        weight = as_weight(sample_weight, data.n_rows)
+        base = self._row_losses(self._outputs_of(data.X), target)
+        mean, error = np.zeros(data.n_features), np.zeros(data.n_features)
+        for j in np.flatnonzero(self._split_totals("split")).tolist():
+            random = stream(seed, "shuffle", j)
+            rise = np.zeros(data.n_rows)
+            for _ in range(n_repeats):
+                shuffled = random.permutation(data.X[:, j])
+                for i in range(0, data.n_rows, BLOCK):
+                    rows = slice(i, i + BLOCK)
+                    part = np.array(data.X[rows])
+                    part[:, j] = shuffled[rows]
+                    rise[rows] += (self._row_losses(self._outputs_of(part), target[rows]) - base[rows]) / n_repeats
+            mean[j] = np.average(rise, weights=weight)
+            shares = np.full(data.n_rows, 1.0 / data.n_rows) if weight is None else weight / weight.sum()
+            error[j] = np.sqrt(np.sum(shares**2 * (rise - mean[j]) ** 2))
+        return mean, error
+
+    # ------------------------------------------------------------------------------------------- dependence
+
+    def partial_dependence(
+        self,
+        X: Any,
+        features: Any,
+        *,
+        sample_weight: Any = None,
+        kind: str = "average",
+        method: str = "brute",
+        grid_resolution: int = 100,
+        percentiles: tuple[float, float] = (0.05, 0.95),
+    ) -> PartialDependence:
+        """Predictions over the values of one feature or two, averaged over the others as the rows have them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to average over, and whose values make the grid.
+        features : int, str, or a pair of them
+        sample_weight : array-like of shape (n_samples,), optional
+        kind : {"average", "individual"}, default="average"
+            "individual" also gives the curve of each row.
+        method : {"brute", "recursion"}, default="brute"
+            "brute" predicts all rows at all points of the grid. "recursion" takes the shares of the training rows in
+            the nodes of the trees in place of rows, which is faster; boosting then gives scores.
+        grid_resolution : int, default=100
+            Points for a feature with more values.
+        percentiles : pair of float, default=(0.05, 0.95)
+            Quantiles between which these points are.
+
+        Returns
+        -------
+        PartialDependence
+            With ``features``, ``grid``, ``average``, ``individual`` and ``plot()``.
+        """
+        data = self._dense(X)
+        columns = self._columns_of(features)
+        _check_dependence(kind, method, grid_resolution, percentiles)
+        weight = as_weight(sample_weight, data.n_rows)
+        axes = [self._axis(data.X[:, j], j, grid_resolution, percentiles) for j in columns]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(columns))
+        individual = None
+        if method == "recursion":
+            average = self._expected_of(columns, points)
+        else:
+            average, individual = brute_force(
+                data.X, columns, points, weight, self._responses_of, individual=kind == "individual"
+            )
+        shape = tuple(len(axis) for axis in axes)
+        K = average.shape[1]
+        average = average.T.reshape(K, *shape)
+        if individual is not None:
+            individual = np.moveaxis(individual, 2, 0).reshape(K, data.n_rows, *shape)
+        levels = self._levels()
+        grid = tuple(levels.get(j, x) for j, x in zip(columns, axes, strict=True))
+        names = self._names()
+        if K == 1:
+            average, individual = average[0], None if individual is None else individual[0]
+        return PartialDependence(
+            tuple(names[j] for j in columns), grid, average, individual, self._output_names(K, scores=method != "brute")
+        )
+
+    def _levels(self) -> dict[int, np.ndarray]:
+        """Levels of the columns of categories."""
+        found: dict[int, np.ndarray] = getattr(self, "categories_", {})
+        return found
+
+    def _axis(self, x: np.ndarray, j: int, resolution: int, percentiles: tuple[float, float]) -> np.ndarray:
+        if j in self._levels():
+            return np.arange(len(self._levels()[j]), dtype=np.float64)
+        axis = grid_of(np.asarray(x), resolution, percentiles)
+        if not len(axis):
+            raise ParameterError(f"features: column {self._names()[j]!r} of X has no value to make a grid of")
+        return axis
+
+    def _columns_of(self, features: Any) -> list[int]:
+        asked = [features] if isinstance(features, str | int | np.integer) else list(features)
+        names, columns = self._names(), []
+        for feature in asked:
+            if isinstance(feature, str) and feature in names:
+                columns.append(names.index(feature))
+            elif isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+                if not -len(names) <= feature < len(names):
+                    raise ParameterError(f"features: {feature}; X has {len(names)} columns")
+                columns.append(int(feature) % len(names))
+            else:
+                raise ParameterError(f"features: {feature!r}; expected names or numbers of columns")
+        if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
+            raise ParameterError(f"features={features!r:.60}; expected one feature or two different ones")
+        return columns
+
+    def _output_names(self, K: int, *, scores: bool) -> tuple[str, ...]:
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            return ("prediction",) if K == 1 else tuple(f"output {k}" for k in range(K))
+        what = "score" if scores else "probability"
+        return tuple(f"{what} of {label}" for label in (classes[-1:] if K == 1 else classes).tolist())
+
+
+def check_repeats(n_repeats: Any) -> None:
+    """Raise unless it counts shuffles."""
+    if not isinstance(n_repeats, int | np.integer) or n_repeats < 1:
+        raise ParameterError(f"n_repeats={n_repeats!r}; expected an integer >= 1")
+
+
+def _check_dependence(kind: str, method: str, resolution: Any, percentiles: tuple[float, float]) -> None:
+    if kind not in ("average", "individual"):
+        raise ParameterError(f"kind={kind!r}; expected 'average' or 'individual'")
+    if method not in ("brute", "recursion"):
+        raise ParameterError(f"method={method!r}; expected 'brute' or 'recursion'")
+    if method == "recursion" and kind == "individual":
+        raise ParameterError("kind='individual' needs method='brute': recursion knows no rows")
+    if not isinstance(resolution, int | np.integer) or resolution < 2:
+        raise ParameterError(f"grid_resolution={resolution!r}; expected an integer >= 2")
+    low, high = percentiles
+    if not 0 <= low < high <= 1:
+        raise ParameterError(f"percentiles={percentiles!r}; expected two ascending numbers between 0 and 1")

@@ -1,0 +1,5 @@
+"""AdaBoost."""
+
+from epicycle.tree.adaboost._adaboost import AdaBoostClassifier
+
+__all__ = ["AdaBoostClassifier"]

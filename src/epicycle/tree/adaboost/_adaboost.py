@@ -1,0 +1,402 @@
+"""AdaBoost: a committee of weak classifiers, each trained on what the others before it got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from epicycle import engine
+from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.data import ArrayData, Batch, Data, as_data
+from epicycle.data._target import as_labels
+from epicycle.optim import Solution
+from epicycle.stats._labels import codes, encode_labels
+from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch, split_features
+from epicycle.tree._inspection import Readable
+from epicycle.tree._partial_dependence import expected_values
+from epicycle.tree._shapley import average_score, shap_of_batch
+from epicycle.tree._shared import known_codes, per_block
+from epicycle.tree.adaboost._committee import (
+    Committee,
+    Learners,
+    Stumps,
+    WeakLearner,
+    asked,
+    discrete_votes,
+    real_votes,
+)
+from epicycle.tree.adaboost._stumps import Stump, stump_ensemble
+
+__all__ = ["AdaBoostClassifier"]
+
+
+class AdaBoostClassifier(ClassifierMixin, Readable):
+    r"""AdaBoost, by stumps or any other weak classifier.
+
+    Classifiers are added one at a time to a vote :math:`F_m(x) = F_{m-1}(x) + \beta_m h_m(x)` that lowers the
+    exponential loss :math:`\frac1n \sum_i e^{-y_i F(x_i)}`, with :math:`y_i = \pm 1`. Rows weigh
+    :math:`D_i \propto e^{-y_i F_{m-1}(x_i)}`; the new classifier is the one with the smallest weighted error
+    :math:`\varepsilon_m`, and its vote is
+
+    .. math:: \beta_m = \tfrac12 \log \frac{1 - \varepsilon_m}{\varepsilon_m}, \qquad
+              \text{training error} \le \frac1n \sum_i e^{-y_i F(x_i)}
+              = \prod_m 2 \sqrt{\varepsilon_m (1 - \varepsilon_m)} .
+
+    More than two classes vote by SAMME,
+    :math:`\beta_m = \log \frac{1 - \varepsilon_m}{\varepsilon_m} + \log (K - 1)`. With ``algorithm="real"`` members
+    vote with their confidence, half the log odds of their probabilities (SAMME.R for more than two classes; stumps,
+    which tell two groups apart at a time, are then too weak for many classes).
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        What the members are clones of; its `fit` takes `sample_weight`. None: stumps, searched among all features and
+        thresholds; missing numbers go to the side where they serve better.
+    n_estimators : int, default=50
+        Members at most.
+    learning_rate : float, default=1.0
+        Factor on every vote.
+    algorithm : {"discrete", "real"}, default="discrete"
+        Whether members vote with their class, or with their probabilities.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the members that take one.
+    n_jobs : int, optional
+        Threads; None follows the size of the work. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimators_ : list
+        The members, where `estimator` was given.
+    trees_ : dict of ndarray
+        The stumps as arrays, where it was not; see :mod:`epicycle.tree._ensemble`.
+    estimator_weights_, estimator_errors_ : ndarray of shape (n_members,)
+        :math:`\beta_m` (one where members vote with their confidence) and :math:`\varepsilon_m`.
+    n_estimators_ : int
+        Members.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of the features in the votes of the stumps.
+    certificate_ : Certificate
+        None: the committee is grown greedily. Its value is the bound on the training error.
+    history_ : History
+        After every round the exponential loss, the member's weighted error (``error``) and vote (``weight``), the
+        training error of the committee (``training_error``) and its bound (``bound``).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from epicycle import AdaBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoostClassifier(n_estimators=100).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.95
+    >>> bool(model.history_["training_error"][-1] <= model.history_["bound"][-1])
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "estimator": NoneOr(InstanceOf(BaseEstimator)),
+        "n_estimators": Integer(1),
+        "learning_rate": Real(0, inclusive=False),
+        "algorithm": Choice("discrete", "real"),
+        "random_state": RandomState(),
+        "n_jobs": NoneOr(Integer()),
+        "verbose": AnyOf(Boolean(), Integer(0)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
+
+    classes_: np.ndarray
+    trees_: Ensemble
+    estimators_: list[Any]
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        algorithm: str = "discrete",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.estimator is None
+        return tags
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ParameterTypeError(
+                f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost tells members "
+                "what to learn"
+            )
+        data = self._fit_data(X, y, sample_weight, target="labels", check_finite=self.estimator is not None)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(
+                f"X: AdaBoostClassifier is fitted in memory; expected an array or a frame, got {type(X).__name__} "
+                "(predict takes files and Dask collections with stumps)"
+            )
+        self.classes_, _, _ = encode_labels(data, type(self).__name__, self.n_jobs)
+        real, state = self.algorithm == "real", self._resume_state() or {}
+        seed = int(state.get("seed", seed_of(self.random_state)))
+        # A row without weight counts for nothing, and its label may be none of the classes.
+        rows = None if data.weight is None or data.weight.all() else np.flatnonzero(data.weight)
+        labels, weight = np.asarray(data.y), data.weight
+        if rows is not None:
+            labels, weight = labels[rows], data.weight[rows]
+        y_codes, K = codes(labels, labels=self.classes_), len(self.classes_)
+        learner: WeakLearner
+        if self.estimator is None:
+            matrix = data.X if rows is None else data.X[rows]
+            learner = Stumps(matrix, y_codes, K, real=real, n_jobs=self.n_jobs)
+        else:
+            given = X if rows is None else _safe_indexing(X, rows)
+            learner = Learners(self.estimator, given, labels, self.classes_, real=real, seed=seed)
+        committee = Committee(y_codes, weight, K, float(self.learning_rate))
+        self._conclude(self._rounds(committee, learner, state, seed))
+        return self
+
+    def _rounds(self, committee: Committee, learner: WeakLearner, state: Mapping[str, Any], seed: int) -> Solution:
+        real = self.algorithm == "real"
+        members: list[tuple[Any, tuple[int, int], np.ndarray]] = []  # model, rows of the sides of a stump, votes
+        weights: list[float] = []
+        errors: list[float] = []
+        known = self._known(state)
+
+        def attributes(x: np.ndarray | None = None) -> dict[str, Any]:
+            m = len(members) if x is None else int(x[0])
+            found: dict[str, Any] = {
+                "classes_": self.classes_,
+                "n_estimators_": m,
+                "estimator_weights_": np.array(weights[:m]),
+                "estimator_errors_": np.array(errors[:m]),
+            }
+            if self.estimator is None:
+                return {**found, "trees_": stump_ensemble(members[:m])}
+            return {**found, "estimators_": [model for model, *_ in members[:m]]}
+
+        def left() -> dict[str, Any]:
+            models = [model for model, *_ in members]
+            if self.estimator is not None:
+                return {"estimators": models, "seed": seed}
+            return {"stumps": np.array([[m.feature, m.threshold, m.missing_left] for m in models]), "seed": seed}
+
+        monitor = self._monitor(self.n_estimators, attributes)
+        reason = "converged"
+        guessing = 1 - 1 / committee.K
+        while len(members) < self.n_estimators:
+            number, before = len(members), committee.loss
+            model = known[number] if number < len(known) else learner.search(committee.D, number)
+            member = learner.member(model, committee.D)
+            error = committee.error(member)
+            if error >= guessing * (1 - 1e-12) and not real:
+                break  # no better than chance, and the weights stay as they are: nothing better would come
+            alpha, votes = (1.0, committee.real(member)) if real else committee.discrete(member, error)
+            n_right = int(np.count_nonzero(member.group))
+            members.append((model, (len(member.group) - n_right, n_right), votes))
+            weights.append(alpha / 2 if committee.K == 2 and not real else alpha)
+            errors.append(error)
+            if number >= len(known) and monitor(
+                len(members),
+                np.array([float(len(members))]),
+                objective=committee.loss,
+                state=left,
+                error=error,
+                weight=weights[-1],
+                training_error=committee.training_error(),
+                bound=committee.bound(),
+            ):
+                reason = "stopped"
+                break
+            if error == 0 or (real and committee.loss >= before * (1 - 1e-12)):
+                break
+        for name, value in attributes().items():
+            setattr(self, name, value)
+        bound = committee.bound()
+        certificate = Certificate(
+            "none",
+            bound,
+            bound,
+            "boosting is greedy: no distance from an optimum is known; the training error "
+            f"{committee.training_error():.3g} is under its bound {bound:.3g}",
+        )
+        final = left() if reason == "stopped" else {}
+        return Solution(np.zeros(1), committee.loss, monitor.history(), certificate, len(members), reason, state=final)
+
+    def _known(self, state: Mapping[str, Any]) -> list[Any]:
+        """The models of an interrupted fit; its rounds are gone through again without searching."""
+        if self.estimator is not None:
+            return list(state.get("estimators", []))
+        return [Stump(int(j), float(threshold), bool(m)) for j, threshold, m in state.get("stumps", [])]
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def decision_function(self, X: Any) -> Any:
+        """The votes F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
+        votes = self._votes(X)
+        return votes[:, 0] if len(self.classes_) == 2 else votes
+
+    def predict(self, X: Any) -> Any:
+        """The class with most votes, for every row."""
+        return per_block(self._votes(X), _most_votes, self.classes_)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities that the votes stand for: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
+        return per_block(self._votes(X), _probabilities)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities."""
+        return np.log(self.predict_proba(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """The votes after each round."""
+        for votes in self._staged(X):
+            yield votes[:, 0] if len(self.classes_) == 2 else votes
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """The class with most votes after each round."""
+        for votes in self._staged(X):
+            yield _most_votes(votes, self.classes_)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Probabilities after each round."""
+        for votes in self._staged(X):
+            yield _probabilities(votes)
+
+    def _split_totals(self, kind: str) -> np.ndarray:
+        """Of stumps by how far their two votes are apart; of other members their own importances, by their votes."""
+        if self.estimator is not None:
+            if kind == "split":
+                raise ParameterError("kind='split': members are not stumps; expected 'gain'")
+            shares = self.estimator_weights_ / self.estimator_weights_.sum()
+            return np.asarray(sum(w * m.feature_importances_ for w, m in zip(shares, self.estimators_, strict=True)))
+        inner, feature = split_features(self.trees_)
+        left = inner + (self.trees_["nodes"][inner, 1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
+        values = self.trees_["values"]
+        apart = np.abs(values[left] - values[left + 1]) if kind == "gain" else None
+        return np.bincount(feature, apart, minlength=self.n_features_in_).astype(np.float64)
+
+    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+        if self.estimator is not None:
+            raise ParameterError("estimator: members are read where they are stumps; use sklearn.inspection for others")
+        zero = np.zeros(self._n_votes)
+        return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+
+    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (_most_votes(values, np.arange(len(self.classes_))) != y).astype(np.float64)
+
+    def _responses_of(self, X: np.ndarray) -> np.ndarray:
+        probabilities = _probabilities(self._outputs_of(X))
+        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
+
+    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        trees, votes = self.trees_, np.zeros((len(points), self._n_votes))
+        arrays = trees["nodes"], trees["values"][:, None], trees["roots"], trees["levels"], trees["count"]
+        for t, values in enumerate(expected_values(arrays, columns, points)):
+            votes[:, t % self._n_votes] += values[:, 0]
+        return votes
+
+    @property
+    def _n_votes(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def shap_values(self, X: Any) -> Any:
+        """Exact Shapley values of the votes of stumps; they add up to the votes less :attr:`average_score_`."""
+        data, K = self._predict_data(X), self._n_votes
+        values = engine.map(shap_of_batch, data, self.trees_, K, n_jobs=self.n_jobs)
+        return values[:, :, 0] if K == 1 else values
+
+    @property
+    def average_score_(self) -> np.ndarray | float:
+        """The average votes of the training rows, stump by stump."""
+        scores = average_score(self.trees_, np.zeros(self._n_votes))
+        return float(scores[0]) if len(scores) == 1 else scores
+
+    def _votes(self, X: Any) -> Any:
+        data, K = self._predict_data(X), self._n_votes
+        if self.estimator is None:
+            arguments = (self.trees_, np.zeros(K), 0, n_trees(self.trees_))
+            if isinstance(data, ArrayData) and not data.sparse:
+                return scores_of_batch(data.rows(0, data.n_rows), *arguments, self.n_jobs)
+            return engine.map(scores_of_batch, data, *arguments, 1, n_jobs=self.n_jobs)
+        total = np.zeros((1, K))
+        for stage in self._staged(X):
+            total = stage
+        return total
+
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        data = self._predict_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
+        K = self._n_votes
+        F = np.zeros((data.n_rows, K))
+        for m in range(self.n_estimators_):
+            if self.estimator is None:
+                batch = data.rows(0, data.n_rows)
+                F = F + scores_of_batch(batch, self.trees_, np.zeros(K), m * K, (m + 1) * K, self.n_jobs)
+            else:
+                F = F + self._vote(self.estimators_[m], X, self.estimator_weights_[m])
+            yield F
+
+    def _vote(self, model: Any, X: Any, weight: float) -> np.ndarray:
+        """The votes of a user's classifier."""
+        K, member = len(self.classes_), asked(model, X, self.classes_, real=self.algorithm == "real")
+        if member.probabilities is not None:
+            return real_votes(member.probabilities, float(self.learning_rate))
+        return discrete_votes(member.group, K, 2 * weight if K == 2 else weight)
+
+    def _predict_data(self, X: Any) -> Data:
+        self._check_fitted()
+        data = as_data(X, estimator_name=type(self).__name__, check_finite=self.estimator is not None)
+        self._check_features(X, data, reset=False)
+        return data
+
+
+def _most_votes(F: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return classes[(F[:, 0] > 0).astype(np.intp) if F.shape[1] == 1 else F.argmax(axis=1)]
+
+
+def _probabilities(F: np.ndarray) -> np.ndarray:
+    if F.shape[1] > 1:
+        return softmax(F / (F.shape[1] - 1), axis=1)
+    return np.column_stack([expit(-2 * F[:, 0]), expit(2 * F[:, 0])])

@@ -1,0 +1,6 @@
+"""Gradient boosting."""
+
+from epicycle.tree.boosting._classifier import GradientBoostingClassifier
+from epicycle.tree.boosting._regressor import GradientBoostingRegressor
+
+__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

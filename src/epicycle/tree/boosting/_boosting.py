@@ -1,0 +1,309 @@
+"""Boosting by Newton steps: a round adds the tree that lowers the second-order expansion of the loss most.
+
+With g_i = L'(y_i, s_i) and h_i = L''(y_i, s_i) at the current scores, a tree h minimises
+
+    sum_i w_i (g_i h(x_i) + h_i h(x_i)^2 / 2) + l2/2 sum_leaves v^2,
+
+which is weighted least squares of the working response -g_i / h_i: iteratively reweighted least squares, with a tree
+for the linear predictor. A leaf has the value v = -G / (H + l2), and learning_rate times it is added to the scores.
+
+Of first order, a tree is fitted to the negative gradient -g_i by least squares, and its leaves then take the best
+constant for the loss itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epicycle import _native
+from epicycle.core._random import stream
+from epicycle.engine import n_threads
+from epicycle.tree._binning import Bins
+from epicycle.tree._ensemble import GrownTree
+from epicycle.tree.boosting._leaf_values import optimal_values, quantile_values
+from epicycle.tree.boosting._losses import Evaluation, Loss, UserLoss
+from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, ridges, row_sizes, threshold
+
+__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "Round", "with_weights"]
+
+#: A step that does not lower the training loss is halved so often at most; then there is nothing left to gain.
+HALVINGS = 8
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a tree is grown."""
+
+    n_bins: np.ndarray
+    categorical: np.ndarray
+    max_leaf_nodes: int
+    max_depth: int
+    min_samples_leaf: int
+    min_child_weight: float
+    l2: float
+    min_gain: float
+    smoothing: float
+    monotone: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The tree of one output, what its nodes add to the scores, and in memory the rows in the order of its leaves."""
+
+    output: int
+    tree: GrownTree
+    value: np.ndarray
+    order: np.ndarray | None = None
+
+
+@dataclass
+class Round:
+    """What one round added: a tree for each output and the values of its nodes, the training loss after it, the factor
+    of the step, and whether anything was gained."""
+
+    trees: list[tuple[GrownTree, np.ndarray]] = field(default_factory=list)
+    loss: float = np.nan
+    step: float = 1.0
+    gained: bool = False
+
+
+class Boosting(ABC):
+    """The rounds of a fit, wherever its rows are.
+
+    Parameters
+    ----------
+    loss : Loss or UserLoss
+    growth : Growth
+    learning_rate, subsample, max_features : float
+    sampling : {"uniform", "gradient"}
+    order : {1, 2}
+        Derivatives of the loss that trees are grown from.
+    seed : int
+        Rows and features of round r are drawn from the streams (seed, "rows", r) and (seed, "features", r).
+    """
+
+    now: Evaluation
+    total_weight: float
+    usable: np.ndarray  # features that can be split: those with several bins, or with one and missing values
+
+    def __init__(
+        self,
+        loss: Loss | UserLoss,
+        growth: Growth,
+        *,
+        learning_rate: float,
+        subsample: float,
+        sampling: str,
+        max_features: float,
+        order: int,
+        seed: int,
+    ) -> None:
+        self.loss, self.growth = loss, growth
+        self.by_gradient = sampling == "gradient" and subsample < 1
+        self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
+        # Squared error has curvature one: the orders are the same.
+        self.first_order = order == 1 and getattr(loss, "name", None) != "squared" and loss.leaf_quantile is None
+        self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
+
+    @abstractmethod
+    def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
+        """A tree for each output of round `number`."""
+
+    @abstractmethod
+    def _move(self, grown: list[Grown], factor: float) -> None:
+        """Add so many times the trees to the scores, and set `now`."""
+
+    @property
+    def mean_loss(self) -> float:
+        """The training loss, per unit of weight."""
+        return self.now.loss / self.total_weight
+
+    @property
+    def samples(self) -> bool:
+        """Whether rounds see a part of the rows or features only."""
+        return self.subsample < 1 or self.max_features < 1
+
+    def round(self, number: int) -> Round:
+        """Grow one tree for each output and add them to the scores."""
+        grown = self._grow(number, self._draw_features(number))
+        done = Round([(one.tree, one.value) for one in grown], self.mean_loss)
+        if all(tree.is_stump for tree, _ in done.trees):
+            return done
+        before = self.now.loss
+        self._move(grown, 1.0)
+        done.gained = self.samples or self.now.loss < before
+        while not done.gained and done.step > 2.0**-HALVINGS:
+            done.step /= 2
+            self._move(grown, -done.step)  # from twice the step to the step
+            done.gained = self.now.loss < before
+        if not done.gained:
+            self._move(grown, -done.step)
+            return done
+        done.trees = [(tree, done.step * value) for tree, value in done.trees]
+        done.loss = self.mean_loss
+        return done
+
+    def _draw_features(self, number: int) -> np.ndarray:
+        if self.max_features == 1 or not len(self.usable):
+            return self.usable
+        size = max(1, round(self.max_features * len(self.usable)))
+        chosen: np.ndarray = stream(self.seed, "features", number).choice(self.usable, size, replace=False)
+        return np.sort(chosen)
+
+    def _total_curvature(self) -> np.ndarray:
+        """Of every output the sum of the curvatures that its tree is grown from."""
+        return np.full(self.loss.n_outputs, self.total_weight) if self.first_order else self.now.curvature
+
+    def _shrunk(self, value: np.ndarray) -> np.ndarray:
+        """What is added to the scores for values of leaves."""
+        if self.first_order and self.loss.n_outputs > 1:
+            # The scores of all classes move at once, each as if it were alone (Friedman, 2001).
+            value = value * ((self.loss.n_outputs - 1) / self.loss.n_outputs)
+        return np.clip(self.learning_rate * value, -self.longest_step, self.longest_step)
+
+
+class MemoryBoosting(Boosting):
+    """Boosting of rows in memory: their bins, scores and gradients, and the work space of the kernels.
+
+    Parameters
+    ----------
+    bins : Bins
+    score : ndarray of shape (K, n)
+        Scores to start from; owned and changed.
+    n_jobs : int, optional
+    *arguments, **options
+        Of :class:`Boosting`.
+    """
+
+    def __init__(self, bins: Bins, score: np.ndarray, n_jobs: int | None, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.bins, self.score, self.total_weight = bins, score, bins.total_weight
+        n, p = bins.rows.shape
+        self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
+        self.threads = n_threads(float(n) * p, n_jobs)
+        # Of several classes gradients are computed when a tree is grown from them, unless all are needed at once.
+        one_by_one = len(score) > 1 and not self.first_order and not self.by_gradient
+        self.normal = np.empty((2, n)) if one_by_one else None
+        self.gh = np.empty((1 if one_by_one else len(score), n, 2), np.float32)
+        self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
+        self.packed = np.empty(n, np.int64)
+        self.added = False  # whether the trees of this round are in the scores already
+        several = (self.growth.n_bins > 1) | bins.some_missing
+        self.usable = np.flatnonzero(several).astype(np.int32)
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        rows = self.bins.y, self.bins.weight
+        if self.normal is None or isinstance(self.loss, UserLoss):
+            self.now = self.loss.evaluate(*rows, self.score, self.gh, self.row_threads)
+        else:
+            self.now = self.loss.evaluate(*rows, self.score, None, self.row_threads, self.normal)
+
+    def _derivatives(self, k: int) -> np.ndarray:
+        """Gradient and curvature by the score of output k, which no tree of this round has changed yet."""
+        if self.normal is None or isinstance(self.loss, UserLoss):
+            return self.gh[k]
+        rows = self.bins.y, self.bins.weight
+        self.loss.evaluate_class(k, *rows, self.score[k], self.normal, self.gh[0], self.row_threads)
+        return self.gh[0]
+
+    def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
+        drawn = self._draw_rows(number)
+        # Trees of second order do not ask for the scores of other outputs, and are added as soon as they are grown.
+        self.added = len(self.score) > 1 and not self.first_order
+        weight = None
+        if drawn.factor is not None:
+            weight = drawn.times(np.ones(self.bins.n_rows) if self.bins.weight is None else self.bins.weight)
+        grown = []
+        for k in range(len(self.score)):
+            tree, order = self._tree(k, drawn, features)
+            one = Grown(k, tree, self._values(tree, order, k, weight), order)
+            if self.added:  # in place of an order of the rows for every output
+                self._add(one, 1.0)
+                one = Grown(k, tree, one.value)
+            grown.append(one)
+        return grown
+
+    def _draw_rows(self, number: int) -> Drawn:
+        sizes, mu, n = None, 0.0, self.bins.n_rows
+        if self.by_gradient:
+            gh = self.gh
+            if self.first_order:
+                gh = np.stack([with_weights(of_output, self.bins.weight) for of_output in gh])
+            sizes = row_sizes(gh, ridges(self.now.abs_gradient, self._total_curvature()))
+            mu = threshold(bucket_counts(sizes), self.subsample)
+        drawn = draw(self.seed, number, self.subsample, 0, n, sizes=sizes, mu=mu)
+        return Drawn(np.zeros(1, np.uint32)) if drawn.rows is not None and not len(drawn.rows) else drawn
+
+    def _move(self, grown: list[Grown], factor: float) -> None:
+        for one in grown if not self.added else ():
+            self._add(one, factor)
+        self.added = False
+        self._evaluate()
+
+    # ---------------------------------------------------------------------------------------- one tree
+
+    def _tree(self, k: int, drawn: Drawn, features: np.ndarray) -> tuple[GrownTree, np.ndarray]:
+        """A tree for output k, and the rows in the order of its leaves."""
+        g, bins, rows = self.growth, self.bins, drawn.rows
+        places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
+        m = self.bins.n_rows if rows is None else len(rows)
+        order = self.order[:m] if self.added or len(self.score) == 1 else np.empty(m, np.uint32)
+        if rows is not None:
+            order[:] = rows
+        gh = self._derivatives(k)
+        if self.first_order:
+            gh = with_weights(gh, self.bins.weight)
+        abs_gradient, curvature = self.now.abs_gradient[k], self._total_curvature()[k]
+        if drawn.factor is not None:
+            gh = drawn.times(gh)
+            abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
+        arrays = _native.grow_tree(
+            bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
+            g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
+            g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
+            self.threads,
+        )  # fmt: skip
+        return GrownTree(*arrays), order
+
+    def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:
+        """What is added to the scores: learning rate times value, or times the best constant without curvature.
+
+        `weight` are those of the rows that were drawn, where they are not those of all rows.
+        """
+        if tree.is_stump:
+            return np.zeros(1)
+        value, tau = tree.value, self.loss.leaf_quantile
+        weight = self.bins.weight if weight is None else weight
+        if tau is not None:
+            value = quantile_values(tree, order, self.bins.y - self.score[k], weight, tau)
+        elif self.first_order:
+            value = optimal_values(
+                tree, order, self.loss, self.bins.y, weight, self.score, k, self.growth.l2, self.row_threads
+            )
+        return self._shrunk(value)
+
+    def _add(self, one: Grown, factor: float) -> None:
+        tree, value, score = one.tree, factor * one.value, self.score[one.output]
+        if tree.is_stump:
+            return
+        if self.subsample < 1 or one.order is None:  # rows have to find their leaves
+            feature, sides = tree.feature, tree.sides.reshape(-1, 4)
+            if self.bins.bundles is not None:
+                feature, sides = self.bins.bundles.in_codes(feature, sides)
+            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
+        else:
+            leaves, order = tree.leaves, one.order
+            _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
+
+
+def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Gradients with the weights for curvatures: a tree of least squares."""
+    gh = gh.copy()
+    gh[:, 1] = 1.0 if weight is None else weight
+    return gh
