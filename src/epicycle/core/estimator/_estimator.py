@@ -31,6 +31,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from epicycle.core._docs import complete_docstrings
 from epicycle.core._evidence import Certificate, History
 from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
 from epicycle.core._monitor import Monitor
@@ -72,6 +73,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     converged_: bool
     fit_seconds_: float
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        complete_docstrings(cls)
+        super().__init_subclass__(**kwargs)
 
     # ---------------------------------------------------------------- data
 

@@ -1,0 +1,68 @@
+"""Parameters that many classes share: their text in docstrings and their domains, each written once.
+
+A docstring line ``%(n_jobs)s`` stands for the shared entry `n_jobs`; ``{default}`` in an entry is the default value in
+the signature. A class adds or overrides entries for itself and its subclasses in ``_docs``::
+
+    class Forest(Estimator):
+        _docs = {"n_estimators": "n_estimators : int, default={default}\\n    Number of trees."}
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["SHARED_DOCS", "complete_docstrings"]
+
+#: Entries of numpydoc sections, by name.
+SHARED_DOCS: dict[str, str] = {
+    "X": "X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)",
+    "y": "y : array-like of shape (n_samples,)\n    Targets; a scan brings its own.",
+    "class_labels": "y : array-like of shape (n_samples,)\n"
+    "    Class labels: numbers, booleans or strings; a scan brings its own.",
+    "targets": "y : array-like of shape (n_samples,) or (n_samples, n_targets)\n    Targets; a scan brings its own.",
+    "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n    A row of weight v counts as v rows.",
+    "fit_intercept": "fit_intercept : bool, default={default}\n    Whether to fit the intercept b; it is 0 otherwise.",
+    "max_iter": "max_iter : int, default={default}\n    Maximum number of iterations.",
+    "n_jobs": "n_jobs : int, optional\n"
+    "    Number of threads; None chooses by the size of the work. The result does not depend on it.",
+    "verbose": "verbose : int, default={default}\n"
+    "    1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.",
+    "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
+    "    Seed; the same seed gives the same bits for any number of threads.",
+}
+
+_LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+
+
+def complete_docstrings(cls: type) -> None:
+    """Replace the lines ``%(name)s`` in the docstrings of a class and of its own methods by the shared entries."""
+    entries = dict(SHARED_DOCS)
+    for base in reversed(cls.__mro__):
+        entries.update(vars(base).get("_docs", {}))
+    for member in (cls, *vars(cls).values()):
+        member = getattr(member, "__func__", member)  # the function of a class method
+        if (inspect.isclass(member) and member is not cls) or not (
+            inspect.isclass(member) or inspect.isfunction(member)
+        ):
+            continue
+        if member.__doc__ and "%(" in member.__doc__:
+            function: Any = cls.__init__ if member is cls else member
+            member.__doc__ = _completed(member.__doc__, entries, function, f"{cls.__name__}.{member.__name__}")
+
+
+def _completed(doc: str, entries: Mapping[str, str], function: Any, where: str) -> str:
+    signature = inspect.signature(function).parameters
+
+    def entry(match: re.Match[str]) -> str:
+        indent, name = match.groups()
+        if name not in entries:
+            raise TypeError(f"the docstring of {where} names the entry {name!r}, which is in no _docs")
+        default = signature[name].default if name in signature else inspect.Parameter.empty
+        text = entries[name].replace("{default}", f'"{default}"' if isinstance(default, str) else repr(default))
+        return textwrap.indent(text, indent)
+
+    return _LINE.sub(entry, doc)
