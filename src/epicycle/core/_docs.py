@@ -24,7 +24,8 @@ SHARED_DOCS: dict[str, str] = {
     "class_labels": "y : array-like of shape (n_samples,)\n"
     "    Class labels: numbers, booleans or strings; a scan brings its own.",
     "targets": "y : array-like of shape (n_samples,) or (n_samples, n_targets)\n    Targets; a scan brings its own.",
-    "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n    A row of weight v counts as v rows.",
+    "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
+    "    A row of weight v counts as v rows.",
     "fit_intercept": "fit_intercept : bool, default={default}\n    Whether to fit the intercept b; it is 0 otherwise.",
     "max_iter": "max_iter : int, default={default}\n    Maximum number of iterations.",
     "n_jobs": "n_jobs : int, optional\n"
