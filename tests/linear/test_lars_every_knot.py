@@ -1,9 +1,8 @@
-"""The lasso's path by least angle regression on random problems, held against the optimality conditions at every knot."""
+"""The path of the lasso by least angle regression on random problems: the optimality conditions at every knot."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from epicycle import Lars
 

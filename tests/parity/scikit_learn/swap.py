@@ -1,7 +1,7 @@
 """A pytest plugin that puts epicycle's classes into scikit-learn's own tests, under the same names.
 
 ``python -m pytest -p swap --pyargs sklearn.svm`` (with this folder on the path) runs the tests that scikit-learn ships
-in its wheel; every public name that epicycle has too is epicycle's. A test counts if one of our classes was built in it.
+in its wheel; every public name that epicycle has too is ours. A test counts if one of our classes was built in it.
 """
 
 from __future__ import annotations
