@@ -1,5 +1,6 @@
 """The reference page of the methods, written from the code before the build: a new one is in it by itself."""
 
+from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -7,17 +8,19 @@ from sphinx.config import Config
 
 import epicycle
 
-HEAD = """Methods by family
-=================
+HEAD = """Methods by package
+==================
 
 .. currentmodule:: epicycle
 
 Estimators are those of scikit-learn's kind; methods that they inherit from it unchanged (``get_params``,
 ``set_params``, ``score``, ``set_callbacks``, ...) are described there.
 """
-FAMILY = """
+PACKAGE = """
 {title}
 {line}
+
+{summary}
 
 .. autosummary::
    :toctree: .
@@ -28,18 +31,19 @@ FAMILY = """
 
 
 def page() -> str:
-    """The page, with a section for each family: its estimators, and what else its module gives to the package."""
+    """The page, with a section for each package of methods: its estimators, and what else it gives to epicycle."""
     sections = []
-    for family in sorted({m.family for m in epicycle.methods()}):
-        names = sorted(name for name, module in epicycle._PUBLIC.items() if module == f"epicycle.{family}")
+    for module in sorted({epicycle._PUBLIC[m.name] for m in epicycle.methods()}):
+        names = sorted(name for name, home in epicycle._PUBLIC.items() if home == module)
+        summary = (import_module(module).__doc__ or "").partition("\n")[0]
         listed = "\n".join(f"   {name}" for name in names)
-        sections.append(FAMILY.format(title=family, line="-" * len(family), names=listed))
+        sections.append(PACKAGE.format(title=module, line="-" * len(module), summary=summary, names=listed))
     return HEAD + "".join(sections)
 
 
 def write(app: Sphinx, config: Config) -> None:
     """Write the page unless it stands there already, so that nothing is built for no reason."""
-    path = Path(app.srcdir) / "api" / "generated" / "families.rst"
+    path = Path(app.srcdir) / "api" / "generated" / "packages.rst"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != page():
         path.write_text(page())

@@ -1,6 +1,7 @@
 """Domains accept what they should, and a refusal says who, what and what instead."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ from epicycle.core._parameters import (
     RandomState,
     Real,
     check_parameter,
+    check_parameters,
 )
+from epicycle.core.estimator import Estimator
 from epicycle.exceptions import EpicycleError, ParameterError, ParameterTypeError
 
 CASES = [
@@ -113,3 +116,21 @@ def test_a_long_value_is_cut():
         check_parameter("Ridge", "alpha", np.arange(10_000.0), Real())
     assert len(str(caught.value)) < 160
     assert "\n" not in str(caught.value)
+
+
+def test_shared_domains_are_added_to_what_a_class_lists():
+    class Parent(Estimator):
+        _parameters: ClassVar = {"alpha": Real(0), "tol": Real(0)}
+
+        def __init__(self, alpha=1.0, tol=0.0, n_jobs=None):
+            self.alpha, self.tol, self.n_jobs = alpha, tol, n_jobs
+
+    class Child(Parent):
+        def __init__(self, alpha=1.0, verbose=0):
+            self.alpha, self.verbose = alpha, verbose
+
+    assert set(Parent._parameters) == {"alpha", "tol", "n_jobs"}
+    assert Parent._parameters["tol"].accepts(0.0)  # its own domain counts
+    assert set(Child._parameters) == {"alpha", "verbose"}
+    with pytest.raises(ParameterError, match="n_jobs=0; expected None or an integer >= 1 or an integer <= -1"):
+        check_parameters(Parent(n_jobs=0), Parent._parameters)

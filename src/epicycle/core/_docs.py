@@ -1,4 +1,4 @@
-"""Parameters that many classes share: their text in docstrings and their domains, each written once.
+"""Entries of docstrings that many classes share, each written once; their domains are in `core._parameters`.
 
 A docstring line ``%(n_jobs)s`` stands for the shared entry `n_jobs`; ``{default}`` in an entry is the default value in
 the signature. A class adds or overrides entries for itself and its subclasses in ``_docs``::
@@ -27,9 +27,13 @@ SHARED_DOCS: dict[str, str] = {
     "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
     "    A row of weight v counts as v rows.",
     "fit_intercept": "fit_intercept : bool, default={default}\n    Whether to fit the intercept b; it is 0 otherwise.",
+    "tol": "tol : float, default={default}\n"
+    "    Tolerance of the certificate: the fit ends when its value is at most `tol`.",
     "max_iter": "max_iter : int, default={default}\n    Maximum number of iterations.",
     "n_jobs": "n_jobs : int, optional\n"
     "    Number of threads; None chooses by the size of the work. The result does not depend on it.",
+    "warm_start": "warm_start : bool, default={default}\n"
+    "    Whether a new fit starts from the solution of the one before.",
     "verbose": "verbose : int, default={default}\n"
     "    1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.",
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"

@@ -92,3 +92,9 @@ class CollinearityWarning(EpicycleWarning):
 
 class SeparationWarning(ConvergenceWarning):
     """An unpenalised likelihood has no maximum because the classes are separable but for ties."""
+
+
+# Tracebacks, pickles and the reference name the public module, not the file that the classes stand in.
+for _class in list(globals().values()):
+    if isinstance(_class, type) and issubclass(_class, EpicycleError | EpicycleWarning):
+        _class.__module__ = "epicycle.exceptions"

@@ -1,16 +1,18 @@
-"""What a constructor argument may be, said once, and checked at the top of `fit`.
+"""Domains of constructor arguments, checked at the top of `fit`.
 
-A class lists its arguments with their domains::
+A class lists its own arguments with their domains; those of :data:`SHARED_PARAMETERS` (`n_jobs`, `tol`, ...) are added
+to every estimator that has an argument of this name and does not list it::
 
-    _parameters = {"alpha": Real(0), "solver": Choice("auto", "newton"), "random_state": RandomState()}
+    _parameters = {"alpha": Real(0), "solver": Choice("auto", "newton")}
 
-Constructors store what they are given; :func:`check_parameters` compares it with the domains and raises an error that
+Constructors store their arguments; :func:`check_parameters` compares them with the domains and raises an error that
 names the class, the argument, its value and what was expected.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import numbers
 from abc import ABC, abstractmethod
@@ -23,6 +25,7 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 
 __all__ = [
+    "SHARED_PARAMETERS",
     "AnyOf",
     "ArrayLike",
     "Boolean",
@@ -36,6 +39,7 @@ __all__ = [
     "Real",
     "check_parameter",
     "check_parameters",
+    "with_shared_parameters",
 ]
 
 
@@ -252,6 +256,29 @@ class RandomState(AnyOf):
 
     def describe(self) -> str:
         return "None, an integer >= 0, a numpy.random.Generator or a numpy.random.RandomState"
+
+
+#: Domains of the arguments that many estimators and functions have, by name.
+SHARED_PARAMETERS: dict[str, Domain] = {
+    "fit_intercept": Boolean(),
+    "max_iter": Integer(minimum=1),
+    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),  # 0 threads have no meaning
+    "random_state": RandomState(),
+    "tol": Real(minimum=0, inclusive=False),  # 0 cannot be reached in floating point
+    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    "warm_start": Boolean(),
+}
+
+
+def with_shared_parameters(cls: type, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+    """The domains of a class, and those of :data:`SHARED_PARAMETERS` for constructor arguments it does not list."""
+    arguments = inspect.signature(cls).parameters
+    if not arguments:  # an abstract base; its subclasses complete their own tables
+        return dict(domains)
+    shared = {name: domain for name, domain in SHARED_PARAMETERS.items() if name in arguments}
+    # A table taken over from a parent may hold shared arguments that this class does not have.
+    own = {name: domain for name, domain in domains.items() if name in arguments or name not in SHARED_PARAMETERS}
+    return {**shared, **own}
 
 
 def check_parameter(owner: str, name: str, value: object, domain: Domain) -> None:

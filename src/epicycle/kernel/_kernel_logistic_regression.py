@@ -12,7 +12,7 @@ from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.kernel._logistic_newton import LogisticProblem, Point, minimise
 from epicycle.kernels._machine import KernelClassifier
 from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.stats._class_scores import log_probabilities
+from epicycle.stats._class_scores import log_probabilities, probabilities
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -178,5 +178,4 @@ class KernelLogisticRegression(KernelClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`."""
-        P = np.exp(self.predict_log_proba(X))
-        return P / P.sum(axis=1, keepdims=True)
+        return probabilities(np.asarray(self._scores(X)))

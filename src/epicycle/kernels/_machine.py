@@ -21,6 +21,7 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._named import as_kernel
 from epicycle.kernels._rows import as_texts
 from epicycle.linalg._shifted_systems import least_eigenvalue
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, codes, encode_labels
 
 __all__ = ["KernelClassifier", "KernelMachine", "rows_of"]
@@ -158,7 +159,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict(self, X: Any) -> np.ndarray:
         """The class of every row: on whose side it lies, or for more than two that of the largest score."""
         scores = np.asarray(self._scores(X))
-        return self.classes_[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
+        return choose_class(scores, self.classes_)
 
 
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:

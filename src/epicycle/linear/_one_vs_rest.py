@@ -31,6 +31,7 @@ from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.optim import Solution
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import encode_labels
 
 __all__ = ["OneVsRest"]
@@ -310,9 +311,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         scores = self._scores(X, probabilities=False)
         if self.multilabel_:
             return np.asarray(scores > 0, dtype=np.int64)
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(scores[:, 0] > 0).astype(np.intp)])
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+        return choose_class(scores, self.classes_)
 
     @where_parts_have("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:

@@ -12,6 +12,7 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.neighbors._base import NEIGHBOUR_PARAMETERS, WEIGHTS, NeighboursEstimator, neighbour_weights
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 
 __all__ = ["KNeighborsClassifier"]
@@ -142,8 +143,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
         -------
         ndarray of shape (n_queries,)
         """
-        votes = self.predict_proba(X)
-        return self.classes_[votes.argmax(axis=1)]
+        return choose_class(self.predict_proba(X), self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of right predictions; X may be None for the rows of the fit, each predicted from the others."""

@@ -2,5 +2,6 @@
 
 from epicycle.stats import families, links
 from epicycle.stats._family import Family
+from epicycle.stats._summary import Summary
 
-__all__ = ["Family", "families", "links"]
+__all__ = ["Family", "Summary", "families", "links"]

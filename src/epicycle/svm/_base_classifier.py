@@ -15,6 +15,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._settings import config
 from epicycle.core.estimator._estimator import seed_of, stream
 from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes
 from epicycle.svm._base import SupportVectorMachine
 from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
@@ -171,14 +172,12 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
     def predict(self, X: Any) -> Array:
         """The class of every row: on whose side it lies, for more than two that of most votes."""
         F = self._scores(X)
-        if F.shape[1] == 1:
-            return self.classes_[(F[:, 0] > 0).astype(np.intp)]
-        if self.multi_class == "ovr":
-            return self.classes_[F.argmax(axis=1)]
+        if F.shape[1] == 1 or self.multi_class == "ovr":
+            return choose_class(F, self.classes_)
         votes, sums = self._votes(F)
         if self.break_ties:
             votes = votes + sums / (3 * (np.abs(sums) + 1))
-        return self.classes_[votes.argmax(axis=1)]
+        return choose_class(votes, self.classes_)
 
     def margins(self, X: Any, y: Any) -> Margins:
         """Functional and geometric margins of rows, and by how much they violate the margin.

@@ -35,7 +35,7 @@ from epicycle.core._docs import complete_docstrings
 from epicycle.core._evidence import Certificate, History
 from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import Domain, check_parameters
+from epicycle.core._parameters import Domain, check_parameters, with_shared_parameters
 from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import get_config
 from epicycle.core._solution import Solution
@@ -76,6 +76,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         complete_docstrings(cls)
+        cls._parameters = with_shared_parameters(cls, cls._parameters)
         super().__init_subclass__(**kwargs)
 
     # ---------------------------------------------------------------- data

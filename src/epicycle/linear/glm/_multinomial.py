@@ -14,6 +14,7 @@ from epicycle.data import Batch, as_data
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
 from epicycle.linear.logistic._solve import minimise
+from epicycle.stats._class_scores import probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.stats.families import Multinomial
 
@@ -83,13 +84,8 @@ def _count(batch: Batch) -> tuple[int]:
 def multinomial_mean(scores: Any) -> Any:
     """Probabilities from linear predictors, in memory or of a Dask array."""
     if isinstance(scores, np.ndarray):
-        return _softmax(scores)
-    return scores.map_blocks(_softmax, dtype=scores.dtype)
-
-
-def _softmax(scores: Array) -> Array:
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return probabilities(scores)
+    return scores.map_blocks(probabilities, dtype=scores.dtype)
 
 
 def multinomial_deviances(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[float, float]:

@@ -162,6 +162,7 @@ class ColumnAngles(Angles):
     def first_entry(self, C: float, outside: np.ndarray, positive: bool, limit: float) -> tuple[float, int]:
         if self._small:
             self._known = np.arange(self.p)
+            self._update(self._known)  # moves at full rank and refreshes leave correlations behind
             self._f = self._correlate(self._h, self._known)
             return _first_of_all(C, self.c, self._f, outside, positive, limit)
         with np.errstate(over="ignore"):

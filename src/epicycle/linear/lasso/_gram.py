@@ -18,7 +18,7 @@ import scipy.linalg
 
 from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL, DenseColumns
-from epicycle.linear.lasso._duality import Penalty
+from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["GramProblem", "WorkingGram", "minimise_on_gram", "solve_positive"]
 
@@ -34,7 +34,7 @@ class GramProblem:
     slots: np.ndarray
     xy: np.ndarray
     yy: float
-    penalty: Penalty
+    penalty: ElasticNet
     w: np.ndarray
     q: np.ndarray
 

@@ -10,7 +10,8 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._class_scores import log_probabilities, probabilities
+from epicycle.stats._linear_predictor import class_batch, linear_predictor, predictor_batch
 
 __all__ = ["LinearClassifier"]
 
@@ -36,7 +37,7 @@ class LinearClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row."""
-        return self._map(X, _predict_batch)
+        return self._map(X, class_batch, "classes_")
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`."""
@@ -46,25 +47,15 @@ class LinearClassifier(ClassifierMixin, Estimator):
         """Logarithms of the probabilities, exact also where they underflow."""
         return self._map(X, _log_probability_batch)
 
-    def _map(self, X: Any, function: Any) -> Any:
-        data = self._predict_data(X)
-        return engine.map(function, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
+    def _map(self, X: Any, function: Any, *attributes: str) -> Any:
+        data = self._predict_data(X)  # raises where the model is not fitted, before an attribute is missed
+        more = [getattr(self, name) for name in attributes]
+        return engine.map(function, data, self.coef_, self.intercept_, *more, n_jobs=self.n_jobs)
 
 
-def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
+def _log_probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    return log_probabilities(predictor_batch(batch, coef, intercept))
 
 
-def _log_probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    if len(classes) == 2:
-        z = scores[:, 0]
-        return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
-    scores -= scores.max(axis=1, keepdims=True)
-    return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-
-
-def _probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    p = np.exp(_log_probability_batch(batch, coef, intercept, classes))
-    return p / p.sum(axis=1, keepdims=True)
+def _probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    return probabilities(predictor_batch(batch, coef, intercept))

@@ -13,14 +13,15 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core.estimator._estimator import Estimator, fitting
-from epicycle.data import Batch, Data
+from epicycle.data import Data
 from epicycle.data._target import as_labels, require_target
 from epicycle.linear.online._base_sgd import learn_piece, refuse_dask, stream_evidence
-from epicycle.linear.online._labels import codes_of, declared_classes, grown, labels_of, positive_codes
+from epicycle.linear.online._labels import codes_of, declared_classes, grown, positive_codes
 from epicycle.linear.online._learner import Rule, State, coefficients, copy_state, new_state, pick_models
 from epicycle.linear.online._row_order import Piece, repeated, row_batches
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, distinct
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._linear_predictor import class_batch, linear_predictor
 
 __all__ = ["OnlineClassifier"]
 
@@ -80,7 +81,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
         """partial_fit, and what each row would have been called just before it was learnt; no label may be new."""
         labels = []
         for scores in self._learn_stream(X, y, None, None, scored=True):
-            labels.append(labels_of(scores[:, self._models()], self.classes_))
+            labels.append(choose_class(scores[:, self._models()], self.classes_))
         return np.concatenate(labels)
 
     def _learn_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool) -> Iterator[np.ndarray]:
@@ -223,7 +224,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
 
     def predict(self, X: Any) -> Any:
         """The class on whose side every row lies; for more than two, that of the largest score."""
-        return self._map(X, _predict_batch)
+        return self._map(X, class_batch)
 
     def _map(self, X: Any, function: Any, *parameters: Any) -> Any:
         data: Data = self._predict_data(X)
@@ -240,7 +241,3 @@ def _is_plain(X: Any, n_features: int | None) -> bool:
         and X.shape[1] == (n_features or X.shape[1])
         and all(array.flags.aligned and array.flags.c_contiguous for array in (X.data, X.indices, X.indptr))
     )
-
-
-def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return labels_of(predictor_batch(batch, coef, intercept), classes)

@@ -15,7 +15,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.data._target import as_labels
 from epicycle.stats._labels import distinct
 
-__all__ = ["codes_of", "declared_classes", "grown", "labels_of", "positive_codes"]
+__all__ = ["codes_of", "declared_classes", "grown", "positive_codes"]
 
 
 def declared_classes(classes: Any, estimator_name: str) -> np.ndarray:
@@ -34,13 +34,6 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, bool]:
         return last.astype(np.float64), bool((last | (y == classes[0])).all())
     found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return found.astype(np.float64), bool((classes[found] == y).all())
-
-
-def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The label of every row from scores of shape (n, 1) for one or two classes, or (n, K)."""
-    if len(classes) == 1:
-        return np.repeat(classes, len(scores))
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
 
 
 def positive_codes(n_classes: int, *, spare: bool) -> np.ndarray:

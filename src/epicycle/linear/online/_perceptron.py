@@ -21,13 +21,14 @@ from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier
 from epicycle.linear.online._base_sgd import refuse_dask, start_from
 from epicycle.linear.online._epochs import Run, run_epochs
-from epicycle.linear.online._labels import labels_of, positive_codes
+from epicycle.linear.online._labels import positive_codes
 from epicycle.linear.online._learner import STEP, Rule, State, copy_state, new_state
 from epicycle.linear.online._margin import Margin
 from epicycle.linear.online._row_order import Piece, Presentations
 from epicycle.linear.online._separation import Separation
 from epicycle.linear.online._voted import Survivors, add_survivors, no_survivors, votes_batch
 from epicycle.optim import Solution
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_labels
 
 __all__ = ["Perceptron"]
@@ -338,4 +339,4 @@ def _one_or_all(values: np.ndarray) -> Any:
 
 
 def _vote_batch(batch: Batch, kept: Survivors, models: list[int], classes: np.ndarray) -> np.ndarray:
-    return labels_of(votes_batch(batch, kept, models), classes)
+    return choose_class(votes_batch(batch, kept, models), classes)

@@ -16,9 +16,8 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.data import Batch
 from epicycle.stats._labels import class_weights, encode_labels
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._linear_predictor import class_batch, linear_predictor
 from epicycle.svm.linear._base import SHARED_PARAMETERS, LinearMachine
 
 __all__ = ["LinearSVC"]
@@ -188,9 +187,4 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def predict(self, X: Any) -> Any:
         """The class of every row: on whose side it lies, or for more than two that of the largest score."""
         data = self._predict_data(X)
-        return engine.map(_predict_batch, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
-
-
-def _predict_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    scores = predictor_batch(batch, coef, intercept)
-    return classes[(scores[:, 0] > 0).astype(np.intp) if len(classes) == 2 else scores.argmax(axis=1)]
+        return engine.map(class_batch, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
@@ -19,6 +18,7 @@ from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.data._target import as_labels
 from epicycle.optim import Solution
+from epicycle.stats._class_scores import choose_class, probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch, split_features
 from epicycle.tree._inspection import Readable
@@ -275,7 +275,7 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
 
     def predict(self, X: Any) -> Any:
         """The class with most votes, for every row."""
-        return per_block(self._votes(X), _most_votes, self.classes_)
+        return per_block(self._votes(X), choose_class, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities that the votes stand for: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
@@ -293,7 +293,7 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The class with most votes after each round."""
         for votes in self._staged(X):
-            yield _most_votes(votes, self.classes_)
+            yield choose_class(votes, self.classes_)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Probabilities after each round."""
@@ -323,11 +323,11 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
         return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
 
     def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (_most_votes(values, np.arange(len(self.classes_))) != y).astype(np.float64)
+        return (choose_class(values, np.arange(len(self.classes_))) != y).astype(np.float64)
 
     def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        probabilities = _probabilities(self._outputs_of(X))
-        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
+        shares = _probabilities(self._outputs_of(X))
+        return shares[:, 1:] if len(self.classes_) == 2 else shares
 
     def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         trees, votes = self.trees_, np.zeros((len(points), self._n_votes))
@@ -392,11 +392,5 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
         return data
 
 
-def _most_votes(F: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return classes[(F[:, 0] > 0).astype(np.intp) if F.shape[1] == 1 else F.argmax(axis=1)]
-
-
 def _probabilities(F: np.ndarray) -> np.ndarray:
-    if F.shape[1] > 1:
-        return softmax(F / (F.shape[1] - 1), axis=1)
-    return np.column_stack([expit(-2 * F[:, 0]), expit(2 * F[:, 0])])
+    return probabilities(2 * F if F.shape[1] == 1 else F / (F.shape[1] - 1))

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
@@ -15,6 +14,7 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import Data
 from epicycle.data._target import as_labels
+from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.tree._shared import known_codes, per_block, shared_parameters
 from epicycle.tree.boosting._base import GradientBoosting
@@ -215,8 +215,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
 
     def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        probabilities = _probabilities(self._outputs_of(X))
-        return probabilities[:, 1:] if len(self.classes_) == 2 else probabilities
+        shares = probabilities(self._outputs_of(X))
+        return shares[:, 1:] if len(self.classes_) == 2 else shares
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -227,15 +227,15 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row."""
-        return per_block(self._raw(self._predict_data(X)), _most_probable, self.classes_)
+        return per_block(self._raw(self._predict_data(X)), choose_class, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`."""
-        return per_block(self._raw(self._predict_data(X)), _probabilities)
+        return per_block(self._raw(self._predict_data(X)), probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, exact also where they underflow."""
-        return per_block(self._raw(self._predict_data(X)), _log_probabilities)
+        return per_block(self._raw(self._predict_data(X)), log_probabilities)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""
@@ -245,25 +245,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The most probable class after each round."""
         for scores in self._staged_raw(X):
-            yield _most_probable(scores, self.classes_)
+            yield choose_class(scores, self.classes_)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Probabilities after each round."""
         for scores in self._staged_raw(X):
-            yield _probabilities(scores)
-
-
-def _most_probable(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return classes[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
-
-
-def _probabilities(scores: np.ndarray) -> np.ndarray:
-    if scores.shape[1] > 1:
-        return softmax(scores, axis=1)
-    return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-
-
-def _log_probabilities(scores: np.ndarray) -> np.ndarray:
-    if scores.shape[1] > 1:
-        return log_softmax(scores, axis=1)
-    return np.column_stack([log_expit(-scores[:, 0]), log_expit(scores[:, 0])])
+            yield probabilities(scores)

@@ -13,6 +13,7 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import ArrayData
 from epicycle.data._target import as_labels
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
 from epicycle.tree._shared import known_codes, per_block
 from epicycle.tree.cart._base import DecisionTree
@@ -186,8 +187,4 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any) -> Any:
         """The most frequent class in the leaf of every row."""
-        return per_block(self._values(X), _most_probable, self.classes_)
-
-
-def _most_probable(shares: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return classes[shares.argmax(axis=1)]
+        return per_block(self._values(X), choose_class, self.classes_)

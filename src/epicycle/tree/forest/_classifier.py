@@ -13,6 +13,7 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import Data
 from epicycle.data._target import as_labels
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
 from epicycle.tree._shared import known_codes, per_block
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
@@ -100,7 +101,7 @@ def _shares(values: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _most_probable(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return classes[_shares(values, len(classes)).argmax(axis=1)]
+    return choose_class(_shares(values, len(classes)), classes)
 
 
 class RandomForestClassifier(ForestClassifier):

@@ -37,7 +37,7 @@ def test_leakage():
     (found,) = [w for w in run.warnings if w.kind == "leakage"]
     assert found.columns == ("receipt",)
     assert found.severity == "high"
-    assert "smells of leakage" in next(p.warnings for p in run.profile if p.name == "receipt")
+    assert "suspected leakage" in next(p.warnings for p in run.profile if p.name == "receipt")
     without = ep.train(as_table(X, y, receipt=y), drop=["receipt"], **TREE)
     assert kinds(without) == set()
     assert "receipt" not in without.model_.encoder_.columns_
@@ -56,8 +56,8 @@ def test_duplicates_across_the_split():
     (found,) = [w for w in run.warnings if w.kind == "duplicates across the split"]
     assert found.severity == "high"
     assert "duplicate rows" in kinds(run)
-    assert run.without_twins is not None
-    assert run.without_twins.n < run.test.n
+    assert run.without_duplicates is not None
+    assert run.without_duplicates.n < run.test.n
     counted, _ = duplicates(X[:200], y[:200], X[150:], y[150:])
     assert counted.across.tolist() == [True] * 50 + [False] * 100
     assert counted.within == 0
@@ -113,7 +113,7 @@ def test_groups_stay_together():
     run = ep.train(as_table(X, y, who=[f"person {w}" for w in who]), groups="who", **TREE)
     held = set(who[run.test_part.rows])
     assert held.isdisjoint(set(np.delete(who, run.test_part.rows)))
-    assert run.how == "whole groups at a time"
+    assert run.how == "by groups"
     assert "who" not in run.model_.encoder_.columns_
 
 
@@ -142,7 +142,7 @@ def test_rows_without_a_target_are_left_out_and_said():
 
 
 def test_folds_of_one_class_are_not_used():
-    from epicycle.automl._splitting import folds
+    from epicycle.automl._parts import folds
 
     y = np.array(["a"] * 60 + ["b"] * 40)
     kept = folds(y, task="classification", groups=None, ordered=True, seed=0)
