@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq install -c constraints.txt
-NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp)
+KERNELS := $(wildcard native/*/*.cpp native/*/*.hpp)
+NATIVE := CMakeLists.txt $(wildcard native/CMakeLists.txt native/*/CMakeLists.txt) $(KERNELS)
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
@@ -31,13 +32,13 @@ lint: $(STAMPS)/package $(STAMPS)/lint ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
+	$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 	$(BIN)/lint-imports --no-logo
 
 format: $(STAMPS)/lint ## put Python and C++ into the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+	$(BIN)/clang-format -i $(KERNELS)
 
 docs: $(STAMPS)/package $(STAMPS)/docs ## build the documentation into docs/_build/html
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

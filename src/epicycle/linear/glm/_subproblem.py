@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from epicycle.linear.lasso._duality import Penalty
 from epicycle.linear.lasso._gram import MAX_NEWTON, GramProblem, minimise_on_gram
+from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["quadratic_lasso"]
 
@@ -53,7 +53,7 @@ def _lasso(S: Array, c: Array, x: Array, l1: Array) -> Array:
         return np.zeros(len(x))
     slots = np.arange(len(w), dtype=np.int64)
     q = xy - S @ w
-    penalty = Penalty(np.ascontiguousarray(l1), np.zeros(len(w)), False)
+    penalty = ElasticNet(np.ascontiguousarray(l1), np.zeros(len(w)))
     problem = GramProblem(S, slots, xy, yy, penalty, w, q)
     minimise_on_gram(problem, 1e-13 * yy, max_epochs=2000, finish=True)
     return _settled(S, xy, problem.w, l1) * unit

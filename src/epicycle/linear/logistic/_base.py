@@ -37,7 +37,7 @@ class LinearClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row."""
-        return self._map(X, class_batch, self.classes_)
+        return self._map(X, class_batch, "classes_")
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, in the order of `classes_`."""
@@ -47,8 +47,9 @@ class LinearClassifier(ClassifierMixin, Estimator):
         """Logarithms of the probabilities, exact also where they underflow."""
         return self._map(X, _log_probability_batch)
 
-    def _map(self, X: Any, function: Any, *more: Any) -> Any:
-        data = self._predict_data(X)
+    def _map(self, X: Any, function: Any, *attributes: str) -> Any:
+        data = self._predict_data(X)  # raises where the model is not fitted, before an attribute is missed
+        more = [getattr(self, name) for name in attributes]
         return engine.map(function, data, self.coef_, self.intercept_, *more, n_jobs=self.n_jobs)
 
 
