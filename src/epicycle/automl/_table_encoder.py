@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from epicycle.automl._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
 from epicycle.automl._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.data._categories import codes_among, count_levels
 
 __all__ = ["Coded", "TableEncoder", "is_feature"]
 
 #: Parts of a date, each a feature where it varies in the rows of the fit.
 _PARTS = ("days", "year", "month", "weekday", "hour")
-_MOST_LEVELS = {"trees": 254, "linear": 40}
+_MAX_LEVELS = {"trees": 254, "linear": 40}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -232,14 +233,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return {name: kind for name, kind in wanted.items() if name in there}
 
     def _levels(self, column: Any, weight: np.ndarray | None) -> np.ndarray:
-        text = as_text(column)
-        coded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
-        codes: np.ndarray = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        values = coded.dictionary.to_pylist()
-        n = np.bincount(codes + 1, weight, len(values) + 1)[1:]
-        most = self.max_levels or _MOST_LEVELS[self.form]
-        order = sorted(range(len(values)), key=lambda i: (-n[i], values[i]))[:most]
-        return np.array(sorted(values[i] for i in order), dtype=str)
+        found = count_levels(as_text(column), weight)
+        kept = found.most_frequent(self.max_levels or _MAX_LEVELS[self.form])
+        return np.array(sorted(kept), dtype=str)
 
     # ---------------------------------------------------------------------------------------------- transform
 
@@ -372,13 +368,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The number of the level of each row, -1 where it is missing or unknown."""
         if isinstance(table, Coded):
             return table.codes(name, self.levels_[name])
-        levels = pa.array(self.levels_[name].tolist(), pa.string())
         try:
-            found = pc.index_in(as_text(table[name]), value_set=levels)
+            return codes_among(as_text(table[name]), self.levels_[name])
         except pa.ArrowException as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
-        codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
-        return codes
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features.
