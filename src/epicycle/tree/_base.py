@@ -17,15 +17,16 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, DaskData, Data, as_data
-from epicycle.data._categories import is_table
+from epicycle.data._categories import LevelEncoder, Levels, category_columns, is_table, learn_levels
 from epicycle.data._dask_data import is_dask
 from epicycle.data._target import as_weight
-from epicycle.tree._categories import Categories, encode, learn
 from epicycle.tree._parameters import TREE_DOCS
 from epicycle.tree._partial_dependence import PartialDependence, brute_force, grid_of
 
-__all__ = ["TreeModel", "check_positive_weight", "check_repeats", "concatenate_histories"]
+__all__ = ["MAX_LEVELS", "TreeModel", "check_positive_weight", "check_repeats", "concatenate_histories"]
 
+#: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
+MAX_LEVELS = 255
 # Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.
 _BLOCK_ROWS = 1 << 16
 
@@ -46,7 +47,7 @@ class TreeModel(Estimator, ABC):
     handle_unknown: str
     n_jobs: int | None
 
-    categories_: Categories
+    categories_: Levels
     _from_frame_: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -86,9 +87,10 @@ class TreeModel(Estimator, ABC):
         """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
-        self.categories_ = {} if refused else learn(X, self.categorical_features, name)
+        columns = [] if refused else category_columns(X, self.categorical_features)
+        self.categories_ = learn_levels(X, columns, name, max_levels=MAX_LEVELS)
         self._from_frame_ = is_table(X)
-        coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
+        coded = LevelEncoder(self.categories_, dtype=np.float32, estimator_name=name).encode(X)
         data = self._fit_data(
             coded,
             y,
@@ -113,13 +115,15 @@ class TreeModel(Estimator, ABC):
     def _coded(self, X: Any) -> Any:
         if self.categories_ and nw.dependencies.is_into_dataframe(X):
             self._check_header(X, reset=False)  # columns in another order first, not what their levels then look like
-        return encode(
-            X,
-            self.categories_,
-            from_frame=self._from_frame_,
-            handle_unknown=self.handle_unknown,
-            estimator_name=type(self).__name__,
-        )
+        name = type(self).__name__
+        if self.categories_ and self._from_frame_ and not is_table(X):
+            columns = ", ".join(map(str, sorted(self.categories_)))
+            raise DataTypeError(
+                f"X: {name} learnt categories from a frame (columns {columns}); X is {type(X).__name__}, expected a "
+                "data frame, whose levels are found by value"
+            )
+        # Codes are small: as float32 they do not widen a table of float32.
+        return LevelEncoder(self.categories_, self.handle_unknown, dtype=np.float32, estimator_name=name).encode(X)
 
     def _data_in_memory(self, X: Any) -> ArrayData:
         data = self._predict_data(X)

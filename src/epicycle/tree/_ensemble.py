@@ -125,7 +125,7 @@ def scores_of_batch(
     out[:] = start
     for rows, X in dense_pieces(batch.X):
         threads = path_threads(len(X), last - first, n_jobs)
-        _native.predict_trees(X, *_node_arrays(ensemble), first, last, out[rows], threads)
+        _native.tree.predict(X, *_node_arrays(ensemble), first, last, out[rows], threads)
     return out
 
 
@@ -173,7 +173,7 @@ def _shapley_of_batch(batch: Batch, ensemble: Ensemble, n_outputs: int) -> np.nd
     out = np.zeros((*batch.X.shape, n_outputs))
     count = ensemble["count"].astype(np.float64)
     for rows, X in dense_pieces(batch.X):
-        _native.shap_values(X, *_node_arrays(ensemble), count, out[rows], 1)
+        _native.tree.shap_values(X, *_node_arrays(ensemble), count, out[rows], 1)
     return out
 
 

@@ -26,7 +26,7 @@ from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._fit import Fit, Problem, fit, polish
 from epicycle.linear.glm._inference import Inference
-from epicycle.linear.glm._inputs import coded, is_raw, learn_levels, penalty_factors
+from epicycle.linear.glm._inputs import coded, is_raw, levels_of, penalty_factors
 from epicycle.linear.glm._likelihood import covariance_of, statistics_of
 from epicycle.linear.glm._multinomial import fit_multinomial
 from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective, Penalty
@@ -251,7 +251,7 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
         if exposure is not None and response.link.name != "log":
             raise ParameterError(f"exposure: is for link='log'; the link is {response.link.name!r} (use offset)")
         name = type(self).__name__
-        levels = learn_levels(X, self.categorical_features, self.n_jobs, name)
+        levels = levels_of(X, self.categorical_features, name)
         given = gather(X, y, offset, exposure, Target(family), name)
         raw = is_raw(given.X)
         data = self._fit_data(

@@ -267,7 +267,7 @@ class MemoryBoosting(Boosting):
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
         # Gradients are quantised to integers in units of their sums: histograms then add up without rounding.
-        arrays = _native.grow_tree(
+        arrays = _native.tree.grow(
             bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
             g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
@@ -297,10 +297,12 @@ class MemoryBoosting(Boosting):
             feature, sides = tree.feature, tree.sides.reshape(-1, 4)
             if self.bins.bundles is not None:
                 feature, sides = self.bins.bundles.in_codes(feature, sides)
-            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
+            _native.tree.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
         else:
             leaves, order = tree.leaves, one.order
-            _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
+            _native.tree.add_to_leaves(
+                order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads
+            )
 
 
 def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
@@ -362,6 +364,8 @@ class MemoryValidation(Validation):
 
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         for k, (tree, value) in enumerate(trees):
-            _native.predict_bins(self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1)
+            _native.tree.predict_bins(
+                self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
+            )
         self.losses.append(self._mean())
         return self.losses[-1]

@@ -171,7 +171,7 @@ class NativeLoss:
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
-        sums = _native.loss_rows(of_row.native["tree"], parameter, y, weight, score, gh, normal, threads)
+        sums = _native.tree.loss_rows(of_row.native["tree"], parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(
@@ -185,7 +185,7 @@ class NativeLoss:
         threads: int,
     ) -> None:
         """Gradient and curvature by the scores of class k (n,) alone, to `gh` (n, 2), with the bits of `evaluate`."""
-        _native.class_rows(y, weight, score, normal, k, self.n_outputs, gh, threads)
+        _native.tree.class_rows(y, weight, score, normal, k, self.n_outputs, gh, threads)
 
     def row_values(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
         """The loss of every row at `score` (n, K)."""

@@ -125,7 +125,7 @@ def exact_table(X: Any, levels: dict[int, int], n_jobs: int | None) -> FeatureTa
     require_memory(5.0 * n * p + 32.0 * n, "the sorted columns of X", "fit a forest, whose bins need one byte a cell")
     lists = np.empty((len(numeric), n), np.uint32)
     distinct, missing = np.empty(len(numeric), np.int64), np.empty(len(numeric), np.int64)
-    _native.sort_columns(X, numeric, lists, distinct, missing, threads)
+    _native.cart.sort_columns(X, numeric, lists, distinct, missing, threads)
     few = distinct <= MISSING
     edges: list[np.ndarray] = [np.empty(0)] * p
     table = np.zeros((p, 256))
@@ -166,7 +166,9 @@ def _sparse_table(X: Any, n_jobs: int | None) -> FeatureTable:
         columns.eliminate_zeros()
     rows, start = columns.indices.astype(np.int32, copy=False), columns.indptr.astype(np.int64, copy=False)
     lists, distinct = np.empty(len(rows), np.uint32), np.empty(p, np.int64)
-    _native.sort_sparse_columns(columns.data, rows, start, n, lists, distinct, n_threads(WORK_PER_CELL * X.nnz, n_jobs))
+    _native.cart.sort_sparse_columns(
+        columns.data, rows, start, n, lists, distinct, n_threads(WORK_PER_CELL * X.nnz, n_jobs)
+    )
     no_codes = np.empty(0, np.int32)
     empty = np.empty((0, 256))
     return FeatureTable(
@@ -308,7 +310,7 @@ def grow(
 ) -> Grown:
     """One tree on the rows of positive weight; the lists of the table are overwritten."""
     order = np.flatnonzero(weight > 0).astype(np.uint32)
-    arrays: Any = _native.grow_cart(
+    arrays: Any = _native.cart.grow(
         table.codes, table.coded_feature, table.n_codes, table.low, table.high, table.categorical, table.lists,
         table.list_start, table.sorted_feature, table.values, table.value_rows, table.value_start, table.n_features,
         weight, target.y, target.labels, target.n_classes, order, CRITERIA[rules.criterion], rules.l2, unit_weights,

@@ -144,7 +144,7 @@ def _oob_values(problem: Problem, grown: Grown, tree: Tree, rows: np.ndarray) ->
     table, batch = problem.rows.table, problem.rows.batch
     if table.all_coded and tree is grown.tree:  # codes are at hand, and quicker to walk by than numbers
         leaf = np.empty(len(rows), np.int32)
-        _native.leaves_of_codes(table.codes, rows.astype(np.uint32), grown.columns, grown.left, grown.sides, leaf)
+        _native.cart.leaves_of_codes(table.codes, rows.astype(np.uint32), grown.columns, grown.left, grown.sides, leaf)
     elif batch is not None:
         nodes, _, roots, levels = tree.arrays
         leaf = leaves_of_batch(Batch(batch.X[rows]), nodes, roots, levels, 1)[:, 0]
