@@ -31,10 +31,10 @@ __all__ = [
     "Split",
     "check_model",
     "check_weights_taken",
+    "checked_rows",
     "classifies",
     "folds_of",
     "held_out_part",
-    "rows_of",
     "seeded",
     "take",
 ]
@@ -61,7 +61,7 @@ class Rows:
         return Rows(_safe_indexing(self.X, rows), self.y[rows], weight, groups)
 
 
-def rows_of(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
+def checked_rows(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
     """The arguments as :class:`Rows`; every error names the argument."""
     if isinstance(X, Scan) or hasattr(X, "dask"):
         raise DataTypeError(f"X: {type(X).__name__}; expected data in memory, which is split and fitted many times")
