@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._random import stream

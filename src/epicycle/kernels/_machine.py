@@ -74,7 +74,7 @@ class KernelMachine(Estimator):
             raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; collect them first")
         if rows is None:
             rows = data.X
-        elif self._watched():
+        elif self._has_callbacks():
             self._run.inputs["X"] = X
         self.kernel_ = self._named_kernel(data)
         return data, rows

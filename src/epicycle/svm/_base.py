@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import seed_of

@@ -18,7 +18,7 @@ from epicycle.cluster.max_margin._descent import Balance, Clustered, best_move, 
 from epicycle.cluster.max_margin._relaxation import Relaxed, relax, spectral_bound
 from epicycle.cluster.max_margin._separability import Separability, simplex
 from epicycle.cluster.max_margin._starts import Starts
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import fitting, seed_of

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle import _native, engine
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import fitting, seed_of
 from epicycle.data import ArrayData, Batch, Data
