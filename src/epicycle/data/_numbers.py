@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle._native import all_finite as _finite
+from epicycle._native.core import all_finite as _finite
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._threads import helper_pool, n_threads
 
