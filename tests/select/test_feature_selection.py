@@ -19,8 +19,7 @@ from epicycle import BackwardSelection, FilterSelection, ForwardSelection, selec
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.select._inputs import checked_rows
 from epicycle.select._scorers import scorer_of
-from epicycle.select._subset_moments import MomentScores, subset_scores
-from epicycle.select._subsets import SubsetScores
+from epicycle.select._subset_scores import MomentScores, SubsetScores, subset_scores
 
 PLANTED = [2, 5, 9]
 SELECTORS = [ForwardSelection, BackwardSelection, FilterSelection]
