@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 import narwhals as nw
 import numpy as np
 
-from epicycle.core._evidence import History
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, DaskData, Data, as_data
@@ -102,7 +102,7 @@ class TreeModel(Estimator, ABC):
         )
         if isinstance(data, DaskData) and not self._takes_dask:
             raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
-        if self._watched():
+        if self._has_callbacks():
             self._run.inputs = {**self._run.inputs, "X": X}
         return data
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import MethodCard

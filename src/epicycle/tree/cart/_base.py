@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core._random import seed_of, stream

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
