@@ -24,7 +24,7 @@ from epicycle.diagnose._learning_curves import Curve, complexity_curve, rows_cur
 from epicycle.plot import learning_curve, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, run_all
-from epicycle.select._inputs import Rows, Split, check_model, folds_of, rows_of, rows_ratio, seeded
+from epicycle.select._inputs import Rows, Split, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import Scorer, scorer_of
 from epicycle.stats._intervals import corrected_error, t_quantile
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
@@ -193,7 +193,7 @@ def bias_variance(
     >>> found.next_steps[0]
     'add features: interactions, powers, splines, or measurements of another kind'
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, rows)
     number("tolerance", tolerance, low=0, high=1)
     classifier = bool(is_classifier(model))

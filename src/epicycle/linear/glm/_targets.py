@@ -15,7 +15,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, Data, Scan
 from epicycle.data._dask_data import is_dask
-from epicycle.data._finite import require_finite
+from epicycle.data._numbers import require_finite
 from epicycle.data._target import as_numeric_target
 from epicycle.stats.families import Binomial, Family, StandardFamily
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
