@@ -3,7 +3,7 @@
     F(w, b) = 1 / (2 V) sum_i v_i d(y_i, mu_i) + sum_j l1_j |w_j| + l2_j / 2 w_j^2,    V = sum_i v_i,
     g(mu_i) = eta_i = b + w'(x_i - s) + offset_i,
 
-with unit deviances d and row weights v. `GlmObjective` is all of F but the L1 term, which solvers are told of apart.
+with unit deviances d and row weights v. `GlmObjective` is all of F but the L1 term, which solvers take separately.
 The parameters are (w, b), or w alone; the shift s is zero unless the data lies far from the origin.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["MAX_HESSIAN", "GlmObjective", "Penalty", "SecondOrder", "Totals", "l
 
 Array = np.ndarray
 
-#: Up to how many parameters the Hessian is formed.
+#: The Hessian is formed up to this many parameters: 200 MB, and about 40 s for its factor on one core.
 MAX_HESSIAN = 5000
 
 
@@ -214,7 +214,7 @@ class GlmObjective(Objective):
         return getattr(self, "_start", np.zeros(self.size)).copy()
 
     def begin_at(self, x: Array) -> None:
-        """Where the metric is taken, and solvers start."""
+        """Set the point at which the metric is taken and solvers start."""
         self._start = x.copy()
 
     def metric(self) -> Metric:
@@ -267,9 +267,14 @@ class GlmObjective(Objective):
         constant = float(np.sum(rows.weights[used] * self.model.response.constant(rows.y[used])))
         totals = Totals(float(used.sum()), V, constant, self.totals.scale)
         return GlmObjective(
-            part, self.model, self.penalty, intercept=self.intercept, totals=totals, expected=self.expected,
+            part,
+            self.model,
+            self.penalty,
+            intercept=self.intercept,
+            totals=totals,
+            expected=self.expected,
             n_jobs=self.n_jobs,
-        )  # fmt: skip
+        )
 
     def certify(self, x: Array, tol: float, value: float | None = None, gradient: Array | None = None) -> Certificate:
         """`gradient` is that of F, or where there is an L1 term the least subgradient."""
