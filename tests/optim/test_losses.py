@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
+from epicycle.exceptions import ParameterError
 from epicycle.optim import Logistic, Multinomial, Squared
+from epicycle.optim._losses import LOSSES, MarginLoss, ResidualLoss, loss_by_name
 
-SCALAR = [(Squared(), np.array([-2.5, 0.0, 0.3, 4.0])), (Logistic(), np.array([0.0, 1.0, 1.0, 0.0]))]
+NUMBERS, SIGNS = np.array([-2.5, 0.0, 0.3, 4.0]), np.array([-1.0, 1.0, 1.0, -1.0])
+SCALAR = [
+    pytest.param(loss_by_name(name, parameter), y, id=name)
+    for name, parameter, y in [
+        ("squared_error", None, NUMBERS), ("absolute_error", None, NUMBERS), ("huber", 1.3, NUMBERS),
+        ("quantile", 0.3, NUMBERS), ("epsilon_insensitive", 0.4, NUMBERS),
+        ("squared_epsilon_insensitive", 0.4, NUMBERS),
+        ("hinge", None, SIGNS), ("perceptron", None, SIGNS), ("squared_hinge", None, SIGNS),
+        ("modified_huber", None, SIGNS), ("log_loss", None, SIGNS > 0), ("poisson", None, np.arange(4.0)),
+        ("gamma", None, np.array([0.2, 1.0, 3.0, 7.0])), ("tweedie", 1.4, np.array([0.0, 1.0, 3.0, 7.0])),
+    ]
+]  # fmt: skip
 
 
 def difference(f, z, h=1e-5):
@@ -18,10 +31,43 @@ def difference(f, z, h=1e-5):
 
 @pytest.mark.parametrize(("loss", "y"), SCALAR)
 def test_scalar_derivatives_are_those_of_the_value(loss, y):
-    z = np.array([-3.0, -0.2, 0.9, 5.0])
-    assert_allclose(loss.gradient(z, y), difference(lambda z: loss.value(z, y), z), rtol=1e-8, atol=1e-10)
-    assert_allclose(loss.curvature(z, y), difference(lambda z: loss.gradient(z, y), z), rtol=1e-8, atol=1e-10)
+    z = np.array([-3.1, -0.2, 0.9, 4.7])
+    assert_allclose(loss.gradient(z, y), difference(lambda z: loss.value(z, y), z), rtol=1e-7, atol=1e-9)
+    assert_allclose(loss.curvature(z, y), difference(lambda z: loss.gradient(z, y), z), rtol=1e-7, atol=1e-9)
     assert np.all(loss.curvature(z, y) <= loss.smoothness)
+
+
+@pytest.mark.parametrize(("loss", "y"), SCALAR)
+def test_fenchel_young_inequality_is_tight_at_the_gradient(loss, y):
+    z = np.linspace(-4, 4, 33)[:, None]
+    y = y * np.ones_like(z)
+    a = loss.gradient(z * np.ones_like(y), y)
+    assert_allclose(loss.value(z, y) + loss.conjugate(a, y), a * z, rtol=1e-10, atol=1e-11)
+    other = loss.gradient(0.5 - z * np.ones_like(y), y)
+    assert np.all(loss.value(z, y) + loss.conjugate(other, y) >= other * z - 1e-10)
+
+
+def test_conjugates_of_losses_with_bounded_slope_end_there():
+    for name, parameter, y, end in [
+        ("absolute_error", None, 0.7, 1.0), ("huber", 1.3, 0.7, 1.3), ("quantile", 0.3, 0.7, 0.7),
+        ("epsilon_insensitive", 0.4, 0.7, 1.0), ("hinge", None, -1.0, 1.0), ("modified_huber", None, -1.0, 4.0),
+        ("perceptron", None, -1.0, 1.0), ("gamma", None, 0.7, 1.0),
+    ]:  # fmt: skip
+        loss = loss_by_name(name, parameter)
+        ends = loss.conjugate(np.array([end - 1e-12, end + 1e-12]), np.array([y, y]))
+        assert np.isinf(ends).tolist() == [False, True], name
+
+
+def test_losses_by_name():
+    assert repr(loss_by_name("huber", 2.0)) == "Huber(delta=2.0)"
+    assert loss_by_name("hinge", 0.1) == LOSSES["hinge"]()
+    with pytest.raises(ParameterError, match="squared_error"):
+        loss_by_name("square")
+    for kernel in ("tree", "online", "glm"):
+        numbers = [kind.native[kernel] for kind in LOSSES.values() if kernel in kind.native]
+        assert sorted(numbers) == list(range(len(numbers)))
+    assert all(issubclass(LOSSES[n], MarginLoss) for n in ("hinge", "squared_hinge"))
+    assert all(issubclass(LOSSES[n], ResidualLoss) for n in ("squared_error", "quantile"))
 
 
 def test_multinomial_derivatives_are_those_of_the_value():

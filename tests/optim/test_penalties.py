@@ -8,6 +8,7 @@ from epicycle.exceptions import ParameterError
 from epicycle.optim import L1, L2, ElasticNet, NoPenalty
 
 ALL = [NoPenalty(), L2(0.7), L1(0.4), ElasticNet(0.3, 1.2), L2([0.5, 0.0, 2.0]), ElasticNet([1.0, 0.0, 0.2], 0.5)]
+ALL += [ElasticNet(0.3, 1.2, positive=True), ElasticNet([1.0, 0.2, 0.2], 0.0, positive=True)]
 
 
 @pytest.mark.parametrize("penalty", ALL, ids=repr)
@@ -35,10 +36,31 @@ def test_conjugate_is_the_supremum_on_a_grid(penalty):
         l1 = np.broadcast_to(getattr(penalty, "l1", 0.0), 3)[j]
         l2 = np.broadcast_to(getattr(penalty, "l2", 0.0), 3)[j]
         values = u[j] * grid - l1 * np.abs(grid) - l2 * grid**2 / 2
-        lone[j] = grid[7]
-        assert_allclose(penalty.value(lone), l1 * abs(grid[7]) + l2 * grid[7] ** 2 / 2)
+        if getattr(penalty, "positive", False):
+            values[grid < 0] = -np.inf
+        lone[j] = grid[-7]
+        assert_allclose(penalty.value(lone), l1 * abs(grid[-7]) + l2 * grid[-7] ** 2 / 2)
         brute += np.inf if values.argmax() in (0, grid.size - 1) and values.max() > 1e-9 else values.max()
     assert_allclose(penalty.conjugate(u), brute, atol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", ALL, ids=repr)
+def test_subgradient_is_zero_exactly_at_the_minimum(penalty):
+    # x = prox(v) minimises R(x) + |x - v|^2 / 2, whose smooth part has gradient x - v.
+    v = np.array([1.7, -0.2, 0.05])
+    x = penalty.prox(v)
+    assert penalty.distance(x, x - v) < 1e-15
+    moved = x + np.array([0.1, 0.0, 0.0])
+    assert penalty.distance(moved, moved - v) > 0.09
+
+
+def test_dual_norm_bounds_the_domain_of_the_conjugate():
+    penalty, u = L1([0.5, 1.0, 0.25]), np.array([0.4, -3.0, 0.1])
+    assert penalty.dual_norm(u) == 3.0
+    assert penalty.conjugate(u / 3.0) == 0.0
+    assert np.isinf(penalty.conjugate(u / 2.999))
+    assert L1([1.0, 0.0]).dual_norm(np.array([0.5, 0.1])) == np.inf
+    assert ElasticNet(1.0, 0.0, positive=True).dual_norm(np.array([0.5, -9.0])) == 0.5
 
 
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.7), L2([0.5, 0.0, 2.0])], ids=repr)

@@ -19,7 +19,7 @@ NUMBERS = st.floats(allow_nan=False, width=64)
 @given(x=arrays(np.float64, st.integers(0, 60), elements=NUMBERS), max_bins=st.integers(2, 255))
 def test_cuts_tell_numbers_apart(x, max_bins):
     x = np.sort(x)
-    cuts = _native.quantile_cuts(x, None, max_bins)
+    cuts = _native.tree.quantile_cuts(x, None, max_bins)
     distinct = np.unique(x)
     assert len(cuts) < max_bins
     assert (np.diff(cuts) > 0).all()
@@ -33,7 +33,7 @@ def test_cuts_tell_numbers_apart(x, max_bins):
 @pytest.mark.parametrize("max_bins", [2, 7, 64, 255])
 def test_bins_of_a_continuous_column_are_of_equal_size(max_bins):
     x = np.sort(np.random.default_rng(0).standard_cauchy(20_000))
-    cuts = _native.quantile_cuts(x, None, max_bins)
+    cuts = _native.tree.quantile_cuts(x, None, max_bins)
     assert len(cuts) == max_bins - 1
     sizes = np.bincount(np.searchsorted(cuts, x))
     assert abs(sizes - 20_000 / max_bins).max() <= 2
@@ -45,7 +45,7 @@ def test_a_number_that_outweighs_two_bins_has_one_of_its_own(seed):
     max_bins = int(rng.integers(2, 256))
     counts = rng.integers(1, 2000, size=rng.integers(256, 600))
     counts[rng.choice(len(counts), rng.integers(0, 130), replace=False)] *= 1000
-    cuts = _native.quantile_cuts(np.arange(len(counts), dtype=float), counts.astype(float), max_bins)
+    cuts = _native.tree.quantile_cuts(np.arange(len(counts), dtype=float), counts.astype(float), max_bins)
     bins = np.searchsorted(cuts, np.arange(len(counts)))
     heavy = np.flatnonzero(counts * max_bins >= 2 * counts.sum())
     assert max_bins / 3 <= len(cuts) + 1 <= max_bins
@@ -55,8 +55,8 @@ def test_a_number_that_outweighs_two_bins_has_one_of_its_own(seed):
 def test_weights_repeat_numbers():
     rng = np.random.default_rng(1)
     x, w = np.sort(rng.normal(size=2000).round(2)), rng.integers(1, 6, 2000)
-    weighted = _native.quantile_cuts(x, w.astype(float), 50)
-    assert_array_equal(weighted, _native.quantile_cuts(np.repeat(x, w), None, 50))
+    weighted = _native.tree.quantile_cuts(x, w.astype(float), 50)
+    assert_array_equal(weighted, _native.tree.quantile_cuts(np.repeat(x, w), None, 50))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

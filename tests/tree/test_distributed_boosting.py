@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
+from distributed import Client
 from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
@@ -35,21 +35,6 @@ def problem():
     X[rng.random((N, P)) < 0.1] = np.nan
     weight = rng.uniform(size=N) * (rng.random(N) < 0.9)
     return X, y, weight
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture
-def client(cluster):
-    with cluster.as_current():
-        yield cluster
 
 
 def on_dask(array):
@@ -290,9 +275,9 @@ def test_nothing_is_gathered(client, problem, monkeypatch):
     assert sorted(sizes)[-2] < 20 * N * P / 4  # but for the sample that the cuts are made of
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_what_a_lost_worker_held_is_made_again(client, problem):
-    client.wait_for_workers(2)
     X, y, _ = problem
     killed = []
 
@@ -315,10 +300,7 @@ def kill_one(client):
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("where", ["local", "cluster"])
-def test_an_interrupt_ends_the_fit(request, problem, where):
-    if where == "cluster":
-        request.getfixturevalue("client")
+def test_an_interrupt_ends_the_fit(problem, where):
     X, y, _ = problem
     lazy = on_dask(X), on_dask(y)
     sent = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle._native import all_finite as _finite
+from epicycle._native.core import all_finite as _finite
 from epicycle.core._exceptions import DataError
 from epicycle.core._threads import helper_pool, n_threads
 

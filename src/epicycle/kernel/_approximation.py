@@ -16,11 +16,10 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of
 from epicycle.data import Batch
-from epicycle.kernels._gram import kernel_product
+from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KernelMachine, rows_of
 from epicycle.kernels._named import KERNEL_PARAMETERS, as_kernel
-from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
 from epicycle.optim import Solution
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
@@ -284,7 +283,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         A = self.kernel_.prepare(rows)
         m = min(self.n_components, n)
         if self.landmarks == "pivoted":
-            chosen = pivoted_cholesky(self.kernel_, A, m)[0]
+            chosen = low_rank_factor(self.kernel_, A, m)[0]
             chosen = chosen if len(chosen) else np.zeros(1, dtype=np.intp)
         else:
             chosen = stream(seed_of(self.random_state), "landmarks").permutation(n)[:m]

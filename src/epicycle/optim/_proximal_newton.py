@@ -16,6 +16,7 @@ import numpy as np
 
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution
+from epicycle.optim._penalties import least_subgradient
 from epicycle.optim.solvers._line_search import C1, ROUNDING
 from epicycle.optim.solvers._run import Run, State
 
@@ -77,7 +78,7 @@ def minimise_with_l1(
         value, g, H = objective.second_order(run.x)
     else:
         value, g = objective.value_and_gradient(run.x)
-    run.begin(value + _l1(run.x, l1), subgradient(run.x, g, l1))
+    run.begin(value + _l1(run.x, l1), least_subgradient(run.x, g, l1))
     x, F, wide = run.x, run.value, FRESH
     while run.active:
         columns = np.arange(len(x)) if whole else _working_set(x, g, l1, wide)
@@ -106,13 +107,10 @@ def minimise_with_l1(
         t, x, F, g, H_next = found
         if whole and not keep:
             H = H_next
-        run.advance(x, F, subgradient(x, g, l1), step=t, nonzero=float(np.count_nonzero(x[l1 > 0])), decrement=-promise)
+        run.advance(
+            x, F, least_subgradient(x, g, l1), step=t, nonzero=float(np.count_nonzero(x[l1 > 0])), decrement=-promise
+        )
     return run.solution()
-
-
-def subgradient(x: Array, g: Array, l1: Array) -> Array:
-    """The shortest element of the subdifferential of F at x."""
-    return np.asarray(np.where(x != 0, g + l1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)))
 
 
 def _l1(x: Array, l1: Array) -> float:
@@ -139,7 +137,7 @@ def _search(
     objective: Objective, x: Array, F: float, g: Array, d: Array, l1: Array, promise: float, *, with_hessian: bool
 ) -> tuple[float, Array, float, Array, Array | None] | None:
     """(step, point, F, gradient of f, Hessian) of the first of a falling sequence of steps that keeps its promise."""
-    t, before = 1.0, float(np.linalg.norm(subgradient(x, g, l1)))
+    t, before = 1.0, float(np.linalg.norm(least_subgradient(x, g, l1)))
     for _ in range(50):
         point = x + d if t == 1 else x + t * d
         H: Array | None = None
@@ -153,7 +151,7 @@ def _search(
             enough = promise < 0 and total <= F + C1 * t * promise
             # At the level of rounding the value says nothing; the subgradient still does.
             if not enough and total <= F + ROUNDING * max(abs(F), 1e-3):
-                enough = float(np.linalg.norm(subgradient(point, gradient, l1))) < 0.9 * before
+                enough = float(np.linalg.norm(least_subgradient(point, gradient, l1))) < 0.9 * before
             if enough:
                 return t, point, total, gradient, H if H is not None or not with_hessian else None
         t *= 0.5

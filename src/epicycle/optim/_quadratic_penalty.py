@@ -63,7 +63,7 @@ class QuadraticPenalty:
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """alpha_t D w_t, for W of shape (p, k)."""
-        return self.times(W) * self.alpha
+        return np.asarray(self.times(W) * self.alpha)
 
     def value(self, W: np.ndarray) -> float:
         """sum_t alpha_t w_t'D w_t / 2."""
@@ -92,7 +92,7 @@ class QuadraticPenalty:
             return np.diag(root)[root > 0]
         values, V = scipy.linalg.eigh(self.dense(), check_finite=False)
         kept = values > _negligible(values)
-        return np.sqrt(alpha * values[kept])[:, None] * V[:, kept].T
+        return np.asarray(np.sqrt(alpha * values[kept])[:, None] * V[:, kept].T)
 
     def bound(self, gradient: np.ndarray) -> float:
         """sum_t g_t'(alpha_t D)^-1 g_t / 2, or more: how far the objective is above its minimum at most."""
@@ -160,7 +160,7 @@ def _checked_matrix(matrix: Any, p: int) -> tuple[Any, float]:
     if not np.isfinite(D.data if sparse else D).all():
         raise ParameterError("penalty_matrix: expected finite numbers")
     if p <= MAX_DENSE and sparse:
-        D = D.toarray()
+        D = sp.csr_array(D).toarray()
     off = abs(D - D.T)
     largest = float(np.abs(D.data if sp.issparse(D) else D).max(initial=0.0))
     if float(off.max() if sp.issparse(off) else off.max(initial=0.0)) > 1e-10 * largest:

@@ -31,13 +31,13 @@ from epicycle.core._parameters import (
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Data, as_data
+from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
 from epicycle.data._frames import is_frame
 from epicycle.linear import LinearRegression
 from epicycle.plot import COLOURS, band
 from epicycle.select._fit_and_score import fitted
 from epicycle.select._inputs import Rows, Split, check_weights_taken, folds_of, seeded, take
 from epicycle.select._scorers import Scorer, scorer_of
-from epicycle.tree._categories import encode, learn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,7 +182,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
             return X
         asked = getattr(self._base(), "categorical_features", "from_dtype")
         name = type(self).__name__
-        return encode(X, learn(X, asked, name), from_frame=True, estimator_name=name)
+        return LevelEncoder(learn_levels(X, category_columns(X, asked), name), estimator_name=name).encode(X)
 
     def _in_memory(self, data: Data, X: Any) -> ArrayData:
         if not isinstance(data, ArrayData):

@@ -54,9 +54,9 @@ def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, 
     p = batch.X.shape[1]
     if sp.issparse(batch.X):
         X = batch.X
-        M = _native.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
+        M = _native.core.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
     else:
-        M = _native.moments(batch.X, Y, batch.weight, shift)
+        M = _native.core.moments(batch.X, Y, batch.weight, shift)
     return M, *_counted(batch)
 
 

@@ -110,10 +110,12 @@ def column_cuts(
 def _cuts(x: np.ndarray, weight: np.ndarray | None, max_bins: int) -> np.ndarray:
     if weight is None:
         x = np.sort(x)  # NaN last
-        return _native.quantile_cuts(x[: len(x) - np.count_nonzero(np.isnan(x))].astype(np.float64), None, max_bins)
+        return _native.tree.quantile_cuts(
+            x[: len(x) - np.count_nonzero(np.isnan(x))].astype(np.float64), None, max_bins
+        )
     order = np.argsort(x, kind="stable")
     order = order[: len(x) - np.count_nonzero(np.isnan(x))]
-    return _native.quantile_cuts(x[order].astype(np.float64), weight[order], max_bins)
+    return _native.tree.quantile_cuts(x[order].astype(np.float64), weight[order], max_bins)
 
 
 def _column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:
@@ -224,7 +226,7 @@ def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) ->
     """Bins of rows, (n, p) uint8. A sparse X is never made dense: its zeros share a bin for each column."""
     rows = np.empty(X.shape, np.uint8)
     if not sp.issparse(X):
-        _native.bin_rows(X, table, rows, threads)
+        _native.tree.bin_rows(X, table, rows, threads)
         return rows
     rows[:] = (table < 0).sum(axis=1)  # the bin of zero
     columns = X.tocsc()
@@ -233,7 +235,7 @@ def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) ->
         stored = columns.data[part]
         if len(stored):
             bins = np.empty((len(stored), 1), np.uint8)
-            _native.bin_rows(stored[:, None], table[j : j + 1], bins, 1)
+            _native.tree.bin_rows(stored[:, None], table[j : j + 1], bins, 1)
             rows[columns.indices[part], j] = bins[:, 0]
     return rows
 
@@ -295,7 +297,7 @@ def take_rows(
     transposed = None
     if columns:
         transposed = np.empty(rows.shape[::-1], np.uint8)
-        _native.transpose_bytes(rows, transposed, threads)
+        _native.tree.transpose_bytes(rows, transposed, threads)
     return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None, missing, bundles)
 
 

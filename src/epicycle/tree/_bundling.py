@@ -54,10 +54,10 @@ def bundled(
 
     Features with missing values, of which `missing` tells, keep a column for themselves.
     """
-    *places, n_codes = _native.plan_bundles(rows, n_bins, (~missing).astype(np.uint8), threads)
+    *places, n_codes = _native.tree.plan_bundles(rows, n_bins, (~missing).astype(np.uint8), threads)
     if len(n_codes) > WORTH * len(n_bins):
         return rows, None
     bundles = Bundles(np.stack(places), n_codes, n_bins)
     stored = np.empty((len(rows), len(n_codes)), np.uint8)
-    _native.bundle_rows(rows, bundles.places, n_codes, n_bins, stored, threads)
+    _native.tree.bundle_rows(rows, bundles.places, n_codes, n_bins, stored, threads)
     return stored, bundles

@@ -131,12 +131,12 @@ def scores_of_batch(
     nodes, values, roots, levels = (ensemble[name] for name in ("nodes", "values", "roots", "levels"))
     if not hasattr(X, "toarray"):
         threads = n_threads(20.0 * len(X) * max(last - first, 1), n_jobs)
-        _native.predict_trees(X, nodes, values, roots, levels, first, last, out, threads)
+        _native.tree.predict(X, nodes, values, roots, levels, first, last, out, threads)
         return out
     step = max(1, (1 << 18) // max(X.shape[1], 1))
     for i in range(0, X.shape[0], step):
         piece = np.ascontiguousarray(out[i : i + step])
-        _native.predict_trees(X[i : i + step].toarray(), nodes, values, roots, levels, first, last, piece, 1)
+        _native.tree.predict(X[i : i + step].toarray(), nodes, values, roots, levels, first, last, piece, 1)
         out[i : i + step] = piece
     return out
 

@@ -23,11 +23,11 @@ def shap_of_batch(batch: Batch, ensemble: Ensemble, n_outputs: int) -> np.ndarra
     nodes, values, roots, levels = (ensemble[name] for name in ("nodes", "values", "roots", "levels"))
     count = ensemble["count"].astype(np.float64)
     if not hasattr(X, "toarray"):
-        _native.shap_values(X, nodes, values, roots, levels, count, out, 1)
+        _native.tree.shap_values(X, nodes, values, roots, levels, count, out, 1)
         return out
     step = max(1, (1 << 18) // max(X.shape[1], 1))
     for i in range(0, X.shape[0], step):
-        _native.shap_values(X[i : i + step].toarray(), nodes, values, roots, levels, count, out[i : i + step], 1)
+        _native.tree.shap_values(X[i : i + step].toarray(), nodes, values, roots, levels, count, out[i : i + step], 1)
     return out
 
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from epicycle.core._exceptions import DataTypeError
 from epicycle.data import DaskData, Data, as_data
-from epicycle.data._categories import is_table
+from epicycle.data._categories import LevelEncoder, Levels, category_columns, is_table, learn_levels
 from epicycle.data._dask_data import is_dask
-from epicycle.tree._categories import Categories, encode, learn
 from epicycle.tree._inspection import Readable
 
-__all__ = ["TreeTable"]
+__all__ = ["MAX_LEVELS", "TreeTable"]
+
+#: Levels of a column at most: their codes and a place for missing values fill the 8 bits of a bin.
+MAX_LEVELS = 255
 
 
 class TreeTable(Readable):
@@ -26,7 +28,7 @@ class TreeTable(Readable):
 
     _takes_dask: ClassVar[bool] = False
 
-    categories_: Categories
+    categories_: Levels
     _from_frame_: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -40,9 +42,10 @@ class TreeTable(Readable):
         """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
-        self.categories_ = {} if refused else learn(X, self.categorical_features, name)
+        columns = [] if refused else category_columns(X, self.categorical_features)
+        self.categories_ = learn_levels(X, columns, name, max_levels=MAX_LEVELS)
         self._from_frame_ = is_table(X)
-        coded = encode(X, self.categories_, from_frame=self._from_frame_, estimator_name=name)
+        coded = LevelEncoder(self.categories_, dtype=np.float32, estimator_name=name).encode(X)
         data = self._fit_data(
             coded,
             y,
@@ -67,10 +70,14 @@ class TreeTable(Readable):
     def _coded(self, X: Any) -> Any:
         if self.categories_ and nw.dependencies.is_into_dataframe(X):
             self._check_header(X, reset=False)  # columns in another order first, not what their levels then look like
-        return encode(
-            X,
-            self.categories_,
-            from_frame=self._from_frame_,
-            handle_unknown=self.handle_unknown,
-            estimator_name=type(self).__name__,
+        if self.categories_ and self._from_frame_ and not is_table(X):
+            columns = ", ".join(map(str, sorted(self.categories_)))
+            raise DataTypeError(
+                f"X: {type(self).__name__} learnt categories from a frame (columns {columns}); X is "
+                f"{type(X).__name__}, expected a data frame, whose levels are found by value"
+            )
+        # Codes are small: in half the bytes they leave a table of float32 what it is.
+        encoder = LevelEncoder(
+            self.categories_, self.handle_unknown, dtype=np.float32, estimator_name=type(self).__name__
         )
+        return encoder.encode(X)

@@ -22,10 +22,10 @@ from epicycle.core._evidence import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
+from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
 from epicycle.kernels._machine import KernelMachine, rows_of
 from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
 from epicycle.optim import Monitor, Solution
 
 __all__ = ["MaxMarginClustering"]
@@ -180,7 +180,8 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         self._require(n, 3.0 * rank / n + (4.0 if self._relaxes(n) else 0.0))
         # Of a given matrix all rows stay, also those without a weight: new rows will be compared with all of them.
         self._keep(rows if self.kernel_.takes == "precomputed" else used)
-        _, G, _ = pivoted_cholesky(self.kernel_, self.kernel_.prepare(used), rank, 1e-14)
+        _, R, _ = low_rank_factor(self.kernel_, self.kernel_.prepare(used), rank, tol=1e-14)
+        G = np.ascontiguousarray(R.T)
         problem = Separability(G, weight, float(self.C))
         balance = Balance.of(self.n_clusters, weight, float(self.balance))
         vertices = simplex(self.n_clusters)

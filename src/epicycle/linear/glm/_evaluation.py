@@ -20,9 +20,10 @@ from epicycle.data import Batch, Data, Scan, as_data
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._fit import null_model
 from epicycle.linear.glm._inputs import Predictor, Rows, Target, coded, gather, is_raw, offset_of, open_rows
-from epicycle.linear.glm._objective import GlmObjective, Penalty
+from epicycle.linear.glm._objective import GlmObjective
 from epicycle.linear.glm._response import Response, response_of
 from epicycle.linear.glm._statistics import Model
+from epicycle.optim._penalties import ElasticNet
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats.families import Multinomial, StandardFamily
 
@@ -118,7 +119,7 @@ def objective_on(model: Any, data: Data, target: Target, design: Design) -> tupl
     null = null_model(data, target, response, intercept=False, n_jobs=model.n_jobs)
     nothing = np.zeros(design.size)
     rows = Model(response, target, design, np.zeros(design.n_dense))
-    penalty = Penalty(nothing, nothing)
+    penalty = ElasticNet(nothing, nothing)
     objective = GlmObjective(data, rows, penalty, intercept=True, totals=null.totals, n_jobs=model.n_jobs)
     return objective, null.deviance
 

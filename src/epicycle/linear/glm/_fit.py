@@ -14,12 +14,13 @@ from epicycle.core._exceptions import DataError, SeparationError
 from epicycle.data import Data
 from epicycle.linear.glm._design import Design, in_large_blocks
 from epicycle.linear.glm._inputs import Target
-from epicycle.linear.glm._objective import GlmObjective, Penalty, Totals
+from epicycle.linear.glm._objective import GlmObjective, Totals
 from epicycle.linear.glm._response import Response, response_of
 from epicycle.linear.glm._solve import best_start, minimise, refuse_separation
 from epicycle.linear.glm._statistics import Model, constant_statistic, saturated_statistic, target_statistic
 from epicycle.linear.logistic._objective import far_shift, inverse_factor
 from epicycle.optim import Monitor, Solution
+from epicycle.optim._penalties import ElasticNet
 from epicycle.stats.families import NegativeBinomial, StandardFamily
 from epicycle.stats.links import Link
 
@@ -132,7 +133,7 @@ class Problem:
     target: Target
     design: Design
     link: str | Link
-    penalty: Penalty
+    penalty: ElasticNet
     intercept: bool
     solver: str
     options: Mapping[str, Any]

@@ -34,11 +34,12 @@ from epicycle.linear.glm._inference import (
     statistics_of,
     summarise,
 )
-from epicycle.linear.glm._inputs import Target, coded, gather, is_raw, learn_levels, penalty_factors
+from epicycle.linear.glm._inputs import Target, coded, gather, is_raw, levels_of, penalty_factors
 from epicycle.linear.glm._multinomial import fit_multinomial, multinomial_deviances, multinomial_mean
-from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective, Penalty
+from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective
 from epicycle.linear.glm._response import response_of
 from epicycle.optim import SOLVERS
+from epicycle.optim._penalties import ElasticNet
 from epicycle.stats._summary import Summary
 from epicycle.stats.families import FAMILIES, Family, Multinomial, as_family
 from epicycle.stats.links import LINKS, Link
@@ -271,7 +272,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         if exposure is not None and response.link.name != "log":
             raise ParameterError(f"exposure: is for link='log'; the link is {response.link.name!r} (use offset)")
         name = type(self).__name__
-        levels = learn_levels(X, self.categorical_features, self.n_jobs, name)
+        levels = levels_of(X, self.categorical_features, name)
         given = gather(X, y, offset, exposure, Target(family), name)
         raw = is_raw(given.X)
         data = self._fit_data(
@@ -289,7 +290,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
             given.target,
             design,
             self.link,
-            Penalty(factors * self.l1_ratio, factors * (1 - self.l1_ratio)),
+            ElasticNet(factors * self.l1_ratio, factors * (1 - self.l1_ratio)),
             self.fit_intercept,
             self.solver,
             self.solver_options or {},

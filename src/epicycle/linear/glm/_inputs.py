@@ -11,12 +11,11 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, Data, Scan, as_data
-from epicycle.data._categories import category_columns
+from epicycle.data._categories import Levels, category_columns, declared_levels, is_dask_frame, learn_levels
 from epicycle.data._dask_data import is_dask
 from epicycle.data._finite import require_finite
 from epicycle.data._target import as_numeric_target
-from epicycle.linear.glm._categories import Levels, encode, learn, learn_in_passes
-from epicycle.linear.glm._design import Design
+from epicycle.linear.glm._design import Design, level_encoder
 from epicycle.stats.families import Binomial, Family, StandardFamily
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
     "Target",
     "gather",
     "is_raw",
-    "learn_levels",
+    "levels_of",
     "offset_of",
     "penalty_factors",
 ]
@@ -221,12 +220,14 @@ def is_raw(X: Any) -> bool:
     return isinstance(X, Scan) or (is_dask(X) and not hasattr(X, "columns"))
 
 
-def learn_levels(X: Any, asked: Any, n_jobs: int | None, estimator_name: str) -> Levels:
+def levels_of(X: Any, asked: Any, estimator_name: str) -> Levels:
     """Levels of the columns of categories, wherever the rows are."""
     columns = category_columns(X, asked)
-    if not columns or not is_raw(X):
-        return learn(X, columns)
-    return learn_in_passes(as_data(X, estimator_name=estimator_name), columns, n_jobs)
+    if is_dask_frame(X):
+        return {j: declared_levels(X, j) for j in columns}
+    if columns and isinstance(X, Scan):
+        as_data(X, estimator_name=estimator_name)  # refuses columns of text: codes are made batch by batch, of numbers
+    return learn_levels(X, columns, estimator_name, allow_missing=False)
 
 
 def coded(X: Any, levels: Levels, *, ignore_unknown: bool, estimator_name: str) -> Any:
@@ -237,7 +238,7 @@ def coded(X: Any, levels: Levels, *, ignore_unknown: bool, estimator_name: str) 
         return X
     if levels and not isinstance(X, np.ndarray) and not hasattr(X, "columns"):
         X = np.asarray(X)
-    return encode(X, levels, ignore_unknown=ignore_unknown, estimator_name=estimator_name)
+    return level_encoder(levels, ignore_unknown, estimator_name).encode(X)
 
 
 def penalty_factors(given: Any, design: Design, n_columns: int) -> Array:

@@ -24,26 +24,14 @@ from epicycle.linear.glm._certificates import certify
 from epicycle.linear.glm._statistics import Model, diagonal_statistic, row_statistic, second_statistic
 from epicycle.linear.logistic._objective import inverse_factor
 from epicycle.optim import Metric, Objective
+from epicycle.optim._penalties import ElasticNet, least_subgradient
 
-__all__ = ["MAX_HESSIAN", "GlmObjective", "Penalty", "SecondOrder", "Totals", "least_subgradient"]
+__all__ = ["MAX_HESSIAN", "GlmObjective", "SecondOrder", "Totals"]
 
 Array = np.ndarray
 
 #: The Hessian is formed up to this many parameters: 200 MB, and about 40 s for its factor on one core.
 MAX_HESSIAN = 5000
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """l1_j |w_j| + l2_j / 2 w_j^2, one of each for every coefficient."""
-
-    l1: Array
-    l2: Array
-
-    @property
-    def any(self) -> bool:
-        """Whether anything is penalised."""
-        return bool(self.l1.any() or self.l2.any())
 
 
 @dataclass(frozen=True)
@@ -83,7 +71,7 @@ class GlmObjective(Objective):
     data : Data
         With its targets encoded.
     model : Model
-    penalty : Penalty
+    penalty : ElasticNet
     intercept : bool
     totals : Totals
     expected : bool
@@ -94,7 +82,7 @@ class GlmObjective(Objective):
         self,
         data: Data,
         model: Model,
-        penalty: Penalty,
+        penalty: ElasticNet,
         *,
         intercept: bool,
         totals: Totals,
@@ -283,12 +271,6 @@ class GlmObjective(Objective):
             gradient = least_subgradient(x, g, self.l1)
             value += float(self.l1 @ np.abs(x))
         return certify(self, x, tol, value, gradient)
-
-
-def least_subgradient(x: Array, g: Array, l1: Array) -> Array:
-    """The shortest element of the subdifferential of F: zero exactly at a minimum."""
-    shrunk = np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)
-    return np.where(x != 0, g + l1 * np.sign(x), shrunk)
 
 
 def _row_metric(H: Array, intercept: bool) -> Array:

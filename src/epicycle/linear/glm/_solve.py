@@ -14,9 +14,9 @@ from epicycle.core._random import seed_of
 from epicycle.data import Batch
 from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective
 from epicycle.linear.glm._statistics import Model, predictor, recession_statistic
-from epicycle.linear.lasso._duality import Penalty
 from epicycle.linear.lasso._gram import MAX_NEWTON, GramProblem, minimise_on_gram
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
+from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._proximal_newton import minimise_with_l1
 from epicycle.optim.solvers._newton import newton_direction
 from epicycle.stats.families import Binomial, NegativeBinomial, Poisson, Tweedie
@@ -68,7 +68,7 @@ def _lasso(S: Array, c: Array, x: Array, l1: Array) -> Array:
         return np.zeros(len(x))
     slots = np.arange(len(w), dtype=np.int64)
     q = xy - S @ w
-    penalty = Penalty(np.ascontiguousarray(l1), np.zeros(len(w)), False)
+    penalty = ElasticNet(np.ascontiguousarray(l1), np.zeros(len(w)))
     problem = GramProblem(S, slots, xy, yy, penalty, w, q)
     minimise_on_gram(problem, 1e-13 * yy, max_epochs=2000, finish=True)
     return _settled(S, xy, problem.w, l1) * unit

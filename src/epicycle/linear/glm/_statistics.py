@@ -70,7 +70,7 @@ def row_statistic(
     given = (rows.y, rows.weight, rows.offset)
     how = (w, b, metric, response.native, response.a, response.b, expected, hessian)
     sparse = sp.issparse(X)
-    kernel: Any = _native.csr_glm_pass if sparse else _native.glm_pass
+    kernel: Any = _native.glm.csr_evaluate if sparse else _native.glm.evaluate
     loss, pearson, least, reach, g, H = kernel(*parts, *given, *(() if sparse else (model.shift,)), *how)
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
@@ -122,7 +122,7 @@ def _add_up(
 ) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     sparse = sp.issparse(batch.X)
-    kernel: Any = _native.csr_glm_add_up if sparse else _native.glm_add_up
+    kernel: Any = _native.glm.csr_accumulate if sparse else _native.glm.accumulate
     head = parts if sparse else (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
     positive = np.maximum(h, 0.0) if below else h

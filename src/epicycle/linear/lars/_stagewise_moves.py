@@ -128,7 +128,7 @@ class StagewiseRun:
             most = min(budget - (self.moves.n - before), max(1, int(WORK_PER_CALL / self.solver.p)))
             codes = np.empty(most, dtype=np.int32)
             sizes = np.empty(most) if self.proportional else None
-            made, end, j, gained = _native.stagewise(
+            made, end, j, gained = _native.linear.stagewise(
                 self.rows.rows, self.rows.row_of, self.solver.square, self.step, self.proportional, self.alpha,
                 self.q, self.w, self.ways, codes, sizes,
             )  # fmt: skip

@@ -15,10 +15,10 @@ from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
-from epicycle.linear.lasso._duality import Penalty, gap_certificate, penalty_factors, penalty_of
+from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
 from epicycle.linear.lasso._solver import Outcome
-from epicycle.optim import Solution
+from epicycle.optim import ElasticNet as Penalty, Solution
 from epicycle.stats._linear_predictor import linear_predictor
 
 __all__ = ["PenalisedRegressor", "SparseLinearModel"]

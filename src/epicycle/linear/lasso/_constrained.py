@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicycle.linear.lasso._duality import Penalty
 from epicycle.linear.lasso._gram import solve_positive
 from epicycle.linear.lasso._solver import LassoSolver, MomentSolver, Outcome
+from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["BoundOutcome", "minimise_within"]
 
@@ -87,7 +87,7 @@ def minimise_within(
     beyond: tuple[np.ndarray, float] | None = None  # the last solution outside the bound, and its norm
     best_alpha, reason, done, stuck = alpha, "max_iter", 0, 0
     for done in range(1, max_iter + 1):
-        outcome = solver.minimise(Penalty(alpha * factors, np.zeros(solver.p), positive), inner, 1000)
+        outcome = solver.minimise(ElasticNet(alpha * factors, np.zeros(solver.p), positive=positive), inner, 1000)
         norm, slope = float(factors @ np.abs(outcome.w)), _slope(solver, factors)
         point = _inside(solver, outcome.w, norm, bound, factors, positive)
         if norm > bound:
@@ -141,7 +141,7 @@ def _unbounded(solver: LassoSolver, bound: float, factors: np.ndarray, positive:
     if positive or solver.p > MAX_LEAST_SQUARES:
         return None
     w = solver.w.copy()
-    outcome = solver.minimise(Penalty(np.zeros(solver.p), np.zeros(solver.p), positive), tol, 10)
+    outcome = solver.minimise(ElasticNet(np.zeros(solver.p), np.zeros(solver.p), positive=positive), tol, 10)
     norm = float(factors @ np.abs(outcome.w))
     if norm <= bound and outcome.reason == "converged":
         return _Point(outcome.w, norm, outcome.objective, outcome.gap)

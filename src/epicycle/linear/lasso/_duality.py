@@ -29,36 +29,21 @@ correlation is far enough below l1_j is neither a threat to feasibility nor wort
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from epicycle.core._evidence import Certificate
 from epicycle.core._exceptions import ParameterError
+from epicycle.optim._penalties import ElasticNet
 
-__all__ = ["Penalty", "gap_certificate", "penalty_factors", "penalty_of", "smallest_alpha_of_zero"]
+__all__ = ["gap_certificate", "penalty_factors", "penalty_of", "smallest_alpha_of_zero"]
 
 #: Unpenalised columns are solved for together; their Gram matrix has to fit.
 MAX_UNPENALISED = 5000
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """l1_j |w_j| + l2_j / 2 w_j^2 for every column, and whether w has to be non-negative."""
-
-    l1: np.ndarray
-    l2: np.ndarray
-    positive: bool
-
-    @property
-    def unpenalised(self) -> np.ndarray:
-        """Columns without any penalty."""
-        return np.flatnonzero((self.l1 == 0) & (self.l2 == 0))
-
-
-def penalty_of(alpha: float, l1_ratio: float, factors: np.ndarray, positive: bool) -> Penalty:
+def penalty_of(alpha: float, l1_ratio: float, factors: np.ndarray, positive: bool) -> ElasticNet:
     """alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2) with a factor for every column."""
-    return Penalty(alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors, positive)
+    return ElasticNet(alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors, positive=positive)
 
 
 def penalty_factors(penalty_weights: object, p: int, positive: bool) -> np.ndarray:

@@ -12,9 +12,10 @@ from epicycle.core._parameters import Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.linear.lasso._base import PenalisedRegressor
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
-from epicycle.linear.lasso._duality import Penalty, penalty_of
+from epicycle.linear.lasso._duality import penalty_of
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.linear.lasso._solver import Outcome
+from epicycle.optim import ElasticNet as Penalty
 
 __all__ = ["ElasticNet", "Lasso"]
 

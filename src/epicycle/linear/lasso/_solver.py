@@ -16,8 +16,9 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns, Response, SparseColumns
-from epicycle.linear.lasso._duality import Penalty, smallest_alpha_of_zero
+from epicycle.linear.lasso._duality import smallest_alpha_of_zero
 from epicycle.linear.lasso._gram import GramProblem, WorkingGram, minimise_on_gram
+from epicycle.optim._penalties import ElasticNet
 from epicycle.stats._moments import Moments
 
 __all__ = ["MAX_FINISHED_ON_PATH", "ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
@@ -77,7 +78,7 @@ class LassoSolver(ABC):
             self.c = self._correlation(np.arange(self.p))
         return smallest_alpha_of_zero(np.where(self.square > 0, self.c, 0.0), l1_ratio, factors, positive)
 
-    def minimise(self, penalty: Penalty, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
+    def minimise(self, penalty: ElasticNet, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise until the gap is at most tol * total."""
         alive = (self.square > 0).astype(np.uint8)
         self.w[(penalty.l1 > 0) & penalty.positive & (self.w < 0)] = 0.0
@@ -89,12 +90,12 @@ class LassoSolver(ABC):
             if len(free):
                 self._free(free)
             self._refresh(penalty, alive)
-            objective, dual, scale = _native.lasso_dual_point(
+            objective, dual, scale = _native.linear.lasso_dual_point(
                 self.c, self.slack, self.w, penalty.l1, penalty.l2, penalty.positive, alive, self.rr
             )
             lower = max(lower, dual)
             gap = max(objective - lower, 0.0)
-            left = _native.lasso_screen(
+            left = _native.linear.lasso_screen(
                 self.c, self.slack, self.w, self.norm, penalty.l1, penalty.l2, penalty.positive, scale,
                 float(np.sqrt(2 * max(objective - dual, 0.0))), alive, score,
             )  # fmt: skip
@@ -137,11 +138,11 @@ class LassoSolver(ABC):
         self._moved(free, step)
 
     @abstractmethod
-    def _refresh(self, penalty: Penalty, alive: np.ndarray) -> None:
+    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
         """Bring c and slack up to date where they may matter; always on the support."""
 
     @abstractmethod
-    def _minimise_over(self, working_set: np.ndarray, penalty: Penalty, target: float) -> None:
+    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
         """Lower the objective over these columns until their duality gap is at most `target`."""
 
     @abstractmethod
@@ -195,7 +196,7 @@ class ColumnSolver(LassoSolver):
         difference = self.r - before
         self._way += float(np.sqrt(self.design.weighted(difference) @ difference))
 
-    def _refresh(self, penalty: Penalty, alive: np.ndarray) -> None:
+    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
         np.subtract(self._way, self._seen, out=self.slack)
         self.slack *= self.norm
         size = self.c if penalty.positive else np.abs(self.c)
@@ -209,9 +210,9 @@ class ColumnSolver(LassoSolver):
         self._seen[columns] = self._way
         self.slack[columns] = 0.0
 
-    def _minimise_over(self, working_set: np.ndarray, penalty: Penalty, target: float) -> None:
+    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
         w = self.w[working_set]
-        part = Penalty(penalty.l1[working_set], penalty.l2[working_set], penalty.positive)
+        part = penalty.on(working_set)
         gram = self._gram_of_set
         if gram is not None and gram.fits(len(working_set)):
             gram.hold(working_set)
@@ -231,12 +232,12 @@ class ColumnSolver(LassoSolver):
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
         support = np.flatnonzero(self.w)
         q = self.xy[gram.columns]
-        _native.gram_lasso_move(gram.gram, gram.slot[support], self.w[support], q)
+        _native.linear.gram_lasso_move(gram.gram, gram.slot[support], self.w[support], q)
         fresh = self._seen[gram.columns] >= self._way
         q[fresh] = self.c[gram.columns[fresh]]
         return q
 
-    def _sweep(self, working_set: np.ndarray, penalty: Penalty, w: np.ndarray, target: float) -> None:
+    def _sweep(self, working_set: np.ndarray, penalty: ElasticNet, w: np.ndarray, target: float) -> None:
         """Coordinate descent with residuals instead of a Gram matrix."""
         design = self.design
         mean, square = design.mean[working_set], design.square[working_set]
@@ -245,7 +246,7 @@ class ColumnSolver(LassoSolver):
             before = w.copy()
             epochs = 0
             while epochs < EPOCHS_PER_ROUND:
-                done, gap, _ = _native.csc_lasso_descend(
+                done, gap, _ = _native.linear.csc_lasso_descend(
                     *design.parts, design.v, working_set, mean, square, penalty.l1, penalty.l2, penalty.positive,
                     w, r, max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
                 )  # fmt: skip
@@ -260,7 +261,7 @@ class ColumnSolver(LassoSolver):
             X, columns = np.asfortranarray(design.X[:, working_set]), np.arange(len(working_set))
         u, epochs = design.weighted(r), 0
         while epochs < EPOCHS_PER_ROUND:
-            done, gap, _ = _native.lasso_descend(
+            done, gap, _ = _native.linear.lasso_descend(
                 X, design.v, columns, mean, square, penalty.l1, penalty.l2, penalty.positive, w, u,
                 max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
             )  # fmt: skip
@@ -268,13 +269,13 @@ class ColumnSolver(LassoSolver):
             if gap <= target or done == 0:
                 return
 
-    def _finish_support(self, penalty: Penalty, target: float) -> None:
+    def _finish_support(self, penalty: ElasticNet, target: float) -> None:
         """Newton's method on the support, where it is small enough for a Gram matrix of its own."""
         S = np.flatnonzero(self.w)
         if not 0 < len(S) <= self.finish_up_to:
             return
         G = np.ascontiguousarray(self.design.gram(S))
-        part = Penalty(penalty.l1[S], penalty.l2[S], penalty.positive)
+        part = penalty.on(S)
         w = self.w[S]
         problem = GramProblem(
             G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self._correlation(S))
@@ -315,16 +316,16 @@ class MomentSolver(LassoSolver):
         self.c = self.xy - self.G @ self.w
         self.rr = max(self.yy - float(self.w @ (self.xy + self.c)), 0.0)
 
-    def _refresh(self, penalty: Penalty, alive: np.ndarray) -> None:
+    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
         length = float(self.norm @ np.abs(self.w)) + float(np.sqrt(self.yy))
         self.slack = np.where(self.w == 0, 8 * EPS * length * self.norm, 0.0)
 
     def _next_size(self, size: int, left: int, *, slow: bool) -> int:
         return left
 
-    def _minimise_over(self, working_set: np.ndarray, penalty: Penalty, target: float) -> None:
+    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
         w, q = self.w[working_set], self.c.copy()
-        part = Penalty(penalty.l1[working_set], penalty.l2[working_set], penalty.positive)
+        part = penalty.on(working_set)
         problem = GramProblem(self.G, working_set, self.xy, self.yy, part, w, q)
         minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self._finishes(target))
         self.w[working_set] = w

@@ -47,11 +47,11 @@ class Points:
         if self.x.shape[1] == 1:
             upto = np.append(0.0, np.cumsum(self.weight)) if self.weighted else None
             threads = n_threads(50.0 * len(queries), n_jobs)
-            return _native.local_line_radii(self.x[:, 0], upto, np.ascontiguousarray(queries[:, 0]), share, threads)
+            return _native.local.line_radii(self.x[:, 0], upto, np.ascontiguousarray(queries[:, 0]), share, threads)
         work = 10.0 * self.x.size * len(queries)
         step = _step(len(queries), work)
         parts = [
-            _native.local_space_radii(self.x, self.weight, queries[i : i + step], share, n_threads(work, n_jobs))
+            _native.local.space_radii(self.x, self.weight, queries[i : i + step], share, n_threads(work, n_jobs))
             for i in range(0, len(queries), step)
         ]
         return np.concatenate(parts)
@@ -103,9 +103,9 @@ def smooth(
         part = slice(i, i + step)
         if p == 1:
             column = np.ascontiguousarray(queries[part, 0])
-            parts.append(_native.local_line(points.x[:, 0], y, c, column, h[part], code, degree, squares, threads))
+            parts.append(_native.local.line(points.x[:, 0], y, c, column, h[part], code, degree, squares, threads))
         else:
-            parts.append(_native.local_space(points.x, y, c, queries[part], h[part], code, degree, squares, threads))
+            parts.append(_native.local.space(points.x, y, c, queries[part], h[part], code, degree, squares, threads))
     return Answers(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 
 from epicycle import _native, engine
 from epicycle.data import Batch, Data
-from epicycle.linear.lasso._duality import Penalty
 from epicycle.linear.lasso._gram import GramProblem, minimise_on_gram
 from epicycle.linear.logistic._duality import Outcome, column_gap, dual_scales, stationary
 from epicycle.linear.logistic._statistics import binary_hessian, multinomial_hessian, row_weights, shifted_features
+from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["HessianSolver"]
 
@@ -169,7 +169,7 @@ class HessianSolver:
         xy = q + H @ w
         yy = float(w @ (xy + q)) + 4 * point.loss
         size = len(w)
-        problem = GramProblem(H, np.arange(size), xy, yy, Penalty(np.full(size, l1), np.full(size, l2), False), w, q)
+        problem = GramProblem(H, np.arange(size), xy, yy, ElasticNet(np.full(size, l1), np.full(size, l2)), w, q)
         minimise_on_gram(problem, accuracy, max_epochs=EPOCHS)
         target = point.params.copy()
         target[:, :-1] = w.reshape(K, p)
@@ -285,4 +285,4 @@ def divergence_statistic(
     margin = np.ascontiguousarray(_own_margin(Z, codes))
     weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else np.ascontiguousarray(weight)
-    return (np.array([_native.coin_divergence(margin, w, of_class[codes]) for of_class in factors]),)
+    return (np.array([_native.linear.coin_divergence(margin, w, of_class[codes]) for of_class in factors]),)

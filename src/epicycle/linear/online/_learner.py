@@ -145,8 +145,8 @@ def learn(
         dual, scores, state["mistakes"], one,
     )  # fmt: skip
     if sp.issparse(X):
-        return _native.csr_online_learn(*csr_parts(X), *rest)
-    return _native.online_learn(X, *rest)
+        return _native.online.csr_learn(*csr_parts(X), *rest)
+    return _native.online.learn(X, *rest)
 
 
 def csr_parts(X: Any) -> tuple[Any, Any, Any, int]:

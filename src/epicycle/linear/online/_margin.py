@@ -195,6 +195,6 @@ def _pass(rows: _Signed, a: np.ndarray, w: np.ndarray) -> None:
     X = rows.X
     rest: tuple[Any, ...] = (rows.sign, rows.square, rows.intercept, a, w)
     if sp.issparse(X):
-        _native.csr_margin_pass(*csr_parts(X), *rest)
+        _native.online.csr_margin_pass(*csr_parts(X), *rest)
     else:
-        _native.margin_pass(X, *rest)
+        _native.online.margin_pass(X, *rest)

@@ -149,14 +149,14 @@ def canonical_order(X: Matrix, y: np.ndarray, weight: np.ndarray | None = None) 
 def row_hashes(X: Matrix) -> np.ndarray:
     out = np.empty(X.shape[0], np.uint64)
     if sp.issparse(X):
-        _native.csr_row_hashes(*csr_parts(X), out)
+        _native.core.csr_row_hashes(*csr_parts(X), out)
     else:
-        _native.row_hashes(X, out)
+        _native.core.row_hashes(X, out)
     return out
 
 
 def row_squares(X: Matrix) -> np.ndarray:
     """|x_i|^2."""
     if sp.issparse(X):
-        return _native.csr_row_squares(*csr_parts(X))
-    return _native.row_squares(X)
+        return _native.core.csr_row_squares(*csr_parts(X))
+    return _native.core.row_squares(X)

@@ -58,14 +58,14 @@ def product_batch(batch: Batch, shift: np.ndarray, coef: np.ndarray, intercept: 
     """intercept + (x_i - shift)'coef for the rows of a batch."""
     if sp.issparse(batch.X):
         return np.asarray(batch.X @ coef) + intercept
-    return _native.shifted_product(batch.X, shift, coef, intercept)
+    return _native.linear.shifted_product(batch.X, shift, coef, intercept)
 
 
 def products_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray]:
     """sum_i y_i (x_i - shift, 1): the targets of the batch are the factors."""
     if sp.issparse(batch.X):
         return (np.append(batch.X.T @ batch.y, batch.y.sum()),)
-    return (_native.shifted_sums(batch.X, shift, batch.y),)
+    return (_native.linear.shifted_sums(batch.X, shift, batch.y),)
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,10 @@ class Programme:
         bounds = (self.y, self.upper, self.lower, f.penalty, self.g, f.second)
         if sp.issparse(self.X):
             values, indices, indptr, p = csr_parts(self.X)
-            return _native.csr_quantile_pivots(
+            return _native.linear.csr_quantile_pivots(
                 values, indices, indptr, p, f.inv_scale, *bounds, basis, inverse, max_pivots=limit
             )
-        return _native.quantile_pivots(self.X, f.shift, f.inv_scale, *bounds, basis, inverse, max_pivots=limit)
+        return _native.linear.quantile_pivots(self.X, f.shift, f.inv_scale, *bounds, basis, inverse, max_pivots=limit)
 
     def objective(self, beta: np.ndarray) -> float:
         """The value at beta, in scaled units."""

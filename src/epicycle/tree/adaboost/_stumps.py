@@ -119,12 +119,12 @@ class SortedColumns:
     def best(self, weight: np.ndarray, code: np.ndarray | None, n_classes: int, *, confidence: bool) -> Stump:
         """The best stump for weights: signed ones for two classes, or with the codes of more classes."""
         if code is None and not sp.issparse(self.X):
-            found = _native.best_binned_stump(
+            found = _native.tree.best_binned_stump(
                 self.entries, self.begin, self.missing, self.rows, self.bin_end, self.n_bins, weight, confidence,
                 self.packed, self.threads,
             )  # fmt: skip
         else:
-            found = _native.best_stump(
+            found = _native.tree.best_stump(
                 self.entries, self.begin, self.zeros, self.missing, weight, code, n_classes, confidence, self.threads
             )
         j, at, after_zeros, missing_left = found

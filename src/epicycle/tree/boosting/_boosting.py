@@ -263,7 +263,7 @@ class MemoryBoosting(Boosting):
         if drawn.factor is not None:
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
-        arrays = _native.grow_tree(
+        arrays = _native.tree.grow(
             bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
             g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
             g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
@@ -296,10 +296,12 @@ class MemoryBoosting(Boosting):
             feature, sides = tree.feature, tree.sides.reshape(-1, 4)
             if self.bins.bundles is not None:
                 feature, sides = self.bins.bundles.in_codes(feature, sides)
-            _native.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
+            _native.tree.predict_bins(self.bins.rows, feature, tree.left, sides, value, score, self.row_threads)
         else:
             leaves, order = tree.leaves, one.order
-            _native.add_to_leaves(order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads)
+            _native.tree.add_to_leaves(
+                order, tree.begin[leaves], tree.end[leaves], value[leaves], score, self.row_threads
+            )
 
 
 def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

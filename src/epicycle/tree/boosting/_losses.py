@@ -133,7 +133,7 @@ class Loss:
 
         What :meth:`evaluate_class` needs to know of other classes goes to `normal` (2, n).
         """
-        sums = _native.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, normal, threads)
+        sums = _native.tree.loss_rows(_KINDS.index(self.name), self.parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(
@@ -141,7 +141,7 @@ class Loss:
         threads: int,
     ) -> None:  # fmt: skip
         """Gradient and curvature by the scores of class k (n,) alone, to `gh` (n, 2), with the bits of `evaluate`."""
-        _native.class_rows(y, weight, score, normal, k, self.n_outputs, gh, threads)
+        _native.tree.class_rows(y, weight, score, normal, k, self.n_outputs, gh, threads)
 
     def row_values(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
         """The loss of every row at `score` (n, K)."""

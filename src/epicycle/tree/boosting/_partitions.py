@@ -170,7 +170,7 @@ def moved_scores(scores: Scores, part: Part, loss: Loss | UserLoss, moves: list[
 
 def _evaluated(part: Part, loss: Loss | UserLoss, score: np.ndarray, moves: list[Move]) -> Scores:
     for move in moves:
-        _native.predict_bins(part.rows, move.feature, move.left, move.sides, move.value, score[move.output], 1)
+        _native.tree.predict_bins(part.rows, move.feature, move.left, move.sides, move.value, score[move.output], 1)
     gh = np.empty((*score.shape, 2), np.float32)
     now = loss.evaluate(part.y, part.weight, score, gh, 1)
     return Scores(score, gh, now.loss, now.abs_gradient, now.curvature)

@@ -62,6 +62,8 @@ class MemoryValidation(Validation):
 
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         for k, (tree, value) in enumerate(trees):
-            _native.predict_bins(self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1)
+            _native.tree.predict_bins(
+                self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
+            )
         self.losses.append(self._mean())
         return self.losses[-1]

@@ -95,7 +95,7 @@ def exact_table(X: Any, levels: dict[int, int], n_jobs: int | None) -> FeatureTa
     require_memory(5.0 * n * p + 32.0 * n, "the sorted columns of X", "fit a forest, whose bins need one byte a cell")
     lists = np.empty((len(numeric), n), np.uint32)
     distinct, missing = np.empty(len(numeric), np.int64), np.empty(len(numeric), np.int64)
-    _native.sort_columns(X, numeric, lists, distinct, missing, threads)
+    _native.cart.sort_columns(X, numeric, lists, distinct, missing, threads)
     few = distinct <= MISSING
     cuts: list[np.ndarray] = [np.empty(0)] * p
     table = np.zeros((p, 256))
@@ -129,7 +129,7 @@ def _sparse_table(X: Any, n_jobs: int | None) -> FeatureTable:
         columns.eliminate_zeros()
     rows, start = columns.indices.astype(np.int32, copy=False), columns.indptr.astype(np.int64, copy=False)
     lists, distinct = np.empty(len(rows), np.uint32), np.empty(p, np.int64)
-    _native.sort_sparse_columns(columns.data, rows, start, n, lists, distinct, n_threads(30.0 * X.nnz, n_jobs))
+    _native.cart.sort_sparse_columns(columns.data, rows, start, n, lists, distinct, n_threads(30.0 * X.nnz, n_jobs))
     no_codes = np.empty(0, np.int32)
     empty = np.empty((0, 256))
     return FeatureTable(

@@ -98,7 +98,7 @@ def grow(
 ) -> Grown:  # fmt: skip
     """One tree on the rows of positive weight. The lists of the table are used up."""
     order = np.flatnonzero(weight > 0).astype(np.uint32)
-    arrays: Any = _native.grow_cart(
+    arrays: Any = _native.cart.grow(
         table.codes, table.coded_feature, table.n_codes, table.low, table.high, table.categorical, table.lists,
         table.list_start, table.sorted_feature, table.values, table.value_rows, table.value_start, table.n_features,
         weight, target.y, target.labels, target.n_classes, order, CRITERIA[rules.criterion], rules.l2, unit_weights,

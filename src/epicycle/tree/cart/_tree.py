@@ -189,7 +189,7 @@ def sums_of_batch(
     out = np.zeros((batch.X.shape[0], values.shape[1]))
     for rows, X in _pieces(batch.X):
         threads = n_threads(20.0 * len(X) * (len(roots) - 1), n_jobs)
-        _native.forest_sums(X, nodes, values, roots, levels, out[rows], threads)
+        _native.cart.forest_sums(X, nodes, values, roots, levels, out[rows], threads)
     return out
 
 
@@ -200,5 +200,5 @@ def leaves_of_batch(
     out = np.empty((batch.X.shape[0], len(roots) - 1), np.int32)
     for rows, X in _pieces(batch.X):
         threads = n_threads(20.0 * len(X) * (len(roots) - 1), n_jobs)
-        _native.forest_leaves(X, nodes, roots, levels, out[rows], threads)
+        _native.cart.forest_leaves(X, nodes, roots, levels, out[rows], threads)
     return out

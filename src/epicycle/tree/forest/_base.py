@@ -285,7 +285,7 @@ class Forest(ForestReading, ABC):
     def _outside_values(self, ground: Ground, grown: Grown, tree: Tree, rows: np.ndarray) -> np.ndarray:
         if ground.table.all_coded and tree is grown.tree:
             leaf = np.empty(len(rows), np.int32)
-            _native.leaves_of_codes(
+            _native.cart.leaves_of_codes(
                 ground.table.codes, rows.astype(np.uint32), grown.columns, grown.left, grown.sides, leaf
             )
         elif ground.batch is not None:
