@@ -21,7 +21,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.linalg._dependencies import in_words
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
-from epicycle.linear.least_squares._leverage import hat_matrix_of, leverages_of
+from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverages_of
 from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty

@@ -17,9 +17,15 @@ from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear.least_squares._base import MAX_KEPT, LeastSquaresRegressor
 from epicycle.linear.least_squares._covariances import Frame, Groups, robust_covariance
 from epicycle.linear.least_squares._direct import LeastSquaresFit
-from epicycle.linear.least_squares._fit_statistics import fit_statistics, wald_f
-from epicycle.linear.least_squares._leverage import Influence, influence_of
-from epicycle.linear.least_squares._prediction_intervals import PredictionInterval, intervals_of, variance_root
+from epicycle.linear.least_squares._fit_statistics import (
+    Influence,
+    PredictionInterval,
+    fit_statistics,
+    influence_of,
+    intervals_of,
+    variance_root,
+    wald_f,
+)
 from epicycle.stats._summary import Summary, central_quantile, wald_summary
 
 __all__ = ["InferringRegressor"]

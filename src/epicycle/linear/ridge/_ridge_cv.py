@@ -27,10 +27,9 @@ from epicycle.data import ArrayData, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.lasso._folds import Fold
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
-from epicycle.linear.ridge._base import ShrunkenModel, penalty_line
+from epicycle.linear.ridge._base import ShrunkenModel, draw_scores, penalty_line
 from epicycle.linear.ridge._folds import PathProblem, Scorer, as_scorer, fold_scores, scores_of_stretches
 from epicycle.linear.ridge._leave_one_out import gcv_errors, loo_predictions, loo_squared_errors, refuse_undefined
-from epicycle.linear.ridge._plot import draw_scores
 from epicycle.linear.ridge._spectrum import KernelSpectrum, Spectrum, fit_from_kernel, spectrum_of
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, quadratic_penalty
 from epicycle.stats._moments import Moments
