@@ -1,8 +1,8 @@
-"""What penalised fits share: effective degrees of freedom, leverages under the penalty, a summary that says so."""
+"""Shared by ridge regressions: effective degrees of freedom, leverages under the penalty, the summary, the picture."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 
     from epicycle.linear.ridge._ridge_cv import RidgeCV
 
-__all__ = ["ShrunkenModel", "degrees_of_freedom", "draw_scores", "penalty_line"]
+__all__ = ["BaseRidge", "degrees_of_freedom", "draw_scores", "penalty_line"]
 
 
-class ShrunkenModel(LeastSquaresModel, ABC):
+class BaseRidge(LeastSquaresModel, ABC):
     """Least squares with a penalty that was given or chosen."""
-
-    @abstractmethod
-    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
-        """The penalty of every target."""
 
     def _fitted_penalty(self) -> QuadraticPenalty:
         """The penalty of the fit, from the parameters."""
