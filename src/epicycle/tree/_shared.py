@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
+from epicycle.core._history import History
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,

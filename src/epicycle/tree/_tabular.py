@@ -57,7 +57,7 @@ class TreeTable(Readable):
         )
         if isinstance(data, DaskData) and not self._takes_dask:
             raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
-        if self._watched():
+        if self._has_callbacks():
             self._run.inputs = {**self._run.inputs, "X": X}
         return data
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data

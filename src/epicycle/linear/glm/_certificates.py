@@ -39,7 +39,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.linear.glm._statistics import floor_statistic, predictor
 from epicycle.linear.logistic._objective import inverse_factor, self_concordant_bound
 from epicycle.linear.logistic._statistics import Largest

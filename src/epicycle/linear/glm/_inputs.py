@@ -13,7 +13,7 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, Data, Scan, as_data
 from epicycle.data._categories import Levels, category_columns, declared_levels, is_dask_frame, learn_levels
 from epicycle.data._dask_data import is_dask
-from epicycle.data._finite import require_finite
+from epicycle.data._numbers import require_finite
 from epicycle.data._target import as_numeric_target
 from epicycle.linear.glm._design import Design, level_encoder
 from epicycle.stats.families import Binomial, Family, StandardFamily

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import Batch, as_data
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift

@@ -17,7 +17,7 @@ from scipy.linalg import lstsq, svd
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,

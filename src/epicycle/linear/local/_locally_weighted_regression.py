@@ -16,8 +16,9 @@ import numpy as np
 import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import Estimator, seed_of
 from epicycle.data import ArrayData, DaskData, Data

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real

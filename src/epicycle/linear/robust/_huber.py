@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting

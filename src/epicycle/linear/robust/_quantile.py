@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_pinball_loss
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of

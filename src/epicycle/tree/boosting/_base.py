@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import History
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core.estimator._estimator import fitting, seed_of
 from epicycle.data import ArrayData, Batch, Data, Scan, as_data
 from epicycle.optim import Solution

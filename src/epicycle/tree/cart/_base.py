@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import fitting, seed_of
@@ -21,7 +21,7 @@ from epicycle.tree._partial_dependence import expected_values
 from epicycle.tree._tabular import TreeTable
 from epicycle.tree.cart._feature_table import exact_table
 from epicycle.tree.cart._grow import Rules, Target, grow
-from epicycle.tree.cart._parameters import rows_of, share_of_features
+from epicycle.tree.cart._parameters import row_count, share_of_features
 from epicycle.tree.cart._pruning import prune, weakest_links
 from epicycle.tree.cart._tree import Tree, leaves_of_batch, sums_of_batch
 
@@ -109,8 +109,8 @@ class DecisionTree(TreeTable, ABC):
             leaf_cost=float(self.leaf_cost),
             max_depth=self.max_depth or 0,
             max_leaf_nodes=self.max_leaf_nodes or 0,
-            min_samples_split=rows_of(self.min_samples_split, n, 2),
-            min_samples_leaf=rows_of(self.min_samples_leaf, n, 1),
+            min_samples_split=row_count(self.min_samples_split, n, 2),
+            min_samples_leaf=row_count(self.min_samples_leaf, n, 1),
             min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum()),
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=share_of_features(self.max_features, p),

@@ -9,7 +9,7 @@ from typing import Any
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 
-__all__ = ["growth_domains", "rows_of", "share_of_features"]
+__all__ = ["growth_domains", "row_count", "share_of_features"]
 
 
 def growth_domains() -> dict[str, Domain]:
@@ -33,7 +33,7 @@ def growth_domains() -> dict[str, Domain]:
     }
 
 
-def rows_of(value: float, n: int, least: int) -> int:
+def row_count(value: float, n: int, least: int) -> int:
     """A number of rows, given as such or as a share of n."""
     return max(least, int(value) if isinstance(value, numbers.Integral) else math.ceil(value * n))
 

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle import _native, engine
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import fitting, seed_of
 from epicycle.data import ArrayData, Batch, Data
@@ -31,7 +32,7 @@ from epicycle.tree._partial_dependence import expected_values
 from epicycle.tree._shared import joined
 from epicycle.tree.cart._feature_table import FeatureTable, binned_table, exact_table
 from epicycle.tree.cart._grow import Grown, Rules, Target, grow
-from epicycle.tree.cart._parameters import rows_of, share_of_features
+from epicycle.tree.cart._parameters import row_count, share_of_features
 from epicycle.tree.cart._pruning import prune
 from epicycle.tree.cart._tree import Tree, leaves_of_batch, sums_of_batch
 from epicycle.tree.forest._arrays import ForestArrays, empty_forest, importances, join, n_trees, tree_of
@@ -190,8 +191,8 @@ class Forest(ForestReading, ABC):
             leaf_cost=float(self.leaf_cost),
             max_depth=self.max_depth or 0,
             max_leaf_nodes=self.max_leaf_nodes or 0,
-            min_samples_split=rows_of(self.min_samples_split, n, 2),
-            min_samples_leaf=rows_of(self.min_samples_leaf, n, 1),
+            min_samples_split=row_count(self.min_samples_split, n, 2),
+            min_samples_leaf=row_count(self.min_samples_leaf, n, 1),
             min_impurity_decrease=float(self.min_impurity_decrease),
             max_features=share_of_features(self.max_features, p),
             random_splits=self._random_splits,

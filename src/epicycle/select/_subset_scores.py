@@ -1,14 +1,15 @@
-"""Subsets of features for least squares and ridge, from the second moments of the folds alone.
+"""Scores of subsets of features over folds, each computed once.
 
-With the training rows of a fold about their mean, A = Z'WZ and b = Z'Wy, the coefficients on a subset S solve
-(A_SS + alpha I) w = b_S. With the moments M of (x, y) over the test rows, about the same means, the squared error there
-is (w, -1)' M (w, -1). After one pass over the rows a subset costs a small Cholesky factor, whatever the number of rows.
+Least squares and ridge need the second moments of the folds alone. With the training rows of a fold about their mean,
+A = Z'WZ and b = Z'Wy, the coefficients on a subset S solve (A_SS + alpha I) w = b_S. With the moments M of (x, y) over
+the test rows, about the same means, the squared error there is (w, -1)' M (w, -1). After one pass over the rows a
+subset costs a small Cholesky factor, whatever the number of rows.
 """
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,27 +17,79 @@ import scipy.sparse as sp
 
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.linear import LinearRegression, Ridge
+from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
-from epicycle.select._subsets import Subset, SubsetScores
 
-__all__ = ["MomentScores", "subset_scores"]
+__all__ = ["MomentScores", "Subset", "SubsetScores", "subset_scores"]
+
+Subset = frozenset[int]
+
+
+class SubsetScores:
+    """Scores of subsets over folds; every subset is fitted once."""
+
+    def __init__(
+        self, model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_features: int, n_jobs: int | None
+    ) -> None:
+        self.model, self.rows, self.splits, self.scorer = model, rows, splits, scorer
+        self.n_features, self.n_jobs = n_features, n_jobs
+        self.known: dict[Subset, np.ndarray] = {}
+        self.asked = 0
+
+    def __call__(self, subsets: Sequence[Subset]) -> np.ndarray:
+        """Scores of shape (subsets, folds)."""
+        self.asked += len(subsets)
+        unknown = [subset for subset in dict.fromkeys(subsets) if subset not in self.known]
+        if unknown:
+            scores = self.compute(unknown)
+            self.known.update(zip(unknown, scores, strict=True))
+        return np.stack([self.known[subset] for subset in subsets])
+
+    def compute(self, subsets: Sequence[Subset]) -> np.ndarray:
+        """The scores by fitting the model to every subset and fold."""
+        tasks = [
+            Task("", self.model, j, split, np.array(sorted(subset)))
+            for subset in subsets
+            for j, split in enumerate(self.splits)
+        ]
+
+        def work(task: Task) -> FoldResult:
+            return fit_and_score(task, self.rows, self.scorer, forgive=False)
+
+        results = run_all(work, tasks, self.n_jobs)
+        return np.array([result.score for result in results]).reshape(len(subsets), len(self.splits))
+
+    def state(self) -> dict[str, Any]:
+        """The scores so far, for a checkpoint."""
+        masks = np.zeros((len(self.known), self.n_features), dtype=bool)
+        for i, subset in enumerate(self.known):
+            masks[i, list(subset)] = True
+        return {"subsets": masks, "scores": np.array(list(self.known.values()))}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for mask, scores in zip(state.get("subsets", ()), state.get("scores", ()), strict=True):
+            self.known[frozenset(np.flatnonzero(mask).tolist())] = np.asarray(scores)
+
 
 _METRICS = ("r2", "neg_mean_squared_error", "neg_root_mean_squared_error")
-_MOST = 2000  # features up to which the moments are kept
-#: A share of the variance that is there, and one that is rounding; between them the rows have to be asked.
-_FREE, _NOTHING = 1e-9, 1e-13
+#: Features up to which the moments are kept: two matrices of 32 MB for every fold.
+_MAX_MOMENT_FEATURES = 2000
+#: Relative pivots above which a feature is independent of the others, and below which it is dependent up to rounding
+#: (1e-13 is some 500 units in the last place). In between the moments cannot decide, and the model is fitted to the
+#: rows.
+_INDEPENDENT, _DEPENDENT = 1e-9, 1e-13
 
 
 def subset_scores(
     model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, metric: str, n_features: int, n_jobs: int | None
 ) -> SubsetScores:
-    """Scores by moments where they are enough, by fits otherwise."""
+    """Scores by moments where these are enough, otherwise by fits."""
     quick = (
         _from_moments(model)
         and metric in _METRICS
         and hasattr(scorer, "_score_func")
-        and n_features <= _MOST
+        and n_features <= _MAX_MOMENT_FEATURES
         and rows.y.ndim == 1
     )
     kind = MomentScores if quick else SubsetScores
@@ -58,10 +111,10 @@ def _from_moments(model: Any) -> bool:
 
 
 class MomentScores(SubsetScores):
-    """The same scores without fitting to rows; subsets that are close to collinear are fitted all the same."""
+    """Scores of least squares and ridge from moments; subsets that are close to collinear are fitted to the rows."""
 
     def prepare(self, metric: str) -> None:
-        """The moments of every fold."""
+        """Compute the moments of every fold."""
         self.metric = metric
         self.alpha = float(self.model.alpha) if type(self.model) is Ridge else 0.0
         X = frame_to_matrix(self.rows.X) if is_frame(self.rows.X) else self.rows.X
@@ -99,7 +152,7 @@ class MomentScores(SubsetScores):
                 L = np.linalg.cholesky(G)
             except np.linalg.LinAlgError:
                 L = np.stack([_factor(g) for g in G])
-            ok = np.diagonal(L, axis1=1, axis2=2).min(axis=1) ** 2 > _FREE
+            ok = np.diagonal(L, axis1=1, axis2=2).min(axis=1) ** 2 > _INDEPENDENT
             w = np.full(S.shape, np.nan)
             if ok.any():
                 z = np.linalg.solve(L[ok], (b[S] / s)[ok][:, :, None])
@@ -123,11 +176,11 @@ class MomentScores(SubsetScores):
 
 
 def _least_norm(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The least-squares solution of least norm; NaN where the moments cannot tell the rank."""
+    """The least-squares solution of least norm; NaN where the moments do not determine the rank."""
     values, Q = np.linalg.eigh(A)
     top = max(float(values[-1]), 0.0)
-    inside = values > _FREE * top
-    if top > 0 and (values[~inside] > _NOTHING * top).any():
+    inside = values > _INDEPENDENT * top
+    if top > 0 and (values[~inside] > _DEPENDENT * top).any():
         return np.full(len(b), np.nan)
     return np.asarray(Q[:, inside] @ ((Q[:, inside].T @ b) / values[inside]))
 
