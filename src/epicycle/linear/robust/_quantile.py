@@ -21,9 +21,8 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain,
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.robust._quantile_frame import quantile_solver
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
-from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved
+from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._summary import Summary, wald_summary

@@ -18,7 +18,8 @@ from epicycle import (
     RandomForestRegressor,
 )
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.tree.boosting._losses import Loss
+from epicycle.optim import _losses as losses
+from epicycle.tree.boosting._losses import NativeLoss, classification_loss
 
 matplotlib.use("Agg")
 
@@ -207,14 +208,20 @@ def test_the_standard_error_is_that_of_new_rows():
 def test_weights_and_the_loss_of_rows():
     rng = np.random.default_rng(0)
     y = rng.random(30) + 0.1
-    losses = [
-        Loss("squared"), Loss("absolute"), Loss("huber", 0.4), Loss("quantile", 0.3), Loss("poisson"), Loss("gamma"),
-        Loss("tweedie", 1.4), Loss("logistic"), Loss("softmax", n_outputs=3),
-    ]  # fmt: skip
-    for loss in losses:
+    rows = (
+        losses.Squared(),
+        losses.Absolute(),
+        losses.Huber(0.4),
+        losses.Quantile(0.3),
+        losses.Poisson(),
+        losses.Gamma(),
+        losses.Tweedie(1.4),
+        losses.Logistic(),
+    )
+    for loss in (*map(NativeLoss, rows), classification_loss(3)):
         score = rng.normal(size=(loss.n_outputs, 30))
-        target = np.floor(y * loss.n_outputs) if loss.name == "softmax" else (y > 0.5) * 1.0
-        target = target if loss.name in ("logistic", "softmax") else y
+        target = np.floor(y * loss.n_outputs) if loss.name == "multinomial" else (y > 0.5) * 1.0
+        target = target if loss.name in ("logistic", "multinomial") else y
         target = np.minimum(target, max(loss.n_outputs - 1, target.max() if loss.n_outputs == 1 else 0))
         total = loss.evaluate(target, None, score, np.empty((loss.n_outputs, 30, 2), np.float32), 1).loss
         assert_allclose(loss.row_values(target, score.T).sum(), total, rtol=1e-6)

@@ -1,6 +1,7 @@
-"""The rounds of AdaBoost: weights on the rows, votes of the members, and the exponential loss that both of them lower.
+"""Weak learners of AdaBoost, their votes, and the row weights and exponential loss that result.
 
-With votes F_m = F_{m-1} + the vote of member m, rows weigh D_i, proportional to exp(-y_i F_m(x_i)) for two classes.
+With votes F_m = F_{m-1} + the vote of member m, rows have the weights D_i, proportional to exp(-y_i F_m(x_i)) for two
+classes. More classes: SAMME and SAMME.R (Zhu, Zou, Rosset and Hastie, 2009).
 """
 
 from __future__ import annotations
@@ -17,15 +18,30 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import stream
 from epicycle.tree.adaboost._stumps import SortedColumns, Stump
 
-__all__ = ["Committee", "Learners", "Member", "Stumps", "WeakLearner", "asked", "discrete_votes", "real_votes"]
+__all__ = [
+    "ClonedEstimators",
+    "Member",
+    "Stumps",
+    "VoteState",
+    "WeakLearner",
+    "discrete_votes",
+    "predict_member",
+    "real_votes",
+]
 
 _TINY = float(np.finfo(np.float64).tiny)
-SMOOTHING = 1e-6  # of the weight of all rows
+# Share of the total weight added to every class of a side, and least distance of an error from 0 and 1: votes stay
+# finite (at most log(1e6) = 13.8).
+SMOOTHING = 1e-6
+# Weights of classes that differ by less, relatively, are taken as equal: sums of D round in the order of the rows.
+_TIE = 1e-9
+_MIN_PROBABILITY = 1e-12  # of a user's classifier, before the logarithm
+_MAX_EXPONENT = 700.0  # exp overflows beyond 709
 
 
 @dataclass
 class Member:
-    """A weak classifier, and what it says of the training rows.
+    """A weak classifier, and its predictions of the training rows.
 
     The rows fall into groups that it treats alike: the two sides of a stump, or the classes that a classifier gives. A
     classifier that votes with probabilities has a group for each row.
@@ -36,7 +52,7 @@ class Member:
     group : ndarray of shape (n,)
     codes : ndarray of shape (n_groups,)
         The class that it votes for.
-    probabilities : ndarray of shape (n_groups, K), or None where only classes are asked for
+    probabilities : ndarray of shape (n_groups, K), or None for votes by class
     """
 
     model: Any
@@ -46,7 +62,7 @@ class Member:
 
 
 class WeakLearner(ABC):
-    """Something that classifies weighted rows a little better than chance."""
+    """A classifier of weighted rows that is a little better than chance."""
 
     @abstractmethod
     def search(self, D: np.ndarray, number: int) -> Any:
@@ -54,7 +70,7 @@ class WeakLearner(ABC):
 
     @abstractmethod
     def member(self, model: Any, D: np.ndarray) -> Member:
-        """What a model says of the training rows, weighted by D."""
+        """Predictions of a model for the training rows, weighted by D."""
 
 
 class Stumps(WeakLearner):
@@ -74,15 +90,15 @@ class Stumps(WeakLearner):
     def member(self, model: Stump, D: np.ndarray) -> Member:
         side = model.right(self.X).astype(np.intp)
         totals = np.bincount(side * self.n_classes + self.y, D, 2 * self.n_classes).reshape(2, self.n_classes)
-        # A hair of every class on both sides: confidences stay finite.
+        # Laplace smoothing: confidences stay finite.
         smooth = totals + SMOOTHING
         probabilities = smooth / smooth.sum(axis=1, keepdims=True) if self.real else None
         # The first among classes whose weights differ by rounding alone.
-        first = (totals >= totals.max(axis=1, keepdims=True) * (1 - 1e-9)).argmax(axis=1)
+        first = (totals >= totals.max(axis=1, keepdims=True) * (1 - _TIE)).argmax(axis=1)
         return Member(model, side, first, probabilities)
 
 
-class Learners(WeakLearner):
+class ClonedEstimators(WeakLearner):
     """Clones of a user's classifier, fitted with sample_weight."""
 
     def __init__(
@@ -98,11 +114,11 @@ class Learners(WeakLearner):
         return model.fit(self.X, self.labels, sample_weight=D * len(D))
 
     def member(self, model: Any, D: np.ndarray) -> Member:
-        return asked(model, self.X, self.classes, real=self.real)
+        return predict_member(model, self.X, self.classes, real=self.real)
 
 
-def asked(model: Any, X: Any, classes: np.ndarray, *, real: bool) -> Member:
-    """A classifier as a member, with what it says of rows X; classes that it never saw have probability zero."""
+def predict_member(model: Any, X: Any, classes: np.ndarray, *, real: bool) -> Member:
+    """A classifier with its predictions for rows X; classes that it never saw have probability zero."""
     if not real:
         return Member(model, np.searchsorted(classes, model.predict(X)), np.arange(len(classes)))
     if not hasattr(model, "predict_proba"):
@@ -122,7 +138,7 @@ def discrete_votes(codes: np.ndarray, K: int, alpha: float) -> np.ndarray:
 
 def real_votes(probabilities: np.ndarray, rate: float) -> np.ndarray:
     """Votes with confidence: half the log odds, or (K - 1) (log p_k - mean log p) for more than two classes."""
-    p = np.clip(probabilities, 1e-12, None)
+    p = np.clip(probabilities, _MIN_PROBABILITY, None)
     log_p = np.log(p / p.sum(axis=1, keepdims=True))
     K = p.shape[1]
     if K == 2:
@@ -130,7 +146,7 @@ def real_votes(probabilities: np.ndarray, rate: float) -> np.ndarray:
     return rate * (K - 1) * (log_p - log_p.mean(axis=1, keepdims=True))
 
 
-class Committee:
+class VoteState:
     """The weights of the rows and the votes so far.
 
     Attributes
@@ -183,17 +199,17 @@ class Committee:
         return votes
 
     def training_error(self) -> float:
-        """The weight of the rows that the committee gets wrong; a tied vote of two classes counts as wrong."""
+        """The weight of the rows that the votes get wrong; a tied vote of two classes counts as wrong."""
         if self.K == 2:
             return float(self.base @ ((2.0 * self.y - 1) * self.F[:, 0] <= 0))
         return float(self.base @ (self.F.argmax(axis=1) != self.y))
 
     def bound(self) -> float:
-        """What the training error cannot exceed: the exponential loss; for more classes that of the closest rival."""
+        """Bound on the training error: the exponential loss; for more classes that of the strongest other class."""
         if self.K == 2:
             return self.loss
         rows = np.arange(len(self.y))
         own = self.F[rows, self.y]
         rivals = self.F.copy()
         rivals[rows, self.y] = -np.inf
-        return float(self.base @ np.exp(np.minimum(rivals.max(axis=1) - own, 700.0)))
+        return float(self.base @ np.exp(np.minimum(rivals.max(axis=1) - own, _MAX_EXPONENT)))

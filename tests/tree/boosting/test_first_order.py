@@ -36,7 +36,7 @@ def test_leaves_have_the_best_constant(loss, l2):
         loss=loss, order=1, n_estimators=1, learning_rate=1.0, max_leaf_nodes=6, l2_regularization=l2, delta=1.0
     ).fit(X, y, sample_weight=weight)
     first = model._start_[0]
-    score = model._raw(model._predict_data(X))[:, 0] - first
+    score = model._scores(X)[:, 0] - first
     for value in np.unique(score):
         rows = score == value
 

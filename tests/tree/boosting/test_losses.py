@@ -2,22 +2,32 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given, settings, strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
+from epicycle.data._quantiles import digit_counts, quantiles
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.tree.boosting._losses import Loss, weighted_quantile
+from epicycle.optim import _losses as losses
+from epicycle.tree.boosting._losses import (
+    NativeLoss,
+    classification_loss,
+    exact_sum,
+    exact_total,
+    power_above,
+    weighted_quantile,
+)
 
 LOSSES = {
-    "squared": Loss("squared"),
-    "absolute": Loss("absolute"),
-    "huber": Loss("huber", 0.7),
-    "quantile": Loss("quantile", 0.3),
-    "poisson": Loss("poisson"),
-    "gamma": Loss("gamma"),
-    "tweedie": Loss("tweedie", 1.4),
-    "logistic": Loss("logistic"),
+    "squared": NativeLoss(losses.Squared()),
+    "absolute": NativeLoss(losses.Absolute()),
+    "huber": NativeLoss(losses.Huber(0.7)),
+    "quantile": NativeLoss(losses.Quantile(0.3)),
+    "poisson": NativeLoss(losses.Poisson()),
+    "gamma": NativeLoss(losses.Gamma()),
+    "tweedie": NativeLoss(losses.Tweedie(1.4)),
+    "logistic": NativeLoss(losses.Logistic()),
 }
 
 
@@ -54,7 +64,7 @@ def test_derivatives_are_those_of_the_value(name):
 
 def test_softmax_derivatives_are_those_of_the_value():
     rng = np.random.default_rng(1)
-    loss, y, s, e = Loss("softmax", n_outputs=4), rng.integers(0, 4, 50).astype(float), rng.normal(size=(4, 50)), 1e-4
+    loss, y, s, e = classification_loss(4), rng.integers(0, 4, 50).astype(float), rng.normal(size=(4, 50)), 1e-4
     _, gh = evaluate(loss, y, None, s)
     logsum = np.log(np.exp(s).sum(axis=0))
     assert_allclose(value(loss, y, s), logsum - s[y.astype(int), np.arange(50)], rtol=1e-12)
@@ -203,3 +213,52 @@ def test_the_training_loss_of_classes_falls_in_every_round(n_classes):
     assert (np.diff(model.history_.objective) < 0).all()
     p = model.predict_proba(X)[np.arange(400), y]
     assert model.history_.objective[-1] == pytest.approx(-np.log(p).mean(), rel=1e-9, abs=1e-15)
+
+
+# ------------------------------------------------------------------------------------------------ in partitions
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    st.lists(st.floats(-1e300, 1e300) | st.sampled_from([0.0, -0.0, 1.0, -1.0]), min_size=1, max_size=40),
+    st.floats(0.01, 0.99),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_quantiles_are_those_of_all_numbers(numbers, tau, weighted, n_groups):
+    x = np.array(numbers)
+    group = np.arange(len(x)) % min(n_groups, len(x))
+    weight = np.random.default_rng(len(x)).integers(1, 5, len(x)).astype(float) if weighted else None
+    n = np.bincount(group)
+    total = np.bincount(group, weight) if weighted else None
+    halves = [slice(0, len(x) // 3), slice(len(x) // 3, None)]
+
+    def count(begin, shift, bits):
+        return sum(
+            digit_counts(x[h], group[h], None if weight is None else weight[h], begin, shift, bits) for h in halves
+        )
+
+    with np.errstate(over="ignore"):
+        found = quantiles(count, tau, n, total)
+        expected = [
+            weighted_quantile(x[group == g], None if weight is None else weight[group == g], tau) for g in range(len(n))
+        ]
+    assert_array_equal(found, expected)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=50), st.randoms(use_true_random=False))
+def test_sums_do_not_depend_on_the_order(numbers, random):
+    x = np.array(numbers)
+    scale = power_above(np.abs(x).max())
+    parts = np.array(random.sample(numbers, len(numbers)))
+    cut = len(x) // 2
+    total = exact_sum(x, scale)
+    assert total == exact_sum(parts[:cut], scale) + exact_sum(parts[cut:], scale)
+    assert abs(exact_total(total, scale) - float(x.astype(np.longdouble).sum())) <= 1e-15 * np.abs(x).sum() + 1e-280
+
+
+@pytest.mark.parametrize("largest", [0.0, 5e-324, 1e-300, 1.0, 1e308, np.finfo(float).max])
+def test_scales_stay_within_range(largest):
+    scale = power_above(largest)
+    assert exact_total(exact_sum(np.array([largest]), scale), scale) == pytest.approx(largest, rel=1e-15, abs=1e-300)

@@ -1,60 +1,138 @@
-"""What every fitted model of trees can be asked: what its features are worth, and how predictions depend on them."""
+"""The contract of all tree methods: tables with missing values and categories in, and inspection of the fitted model.
+
+Feature importances are by splits or by permutation; dependence is partial dependence (see
+:mod:`epicycle.tree._partial_dependence`). Internally rows are matrices in which levels are replaced by codes.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar, Literal
 
+import narwhals as nw
 import numpy as np
 
-from epicycle.core._exceptions import DataTypeError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._estimator import Estimator
-from epicycle.data import ArrayData
+from epicycle.data import ArrayData, DaskData, Data, as_data
+from epicycle.data._categories import LevelEncoder, Levels, category_columns, is_table, learn_levels
+from epicycle.data._dask_data import is_dask
 from epicycle.data._target import as_weight
+from epicycle.tree._parameters import TREE_DOCS
 from epicycle.tree._partial_dependence import PartialDependence, brute_force, grid_of
 
-__all__ = ["Readable", "check_repeats"]
+__all__ = ["MAX_LEVELS", "TreeModel", "check_positive_weight", "check_repeats", "concatenate_histories"]
 
-KINDS = ("gain", "split")
-BLOCK = 1 << 16  # rows that are shuffled and predicted at a time
+#: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
+MAX_LEVELS = 255
+# Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.
+_BLOCK_ROWS = 1 << 16
 
 
-class Readable(Estimator, ABC):
-    """A model that can be read. In terms of numbers: rows are matrices with codes for levels."""
+class TreeModel(Estimator, ABC):
+    """Base of the tree methods.
+
+    A subclass with categories has the parameters `categorical_features` and `handle_unknown`. Trees only compare
+    numbers, so NaN and infinity are accepted.
+    """
+
+    _docs: ClassVar[dict[str, str]] = TREE_DOCS
+    _target: ClassVar[Literal["numeric", "labels"]]
+    _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
+    _takes_dask: ClassVar[bool] = False
+
+    categorical_features: Any
+    handle_unknown: str
+    n_jobs: int | None
+
+    categories_: Levels
+    _from_frame_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
 
     @abstractmethod
     def _split_totals(self, kind: str) -> np.ndarray:
-        """Of every feature the total gain of its splits, or their number."""
+        """Total gain of the splits of every feature (`kind` "gain"), or their number ("split")."""
 
     @abstractmethod
-    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
-        """The values (n, K) for rows, in terms of which :meth:`_row_losses` is."""
+    def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
+        """Outputs (n, K) of the trees for rows, the first argument of :meth:`_row_losses`."""
 
     @abstractmethod
     def _known_target(self, y: Any, n: int) -> np.ndarray:
-        """Targets as the model learnt them."""
+        """Targets encoded as in the fit."""
 
     @abstractmethod
-    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss of each row."""
 
     @abstractmethod
-    def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        """What is predicted for rows, (n, K): numbers, or probabilities, of two classes that of the second alone."""
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        """Predictions (n, K) for rows: numbers, or probabilities (of two classes that of the second alone)."""
 
     @abstractmethod
-    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
-        """The values (g, K) that the trees expect where only these columns are known."""
+    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        """Outputs (g, K) that the trees expect where only these columns are known."""
 
-    def _memory(self, X: Any) -> ArrayData:
+    # ------------------------------------------------------------------------------------------- data
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False) -> Data:
+        """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
+        name = type(self).__name__
+        refused = is_dask(X) and not self._takes_dask
+        columns = [] if refused else category_columns(X, self.categorical_features)
+        self.categories_ = learn_levels(X, columns, name, max_levels=MAX_LEVELS)
+        self._from_frame_ = is_table(X)
+        coded = LevelEncoder(self.categories_, dtype=np.float32, estimator_name=name).encode(X)
+        data = self._fit_data(
+            coded,
+            y,
+            sample_weight,
+            target=self._target,
+            multi_output=multi_output,
+            check_finite=False,
+            missing=True,
+        )
+        if isinstance(data, DaskData) and not self._takes_dask:
+            raise DataTypeError(f"X: {name} is fitted {self._sources}, got a Dask collection (predict takes one)")
+        if self._has_callbacks():
+            self._run.inputs = {**self._run.inputs, "X": X}
+        return data
+
+    def _predict_data(self, X: Any) -> Data:
+        self._check_fitted()
+        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False, missing=True)
+        self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
+        return data
+
+    def _coded(self, X: Any) -> Any:
+        if self.categories_ and nw.dependencies.is_into_dataframe(X):
+            self._check_header(X, reset=False)  # columns in another order first, not what their levels then look like
+        name = type(self).__name__
+        if self.categories_ and self._from_frame_ and not is_table(X):
+            columns = ", ".join(map(str, sorted(self.categories_)))
+            raise DataTypeError(
+                f"X: {name} learnt categories from a frame (columns {columns}); X is {type(X).__name__}, expected a "
+                "data frame, whose levels are found by value"
+            )
+        # Codes are small: as float32 they do not widen a table of float32.
+        return LevelEncoder(self.categories_, self.handle_unknown, dtype=np.float32, estimator_name=name).encode(X)
+
+    def _data_in_memory(self, X: Any) -> ArrayData:
         data = self._predict_data(X)
         if not isinstance(data, ArrayData):
             raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
         return data
 
-    def _dense(self, X: Any) -> ArrayData:
-        data = self._memory(X)
+    def _dense_data(self, X: Any) -> ArrayData:
+        data = self._data_in_memory(X)
         if data.sparse:
             raise DataTypeError("X: expected a dense array or a frame, got a sparse matrix")
         return data
@@ -74,7 +152,7 @@ class Readable(Estimator, ABC):
         ndarray of shape (n_features,)
         """
         self._check_fitted()
-        if kind not in KINDS:
+        if kind not in ("gain", "split"):
             raise ParameterError(f"kind={kind!r}; expected 'gain' or 'split'")
         total = self._split_totals(kind)
         return total / total.sum() if total.any() else total
@@ -102,22 +180,22 @@ class Readable(Estimator, ABC):
         mean, standard_error : ndarray of shape (n_features,)
             Over the rows. Features that no tree asks for have zeros.
         """
-        data = self._dense(X)
+        data = self._dense_data(X)
         check_repeats(n_repeats)
         target, seed = self._known_target(y, data.n_rows), seed_of(random_state)
         weight = as_weight(sample_weight, data.n_rows)
-        base = self._row_losses(self._outputs_of(data.X), target)
+        base = self._row_losses(self._raw_outputs(data.X), target)
         mean, error = np.zeros(data.n_features), np.zeros(data.n_features)
         for j in np.flatnonzero(self._split_totals("split")).tolist():
             random = stream(seed, "shuffle", j)
             rise = np.zeros(data.n_rows)
             for _ in range(n_repeats):
                 shuffled = random.permutation(data.X[:, j])
-                for i in range(0, data.n_rows, BLOCK):
-                    rows = slice(i, i + BLOCK)
+                for i in range(0, data.n_rows, _BLOCK_ROWS):
+                    rows = slice(i, i + _BLOCK_ROWS)
                     part = np.array(data.X[rows])
                     part[:, j] = shuffled[rows]
-                    rise[rows] += (self._row_losses(self._outputs_of(part), target[rows]) - base[rows]) / n_repeats
+                    rise[rows] += (self._row_losses(self._raw_outputs(part), target[rows]) - base[rows]) / n_repeats
             mean[j] = np.average(rise, weights=weight)
             shares = np.full(data.n_rows, 1.0 / data.n_rows) if weight is None else weight / weight.sum()
             error[j] = np.sqrt(np.sum(shares**2 * (rise - mean[j]) ** 2))
@@ -159,7 +237,7 @@ class Readable(Estimator, ABC):
         PartialDependence
             With ``features``, ``grid``, ``average``, ``individual`` and ``plot()``.
         """
-        data = self._dense(X)
+        data = self._dense_data(X)
         columns = self._columns_of(features)
         _check_dependence(kind, method, grid_resolution, percentiles)
         weight = as_weight(sample_weight, data.n_rows)
@@ -167,10 +245,10 @@ class Readable(Estimator, ABC):
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(columns))
         individual = None
         if method == "recursion":
-            average = self._expected_of(columns, points)
+            average = self._expected_outputs(columns, points)
         else:
             average, individual = brute_force(
-                data.X, columns, points, weight, self._responses_of, individual=kind == "individual"
+                data.X, columns, points, weight, self._responses, individual=kind == "individual"
             )
         shape = tuple(len(axis) for axis in axes)
         K = average.shape[1]
@@ -241,3 +319,16 @@ def _check_dependence(kind: str, method: str, resolution: Any, percentiles: tupl
     low, high = percentiles
     if not 0 <= low < high <= 1:
         raise ParameterError(f"percentiles={percentiles!r}; expected two ascending numbers between 0 and 1")
+
+
+def check_positive_weight(weight: np.ndarray) -> None:
+    """Raise where no row has a positive weight."""
+    if not (weight > 0).any():
+        raise DataError("sample_weight: no row of positive weight is left to learn from")
+
+
+def concatenate_histories(first: History, second: History) -> History:
+    """Rows of both histories; columns that one of them lacks are NaN there."""
+    names = dict.fromkeys([*first, *second])
+    parts = [[h[name] if name in h else np.full(h.n_iter, np.nan) for h in (first, second)] for name in names]
+    return History(**{name: np.concatenate(part) for name, part in zip(names, parts, strict=True)})

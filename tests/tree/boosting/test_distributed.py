@@ -177,14 +177,14 @@ def test_more_rounds(problem, monkeypatch):
     X, y, weight = problem
     lazy = [on_dask(a) for a in (X, y, weight)]
     in_memory = R(n_estimators=7, random_state=0).fit(X, y, weight)
-    monkeypatch.setattr("epicycle.tree.boosting._dask.REMADE_EVERY", 3)
+    monkeypatch.setattr("epicycle.tree.boosting._distributed.RECOMPUTE_EVERY", 3)
     check_equal(in_memory, R(n_estimators=7, random_state=0).fit(*lazy), X)
     warm = R(n_estimators=4, random_state=0, warm_start=True).fit(*lazy)
     check_equal(in_memory, warm.set_params(n_estimators=7).fit(*lazy), X)
 
 
 def test_few_nodes_at_a_time(problem, monkeypatch):
-    monkeypatch.setattr("epicycle.tree.boosting._dask.BATCH_BYTES", 1)
+    monkeypatch.setattr("epicycle.tree.boosting._distributed.BATCH_BYTES", 1)
     X, y, _ = problem
     check_equal(*both(C, X, target_of(y, "three"), n_estimators=2), X)
 

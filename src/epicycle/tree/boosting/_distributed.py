@@ -1,7 +1,7 @@
-"""Boosting where the rows are on a cluster: histograms travel and are added up, rows do not.
+"""Distributed boosting: partitions compute histograms, which are sent and added up; rows stay where they are.
 
-The sums that decide are integers (bins, exact sums of leaves), which add up to the same whatever the partitions, so the
-trees are those of the same rows in memory.
+The sums that decide are integers (histograms of quantised gradients, exact sums of leaves). They do not depend on the
+partitions, so the trees are those of the same rows in memory.
 """
 
 from __future__ import annotations
@@ -15,29 +15,36 @@ from epicycle.core._exceptions import DataError
 from epicycle.data._quantiles import quantiles
 from epicycle.engine import States
 from epicycle.tree._ensemble import GrownTree
-from epicycle.tree._exact_sums import exact_total, power_above
 from epicycle.tree.boosting import _partition_nodes as part_nodes, _partitions as parts
 from epicycle.tree.boosting._best_first import Plan
-from epicycle.tree.boosting._boosting import Boosting, Grown
-from epicycle.tree.boosting._leaf_values import newton_values
-from epicycle.tree.boosting._losses import Evaluation, Loss, UserLoss
+from epicycle.tree.boosting._boosting import Boosting, Grown, Validation
+from epicycle.tree.boosting._losses import (
+    BoostingLoss,
+    Evaluation,
+    UserLoss,
+    exact_total,
+    newton_values,
+    power_above,
+)
 from epicycle.tree.boosting._row_sampling import ridges, threshold
-from epicycle.tree.boosting._validation import Validation
 
-__all__ = ["ClusterBoosting", "ClusterValidation", "Summary", "best_start"]
+__all__ = ["DistributedBoosting", "DistributedValidation", "Summary", "best_start"]
 
-MOST_ROWS = 2**30
-BATCH_BYTES = 1 << 26  # of the histograms that a partition makes at a time
-REMADE_EVERY = 100  # rounds, after which scores are made from the bins and not from the scores before
+# Quantised gradients are packed with a count of rows in 32 bits, of which the upper two are reserve.
+MAX_ROWS = 2**30
+# Histograms that a partition computes in one pass, in bytes: 64 MiB to send at a time.
+BATCH_BYTES = 1 << 26
+# Rounds after which scores are recomputed from the bins: the graph of a cluster is a chain of as many tasks at most.
+RECOMPUTE_EVERY = 100
 
 
 class Summary:
-    """What all parts have to say about themselves before the first round.
+    """Sizes and extremes of all partitions, before the first round.
 
     Attributes
     ----------
     starts : ndarray
-        The number of the first row of each partition, among all that are learnt from.
+        Number of the first row of each partition, among the training rows.
     n_rows : int
     total_weight : float
     missing : ndarray
@@ -57,13 +64,13 @@ class Summary:
         self.n_rows = int(sizes.sum())
         self.low = float(extremes.smallest[0])
         self.high, self.largest, self.largest_weight = (float(x) for x in extremes.largest)
-        if self.n_rows >= MOST_ROWS:
+        if self.n_rows >= MAX_ROWS:
             raise DataError(f"X: {self.n_rows} rows; the histograms of trees are for less than 2**30")
 
 
-def best_start(rows: States, about: Summary, loss: Loss | UserLoss) -> np.ndarray:
+def best_start(rows: States, about: Summary, loss: BoostingLoss) -> np.ndarray:
     """The best constant score, for each output."""
-    tau = None if isinstance(loss, UserLoss) else loss.starts_at
+    tau = loss.start_quantile
     if tau is not None:
         total = np.array([about.total_weight]) if about.weighted else None
         return quantiles(lambda *digit: rows.sum(parts.target_digits, *digit)[0], tau, np.array([about.n_rows]), total)
@@ -78,9 +85,9 @@ def best_start(rows: States, about: Summary, loss: Loss | UserLoss) -> np.ndarra
 
 
 class KeptScores:
-    """Scores and gradients of rows in partitions, tree by tree; `start` where the parts have none of an earlier fit."""
+    """Scores and gradients of rows in partitions; they begin at `start`, or at the scores of an earlier fit."""
 
-    def __init__(self, rows: States, loss: Loss | UserLoss, start: np.ndarray) -> None:
+    def __init__(self, rows: States, loss: BoostingLoss, start: np.ndarray) -> None:
         self.rows, self.loss, self.start = rows, loss, start
         self.moves: list[list[parts.Move]] = []
         self.states = rows.map(parts.begin_scores, loss, start, [])
@@ -93,8 +100,7 @@ class KeptScores:
             if not tree.is_stump
         ]
         self.moves.append(moves)
-        if len(self.moves) % REMADE_EVERY == 0:
-            # A cluster keeps the recipe of what it holds: a chain of so many steps, and no longer.
+        if len(self.moves) % RECOMPUTE_EVERY == 0:
             every = [move for some in self.moves for move in some]
             self.states = self.rows.map(parts.begin_scores, self.loss, self.start, every)
         else:
@@ -106,7 +112,7 @@ class KeptScores:
         return Evaluation(float(loss), abs_gradient, curvature)
 
 
-class ClusterBoosting(Boosting):
+class DistributedBoosting(Boosting):
     """Boosting of rows in partitions.
 
     Parameters
@@ -144,7 +150,7 @@ class ClusterBoosting(Boosting):
         cells = shape.cells
         extremes, hists, counts, sizes = growing.sum(part_nodes.root_histograms, shape, beside=[self.rows])
         measures[:, 3], measures[:, 4:] = extremes.smallest, extremes.largest
-        if (measures[:, 3] == measures[:, 4]).all():  # curvature tells how many rows there are
+        if (measures[:, 3] == measures[:, 4]).all():  # equal curvatures: they count the rows
             shape = shape._replace(counted=False)
         plans = []
         for k in range(K):
@@ -163,7 +169,7 @@ class ClusterBoosting(Boosting):
         return self._finished(plans, growing, measures)
 
     def _draw_rows(self, number: int) -> tuple[part_nodes.Draw, int, np.ndarray]:
-        """Which rows the round sees, how many they are, and of every output their sums of |gradient| and curvature."""
+        """The draw of rows, their number, and for each output their sums of |gradient| and curvature."""
         sums = np.stack([self.now.abs_gradient, self._total_curvature()], axis=1)
         draw = part_nodes.Draw(self.seed, number, self.subsample, self.about.starts, self.first_order)
         if self.subsample == 1:
@@ -196,7 +202,7 @@ class ClusterBoosting(Boosting):
         ]
 
     def _best_constants(self, tree: GrownTree, numbers: States, k: int) -> np.ndarray:
-        """Values of the nodes that are best for the loss itself, by passes over the rows."""
+        """Values of the nodes that minimise the loss itself, by passes over the rows."""
         if tree.is_stump:
             return tree.value
         leaves, beside = tree.leaves, [self.rows, self.scores.states]
@@ -221,14 +227,14 @@ class ClusterBoosting(Boosting):
         return value
 
 
-class ClusterValidation(Validation):
-    """Watched rows in partitions."""
+class DistributedValidation(Validation):
+    """A validation set in partitions."""
 
-    def __init__(self, rows: States, n_parts: int, loss: Loss | UserLoss) -> None:
+    def __init__(self, rows: States, n_parts: int, loss: BoostingLoss) -> None:
         self.rows, self.loss, self.about = rows, loss, Summary(rows, n_parts)
 
     def begin(self, start: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
-        """Set the scores after so many rounds, of which the parts hold those of an earlier fit."""
+        """Set the scores after `rounds`; partitions hold the scores of an earlier fit."""
         self.scores = KeptScores(self.rows, self.loss, start)
         self._begin(self._mean(), rounds, earlier)
 
