@@ -31,32 +31,11 @@ W_kj = 0 at the optimum (|x_j| about any number where b is free, because the res
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from epicycle.core._evidence import Certificate
 
-__all__ = ["DualScales", "Outcome", "column_gap", "dual_scales", "gap_certificate", "stationary"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Where a minimisation ended, in the units of the sum over rows; `gap` is a bound on what is missing."""
-
-    W: np.ndarray
-    b: np.ndarray
-    objective: float
-    gap: float
-    n_rounds: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class DualScales:
-    """Factors of the residuals for which the dual point is feasible, best first or not: each gives a bound."""
-
-    factors: tuple[float, ...]
+__all__ = ["column_gap", "dual_scales", "gap_certificate", "stationary"]
 
 
 def stationary(M: np.ndarray) -> np.ndarray | None:
@@ -81,7 +60,7 @@ def stationary(M: np.ndarray) -> np.ndarray | None:
     return a if np.isfinite(a).all() and (a > 0).all() else None
 
 
-def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float) -> DualScales:
+def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float) -> tuple[float, ...]:
     """Factors s that make s R feasible, given correlations c of R known up to `slack`.
 
     Without l2 the largest of them; with l2 all are feasible, and one is the best unless the penalty of D is large: then
@@ -90,9 +69,9 @@ def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: flo
     bound = np.abs(c) + slack
     if l2 == 0:
         most = float(bound.max(initial=0.0))
-        return DualScales((min(1.0, l1 / most) if most > 0 else 1.0,))
+        return (min(1.0, l1 / most) if most > 0 else 1.0,)
     most = float((np.abs(c - l2 * W) + slack).max(initial=0.0))
-    return DualScales((1.0, min(1.0, l1 / most) if most > 0 else 1.0))
+    return (1.0, min(1.0, l1 / most) if most > 0 else 1.0)
 
 
 def column_gap(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float, s: float) -> float:
