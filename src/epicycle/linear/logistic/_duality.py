@@ -34,8 +34,9 @@ from __future__ import annotations
 import numpy as np
 
 from epicycle.core._evidence import Certificate
+from epicycle.core._exceptions import ParameterError
 
-__all__ = ["column_gap", "dual_scales", "gap_certificate", "stationary"]
+__all__ = ["column_gap", "dual_scales", "gap_certificate", "penalties", "penalty_in_words", "stationary"]
 
 
 def stationary(M: np.ndarray) -> np.ndarray | None:
@@ -88,3 +89,30 @@ def gap_certificate(gap: float, objective: float, tol: float) -> Certificate:
     return Certificate(
         "duality gap", relative, tol, f"the objective is at most {relative:.1e} of its value above its minimum"
     )
+
+
+def penalties(C: float, l1_ratio: float, penalty: str | None = "auto") -> tuple[float, float]:
+    """(l1, l2) of the objective: (l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2) / C.
+
+    A name of the penalty has to agree with `l1_ratio`.
+    """
+    share = {"l1": 1.0, "l2": 0.0}.get(penalty or "", float(l1_ratio))
+    if penalty in ("l1", "l2") and l1_ratio not in (0.0, share):
+        raise ParameterError(
+            f"penalty={penalty!r} contradicts l1_ratio={l1_ratio!r}; leave penalty out, or expected l1_ratio={share:g}"
+        )
+    if penalty is None or np.isinf(C):
+        return 0.0, 0.0
+    return share / C, (1 - share) / C
+
+
+def penalty_in_words(C: float, l1_ratio: float, penalty: str | None = "auto") -> str:
+    """One line that names the penalty and its strength."""
+    l1, l2 = penalties(C, l1_ratio, penalty)
+    if l1 == l2 == 0:
+        return "no penalty"
+    if l1 == 0:
+        return f"L2 penalty ||W||^2 / (2 C), C={C:g}"
+    if l2 == 0:
+        return f"L1 penalty ||W||_1 / C, C={C:g}"
+    return f"elastic net penalty ({l1_ratio:g} ||W||_1 + {(1 - l1_ratio) / 2:g} ||W||^2) / C, C={C:g}"
