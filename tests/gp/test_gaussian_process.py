@@ -115,7 +115,7 @@ def test_the_average_information_is_that():
         L = np.linalg.cholesky(kernel(model.X_fit_) + 0.2 * np.eye(25))
         found = []
         for _ in range(100):
-            likelihood.seen = replace(likelihood.seen, Y=L @ rng.normal(size=(25, 1)))
+            likelihood.obs = replace(likelihood.obs, Y=L @ rng.normal(size=(25, 1)))
             found.append(likelihood.with_curvature(model.theta_, True)[2])
         S = np.linalg.inv(L @ L.T)
         H = np.ones((25, 1))

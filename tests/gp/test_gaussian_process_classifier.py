@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier as SklearnClassif
 import epicycle as ep
 from epicycle import GaussianProcessClassifier
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.gp._averages import average_logistic, average_softmax
+from epicycle.gp._latent import average_logistic, average_softmax
 from epicycle.kernel import (
     NNGP,
     Constant,

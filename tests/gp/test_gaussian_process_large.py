@@ -5,12 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from epicycle import GaussianProcessClassifier, GaussianProcessRegressor
-from epicycle.gp._covariance_operator import CovarianceOperator
-from epicycle.gp._inducing import InducingLikelihood
-from epicycle.gp._inducing_rows import choose_rows, pivoted_factor
-from epicycle.gp._iterative import IterativeLikelihood
+from epicycle.gp._inducing import InducingLikelihood, choose_rows
+from epicycle.gp._iterative import CovarianceOperator, IterativeLikelihood
 from epicycle.gp._laplace_low_rank import LowRankLaplace
 from epicycle.kernel import Gaussian, Linear, Matern, Scaled, Spectrum
+from epicycle.kernels._gram import low_rank_factor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(120, 3))
@@ -52,7 +51,7 @@ def test_the_bound_is_below_and_rises_with_the_rows(mean, how):
 def test_gradient_of_the_bound(mean):
     exact = fitted("exact", mean)._likelihood()
     theta = exact.model.theta
-    likelihood = InducingLikelihood(exact.model, exact.seen, exact.H, 1, 25, "greedy", 0)
+    likelihood = InducingLikelihood(exact.model, exact.obs, exact.H, 1, 25, "greedy", 0)
     likelihood.start(theta)
     _, gradient = likelihood.value_and_gradient(theta)
     for i, e in enumerate(np.eye(len(theta))):
@@ -80,7 +79,7 @@ def test_estimates_of_determinant_and_gradient_have_the_errors_they_say():
     value, gradient = exact.value_and_gradient(theta)
     off, own = [], []
     for seed in range(20):
-        likelihood = IterativeLikelihood(exact.model, exact.seen, exact.H, 1, 15, seed, draws=8)
+        likelihood = IterativeLikelihood(exact.model, exact.obs, exact.H, 1, 15, seed, draws=8)
         estimate, slope = likelihood.value_and_gradient(theta)
         off.append((estimate - value, *(slope - gradient)))
         own.append(likelihood.standard_error)
@@ -133,10 +132,10 @@ def test_chosen_rows():
     for how in ("greedy", "kmeans++"):
         chosen = choose_rows(KERNEL, KERNEL.prepare(X), 30, how, 0)
         assert len(set(chosen.tolist())) == 30
-    _, R = pivoted_factor(KERNEL, KERNEL.prepare(X), 120)
+    _, R, _ = low_rank_factor(KERNEL, KERNEL.prepare(X), 120, floor=1e-9)
     assert_allclose(R.T @ R, KERNEL(X), atol=1e-7)
     # a kernel of rank 3 has no fourth row to add
-    assert len(pivoted_factor(Linear(), Linear().prepare(X), 50)[0]) == 3
+    assert len(low_rank_factor(Linear(), Linear().prepare(X), 50, floor=1e-9)[0]) == 3
     words = np.array(["gattaca", "cattaca", "aaaa", "gattaca"], dtype=object)
     assert len(choose_rows(Spectrum(2), Spectrum(2).prepare(words), 4, "greedy", 0)) == 3
 
@@ -150,7 +149,7 @@ def test_classifier_with_inducing_rows(n_classes):
     found = GaussianProcessClassifier(KERNEL, optimizer=None, method="inducing", n_inducing=120).fit(X, y, WEIGHT)
     assert found.log_marginal_likelihood_value_ == pytest.approx(exact.log_marginal_likelihood_value_, rel=1e-6)
     assert_allclose(found.predict_proba(NEW), exact.predict_proba(NEW), atol=1e-6)
-    from epicycle.gp._counts import count_labels
+    from epicycle.gp._observations import count_labels
 
     seen = count_labels(X, y, WEIGHT.astype(float), n_classes, KERNEL)
     likelihood = LowRankLaplace(KERNEL, seen, 1, 100, 15, "greedy", 0, type(None))

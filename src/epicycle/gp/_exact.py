@@ -78,29 +78,29 @@ class ExactLikelihood:
     ----------
     model : Model
         What theta means.
-    seen : Observations
+    obs : Observations
     H : ndarray of shape (n, q)
         Basis of the mean at the observed rows.
     n_jobs : int, optional
     """
 
-    def __init__(self, model: Model, seen: Observations, H: np.ndarray, n_jobs: int | None) -> None:
-        self.model, self.seen, self.H, self.n_jobs = model, seen, H, n_jobs
-        self.threads = n_threads(float(seen.n) ** 3 / 3, n_jobs)
+    def __init__(self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None) -> None:
+        self.model, self.obs, self.H, self.n_jobs = model, obs, H, n_jobs
+        self.threads = n_threads(float(obs.n) ** 3 / 3, n_jobs)
         self.jitter = 0.0
         self.evaluations = 0
-        self.scale = seen.scale
+        self.scale = obs.scale
         self.standard_error = 0.0
 
-    def on_part(self, chosen: np.ndarray) -> ExactLikelihood:
+    def subset(self, chosen: np.ndarray) -> ExactLikelihood:
         """The same for some of the rows."""
-        return ExactLikelihood(self.model, self.seen.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
+        return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
 
     # ------------------------------------------------------------------------------------------- evaluation
 
     def matrix(self, model: Model) -> tuple[object, np.ndarray]:
         """(prepared rows, K)."""
-        A = model.kernel.prepare(self.seen.rows)
+        A = model.kernel.prepare(self.obs.rows)
         K = gram_matrix(model.kernel, A, np.dtype(np.float64), self.n_jobs)
         if not np.isfinite(K[-1]).all() or not np.isfinite(np.diagonal(K)).all():
             raise DataError(f"kernel: {model.kernel!r:.80} gives values that are not finite for X; scale X")
@@ -108,15 +108,15 @@ class ExactLikelihood:
 
     def shift(self, K: np.ndarray, model: Model, jitter: float, *, keep: bool) -> tuple[np.ndarray, np.ndarray]:
         """(K + D + jitter, its diagonal D), in a matrix of its own where K is to be kept."""
-        D = (self.seen.variances(model.noise) + jitter) / self.seen.weight
+        D = (self.obs.variances(model.noise) + jitter) / self.obs.weight
         S = K.copy() if keep else K
         index = np.arange(len(S))
         S[index, index] += D
         return S, D
 
     def solve(self, found: Factor) -> Solved:
-        t = self.seen.Y.shape[1]
-        both = found.solve(np.hstack([self.seen.Y, self.H]))
+        t = self.obs.Y.shape[1]
+        both = found.solve(np.hstack([self.obs.Y, self.H]))
         return best_mean(both[:, :t], both[:, t:], self.H)
 
     def start(self, theta: np.ndarray) -> None:
@@ -126,7 +126,7 @@ class ExactLikelihood:
         _, self.jitter = smallest_jitter(self._attempts(K, model), self._mean(K, model), len(K), refine=False)
 
     def _mean(self, K: np.ndarray, model: Model) -> float:
-        return float(np.diagonal(K).mean() + self.seen.variances(model.noise).mean())
+        return float(np.diagonal(K).mean() + self.obs.variances(model.noise).mean())
 
     def _attempts(self, K: np.ndarray, model: Model) -> Callable[[float], tuple[Factor, Solved]]:
         """jitter -> (factor, solution), where S is positive definite and rounding leaves K a its digits."""
@@ -135,7 +135,7 @@ class ExactLikelihood:
         def attempt(jitter: float) -> tuple[Factor, Solved]:
             found = factor(self.shift(K, model, jitter, keep=True)[0], self.threads)
             solved = self.solve(found)
-            size = np.linalg.norm(self.seen.Y - self.H @ solved.beta, axis=0)
+            size = np.linalg.norm(self.obs.Y - self.H @ solved.beta, axis=0)
             if (reach * np.linalg.norm(solved.C, axis=0) > _DIGITS * size).any():
                 raise NotPositiveError("the coefficients are so large that nothing is left of their sum but rounding")
             return found, solved
@@ -168,16 +168,16 @@ class ExactLikelihood:
             Where K + D with the jitter of the start is not positive definite to working precision.
         """
         self.evaluations += 1
-        model, seen, H = self.model.at(theta), self.seen, self.H
+        model, obs, H = self.model.at(theta), self.obs, self.H
         A, K = self.matrix(model)
         S, D = self.shift(K, model, self.jitter, keep=gradient)
         found = factor(S, self.threads)
         solved = self.solve(found)
-        (n, t), q = seen.Y.shape, H.shape[1]
+        (n, t), q = obs.Y.shape, H.shape[1]
         log_det = found.log_determinant + 2 * float(np.log(np.diagonal(solved.LA)).sum())
         # The jitter is noise of every row before it is divided by the weight, as the noise itself.
-        beside, by_noise = seen.beside(model.noise + self.jitter)
-        value = -0.5 * float(np.vdot(seen.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
+        beside, by_noise = obs.log_constant(model.noise + self.jitter)
+        value = -0.5 * float(np.vdot(obs.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
         if not gradient:
             return value, np.empty(0), None
         inverse = inverted(found, self.threads)
@@ -212,21 +212,21 @@ class ExactLikelihood:
         diagonal = np.einsum("ij,ij->i", C, C) - t * diagonal_of_inverse(inverse)
         diagonal += t * np.einsum("ij,ij->i", U, U)
         # tr((a a' - P) S) = y'a - t (n - q): how far rounding is from that is how far it is elsewhere
-        missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(seen.Y, C)) - t * (n - q))
+        missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(obs.Y, C)) - t * (n - q))
         self.standard_error = 2 * abs(missed)
         information = None if moved is None else self._information(model, moved, C, U, inverse)
         if self.model.noise_bounds is None:
             return value, total[:-1], information
-        own = 0.5 * float((diagonal / seen.weight).sum()) + by_noise
+        own = 0.5 * float((diagonal / obs.weight).sum()) + by_noise
         return value, np.append(total[:-1], own * model.noise), information
 
     def _information(
         self, model: Model, moved: np.ndarray, C: np.ndarray, U: np.ndarray, inverse: np.ndarray
     ) -> np.ndarray:
         """(dS_i a)'P (dS_j a) / 2, summed over the targets."""
-        seen = self.seen
+        obs = self.obs
         if self.model.noise_bounds is not None:
-            moved = np.concatenate([moved, (model.noise / seen.weight[:, None] * C)[None]])
+            moved = np.concatenate([moved, (model.noise / obs.weight[:, None] * C)[None]])
         k, n, t = moved.shape
         flat = moved.transpose(1, 0, 2).reshape(n, k * t)
         half = lower_product(inverse, flat).reshape(n, k, t)
@@ -235,26 +235,26 @@ class ExactLikelihood:
             known = (U.T @ flat).reshape(-1, k, t)
             inner -= np.einsum("nit,njt->ij", known, known)
         if self.model.noise_bounds is not None:
-            share = model.noise / seen.variances(model.noise + self.jitter)
-            inner[-1, -1] += t * float(((seen.weight - 1) * share**2).sum())
+            share = model.noise / obs.variances(model.noise + self.jitter)
+            inner[-1, -1] += t * float(((obs.weight - 1) * share**2).sum())
         return inner / 2
 
     # ------------------------------------------------------------------------------------------- the end
 
     def conclude(self, theta: np.ndarray) -> tuple[Solved, Factor, float, float, float]:
         """(solution, factor, jitter, log p, backward error of the solution), with the smallest jitter that works."""
-        model, seen = self.model.at(theta), self.seen
+        model, obs = self.model.at(theta), self.obs
         _, K = self.matrix(model)
         (found, solved), jitter = smallest_jitter(self._attempts(K, model), self._mean(K, model), len(K))
-        D = ((seen.variances(model.noise) + jitter) / seen.weight)[:, None]
-        target = seen.Y - self.H @ solved.beta
+        D = ((obs.variances(model.noise) + jitter) / obs.weight)[:, None]
+        target = obs.Y - self.H @ solved.beta
         residual = target - matrix_product(K, solved.C, self.threads) - D * solved.C
         size = (_reach(K) + float(D.max())) * np.linalg.norm(solved.C, axis=0) + np.linalg.norm(target, axis=0)
         error = np.divide(np.linalg.norm(residual, axis=0), size, out=np.zeros(len(size)), where=size > 0)
-        (n, t), q = seen.Y.shape, self.H.shape[1]
+        (n, t), q = obs.Y.shape, self.H.shape[1]
         log_det = found.log_determinant + 2 * float(np.log(np.diagonal(solved.LA)).sum())
-        value = -0.5 * float(np.vdot(seen.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI)
-        return solved, found, jitter, value + seen.beside(model.noise + jitter)[0], float(error.max())
+        value = -0.5 * float(np.vdot(obs.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI)
+        return solved, found, jitter, value + obs.log_constant(model.noise + jitter)[0], float(error.max())
 
 
 def _reach(K: np.ndarray) -> float:

@@ -13,45 +13,38 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._parameters import (
-    AnyOf,
-    Boolean,
-    Callable,
-    Choice,
-    Domain,
-    InstanceOf,
-    Integer,
-    NoneOr,
-    RandomState,
-    Real,
-)
-from epicycle.core._random import seed_of, stream
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import Choice, Domain, Integer
+from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
-from epicycle.gp._arguments import other_theta, typical_distance
-from epicycle.gp._averages import average_logistic, average_softmax
-from epicycle.gp._counts import Counts, count_labels
-from epicycle.gp._laplace_binary import BinaryLaplace
+from epicycle.gp._laplace import BinaryLaplace, SoftmaxLaplace
 from epicycle.gp._laplace_low_rank import LowRankLaplace
-from epicycle.gp._laplace_softmax import SoftmaxLaplace
-from epicycle.gp._latent import BinaryLatent, Latent, LowRankLatent, SoftmaxLatent, latent_batch, latent_rows
-from epicycle.gp._model import hyperparameter_names
-from epicycle.gp._starts import PART, Likelihood, Plan, search
-from epicycle.gp._verdict import verdict
-from epicycle.kernels._compositions import Scaled
+from epicycle.gp._latent import (
+    BinaryLatent,
+    Latent,
+    LowRankLatent,
+    SoftmaxLatent,
+    average_logistic,
+    average_softmax,
+    latent_batch,
+    latent_rows,
+)
+from epicycle.gp._model import default_kernel, hyperparameter_names, theta_argument
+from epicycle.gp._observations import Counts, count_labels
+from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, rows_of
-from epicycle.kernels._named import NAMES, as_kernel
+from epicycle.kernels._machine import KernelClassifier, select_rows
+from epicycle.kernels._named import as_kernel
 from epicycle.kernels._rows import as_texts
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._inverse import factor_of
 from epicycle.optim import Solution
-from epicycle.optim._box_bfgs import Summit
 
 __all__ = ["GaussianProcessClassifier"]
 
-_EXACT = 1000  # rows times classes up to which "auto" is exact
-_INDUCING = 128
+_EXACT_ROWS = 1000  # times classes, up to which "auto" is exact: each Newton step factors a matrix for every class
+_INDUCING_ROWS = 128  # by default; Newton's matrix has as many rows for every class
 
 
 class GaussianProcessClassifier(KernelClassifier):
@@ -64,33 +57,23 @@ class GaussianProcessClassifier(KernelClassifier):
 
     Parameters
     ----------
-    kernel : Kernel, str, callable or None, default=None
-        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a
-        function f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
+    %(kernel)s
     method : {"auto", "exact", "inducing"}, default="auto"
         "exact" factors matrices of all pairs of rows. "inducing" puts the kernel of `n_inducing` of the rows in
         the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
-    n_restarts_optimizer : int, default=0
-        Further starts, drawn within the bounds.
+    %(n_restarts_optimizer)s
     max_iter_predict : int, default=100
-        Newton steps at most, on the way to the mode of the posterior.
+        Maximum number of Newton steps to the mode of the posterior.
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
-    inducing : {"greedy", "kmeans++"}, default="greedy"
-        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the
-        squared distance from them.
-    tol : float, default=1e-5
-        For the projected gradient, relative to half the number of observations.
-    max_iter : int, default=200
-        Iterations of the search at most, over all starts.
-    random_state : int, Generator, RandomState or None, default=None
-        Of the starts and of the choice of rows.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(inducing)s
+    %(tol)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -99,25 +82,17 @@ class GaussianProcessClassifier(KernelClassifier):
         The kernel with the hyper-parameters found.
     theta_ : ndarray
         Logarithms of its hyper-parameters.
-    theta_names_ : list of str
     log_marginal_likelihood_value_ : float
         Laplace's approximation at theta_.
-    X_fit_ : the distinct rows of the fit (of "inducing" those chosen), None for a precomputed kernel
+    %(X_fit_)s
     dual_coef_ : ndarray of shape (n_rows, 1) or (n_rows, n_classes)
         Coefficients of these rows in the latent functions.
-    method_ : str
-        What "auto" has become.
+    %(search_attributes)s
     n_newton_ : int
         Newton steps to the modes of all evaluations.
-    n_evaluations_ : int
-        Evaluations of the likelihood on all rows.
     certificate_ : Certificate
         The projected gradient of the approximate log marginal likelihood, or Newton's decrement at the mode, whichever
         is larger. A stationary point is a local optimum as a rule; further starts may find a better one.
-    history_ : History
-        Negative log marginal likelihood and its projected gradient after every iteration.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -133,19 +108,11 @@ class GaussianProcessClassifier(KernelClassifier):
     array([[0.5, 0.5]])
     """
 
+    _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "kernel": NoneOr(AnyOf(Choice(*NAMES), InstanceOf(Kernel), Callable())),
+        **GP_PARAMETERS,
         "method": Choice("auto", "exact", "inducing"),
-        "optimizer": NoneOr(AnyOf(Choice("bfgs", "fmin_l_bfgs_b"), Callable())),
-        "n_restarts_optimizer": Integer(minimum=0),
         "max_iter_predict": Integer(minimum=1),
-        "n_inducing": NoneOr(Integer(minimum=1)),
-        "inducing": Choice("greedy", "kmeans++"),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
@@ -192,11 +159,9 @@ class GaussianProcessClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
+        %(X)s
+        %(class_labels)s
+        %(sample_weight)s
 
         Returns
         -------
@@ -204,75 +169,59 @@ class GaussianProcessClassifier(KernelClassifier):
             The fitted estimator.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
-        seed = int((self._resume_state() or {}).get("seed", seed_of(self.random_state)))
-        seen = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
-        if self.kernel is None:
-            scale = typical_distance(seen.rows)
-            self.kernel_ = Scaled(
-                Gaussian(scale, bounds={"length_scale": (1e-3 * scale, 1e3 * scale)}),
-                4.0,
-                bounds={"variance": (1e-3, 1e3)},
-            )
-        likelihood = self._built(seen, seed)
+        state = self._resume_state()
+        seed = int((state or {}).get("seed", seed_of(self.random_state)))
+        obs = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
+        if self.kernel is None:  # latent values of variance 4: probabilities between 0.02 and 0.98 as a rule
+            self.kernel_ = default_kernel(obs.rows, 4.0, (1e-3, 1e3))
+        likelihood = self._build_likelihood(obs, seed)
         self._given_rows_ = kept
-        summit, monitor = self._searched(likelihood, seen, seed)
-        self._finish(likelihood, summit.theta)
-        words = f"the mode of the posterior is found to a Newton decrement of {self._decrement_:.1e}"
-        bounds = likelihood.kernel.theta_bounds
-        certificate, reason = verdict(summit, bounds, likelihood, self.tol, "newton decrement", self._decrement_, words)
-        self._conclude(
-            Solution(
-                summit.theta, -summit.value, monitor.history(), certificate, summit.n_iter, reason, state=summit.state
-            )
-        )  # fmt: skip
-        del self._given_rows_
-        return self
 
-    def _built(self, seen: Counts, seed: int) -> Any:
-        n, k = seen.n, seen.n_latent
-        exact = BinaryLaplace if k == 1 else SoftmaxLaplace
-        small = n * k <= _EXACT or self.kernel_.takes == "precomputed"
-        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
-        if self.method_ == "inducing":
-            most = min(n, self.n_inducing or max(_INDUCING, int(np.sqrt(n))))
-            return LowRankLaplace(
-                self.kernel_, seen, self.n_jobs, self.max_iter_predict, most, self.inducing, seed, exact
-            )
-        self._require(n, 3.0 if k == 1 else 2.0 * k + 3)
-        return exact(self.kernel_, seen, self.n_jobs, self.max_iter_predict)
-
-    def _searched(self, likelihood: Any, seen: Counts, seed: int) -> tuple[Summit, Any]:
         def attributes(theta: np.ndarray) -> dict[str, Any]:
-            self._finish(likelihood, theta)
-            return {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _EVIDENCE}
+            self._assign(likelihood, theta)
+            return learnt_attributes(self)
 
         monitor = self._monitor(self.max_iter, attributes)
         theta, bounds = self.kernel_.theta, self.kernel_.theta_bounds
-        if self.optimizer is None or not len(theta):
-            likelihood.start(theta)
-            value, _ = likelihood.value_and_gradient(theta, False)
-            monitor(1, theta, objective=-value)
-            return Summit(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed"), monitor
         plan = Plan(theta, bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
-        part: Likelihood | None = None
-        size = PART if seen.n_latent == 1 else PART // 2
-        if seen.n > 2 * size and self.kernel_.takes != "precomputed":
-            chosen = np.sort(stream(seed, "part").choice(seen.n, size, replace=False))
-            part = likelihood.on_part(chosen)
-        return search(likelihood, plan, monitor, self._resume_state(), part, size / seen.n), monitor
+        size = SUBSET_ROWS if obs.n_latent == 1 else SUBSET_ROWS // 2
+        n_subset = size if obs.n > 2 * size and self.kernel_.takes != "precomputed" else 0
+        found = maximise(likelihood, plan, monitor, state, obs.n, n_subset)
+        self._assign(likelihood, found.theta)
+        error = self._decrement_
+        words = f"the mode of the posterior is found to a Newton decrement of {error:.1e}"
+        certificate, reason = certify(found, bounds, likelihood, self.tol, "newton decrement", error, words)
+        history = monitor.history()
+        self._conclude(
+            Solution(found.theta, -found.value, history, certificate, found.n_iter, reason, state=found.state)
+        )
+        del self._given_rows_
+        return self
 
-    def _finish(self, likelihood: Any, theta: np.ndarray) -> None:
-        """All that prediction needs, at the hyper-parameters found."""
+    def _build_likelihood(self, obs: Counts, seed: int) -> Any:
+        """Laplace's approximation by the method that was asked for; sets `method_`."""
+        n, k = obs.n, obs.n_latent
+        exact = BinaryLaplace if k == 1 else SoftmaxLaplace
+        small = n * k <= _EXACT_ROWS or self.kernel_.takes == "precomputed"
+        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
+        if self.method_ == "inducing":
+            m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
+            return LowRankLaplace(self.kernel_, obs, self.n_jobs, self.max_iter_predict, m, self.inducing, seed, exact)
+        self._require(n, 3.0 if k == 1 else 2.0 * k + 3)
+        return exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
+
+    def _assign(self, likelihood: Any, theta: np.ndarray) -> None:
+        """Set all attributes that prediction needs, for hyper-parameters theta."""
         mode, arrays, value = likelihood.conclude(theta)
         self.kernel_, self.theta_ = likelihood.kernel.with_theta(theta), theta
         self.theta_names_ = hyperparameter_names(self.kernel_)
-        rows = likelihood.seen.rows
+        rows = likelihood.obs.rows
         if self.method_ == "inducing":
-            self._keep(rows_of(rows, self.kernel_, likelihood.rows), self._given_rows_[likelihood.rows])
+            self._keep(select_rows(rows, self.kernel_, likelihood.rows), self._given_rows_[likelihood.rows])
         else:
             self._keep(rows, self._given_rows_)
         if self.method_ == "exact":
-            self._N_, self._total_ = likelihood.seen.N, likelihood.seen.total
+            self._N_, self._total_ = likelihood.obs.N, likelihood.obs.total
         self.dual_coef_ = arrays.pop("C")
         self._arrays_ = arrays
         self._decrement_, self.n_newton_ = float(mode.decrement), int(likelihood.newton_steps)
@@ -301,7 +250,7 @@ class GaussianProcessClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+        %(X_new)s
 
         Returns
         -------
@@ -334,27 +283,16 @@ class GaussianProcessClassifier(KernelClassifier):
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """Laplace's approximation of the log marginal likelihood at other hyper-parameters.
 
-        Parameters
-        ----------
-        theta : array-like, optional
-            Logarithms of hyper-parameters as in `theta_`; None for those of the fit.
-        eval_gradient : bool, default=False
-            Whether the derivatives by theta come too.
-
-        Returns
-        -------
-        float, or a pair of float and ndarray
+        %(log_marginal_likelihood)s
         """
         self._check_fitted()
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        values = other_theta(self, theta)
-        seen = Counts(self.X_fit_, self._N_, self._total_)
-        exact = BinaryLaplace if seen.n_latent == 1 else SoftmaxLaplace
-        value, gradient = exact(self.kernel_, seen, self.n_jobs, self.max_iter_predict).value_and_gradient(
-            values, bool(eval_gradient)
-        )
+        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
+            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
+        values = theta_argument(theta, self.theta_)
+        obs = Counts(self.X_fit_, self._N_, self._total_)
+        exact = BinaryLaplace if obs.n_latent == 1 else SoftmaxLaplace
+        likelihood = exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
+        value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
         return (value, gradient) if eval_gradient else value
-
-
-_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._exceptions import DataError
+from epicycle import engine
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
@@ -21,33 +23,37 @@ from epicycle.core._parameters import (
     Callable,
     Choice,
     Domain,
-    InstanceOf,
     Integer,
     NoneOr,
-    RandomState,
     Real,
+    check_parameter,
 )
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
-from epicycle.gp._arguments import default_kernel, known_variances, noise_model
 from epicycle.gp._exact import ExactLikelihood
-from epicycle.gp._inducing import InducingLikelihood
-from epicycle.gp._iterative import IterativeLikelihood
+from epicycle.gp._inducing import InducingLikelihood, InducingPosterior
+from epicycle.gp._iterative import IterativeLikelihood, IterativePosterior
 from epicycle.gp._mean_functions import MeanFunction, mean_function
-from epicycle.gp._model import Model
+from epicycle.gp._model import Model, default_kernel, known_variances, noise_model, theta_argument
 from epicycle.gp._observations import Observations, observe
-from epicycle.gp._outcome import Outcome
-from epicycle.gp._starts import PART, WORTH, Likelihood, Plan, search
+from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out, predict_batch, predict_rows
+from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._named import NAMES, as_kernel
+from epicycle.kernels._machine import KernelMachine, select_rows
+from epicycle.kernels._named import as_kernel
+from epicycle.kernels._rows import as_texts
 from epicycle.kernels._stationary import Gaussian
-from epicycle.optim._box_bfgs import Summit
+from epicycle.linalg._jitter import JitterWarning, factor_repaired
+from epicycle.optim import Solution
 
 __all__ = ["GaussianProcessRegressor"]
 
-_EXACT = 2000  # rows up to which "auto" is exact
-_INDUCING = 256
+_EXACT_ROWS = 2000  # up to which "auto" is exact: a few seconds for each evaluation of the likelihood
+_INDUCING_ROWS = 256  # by default, for data of up to 256^2 rows
+_REHEARSED_EXACT = 1024  # rows above which an exact search is rehearsed on a subset
+_REHEARSED_APPROXIMATE = 3 * SUBSET_ROWS // 2
+_CONSTANT = 1e-12  # spread relative to the mean below which targets are constant but for rounding
 
 
 class _HasPredict(Domain):
@@ -60,7 +66,7 @@ class _HasPredict(Domain):
         return "a fitted estimator"
 
 
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     r"""Gaussian process regression, with its hyper-parameters and the noise learnt by marginal likelihood.
 
     .. math:: y_i = m(x_i) + f(x_i) + \varepsilon_i, \qquad f \sim \mathcal{GP}(0, k),
@@ -74,9 +80,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
 
     Parameters
     ----------
-    kernel : Kernel, str, callable or None, default=None
-        A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a
-        function f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.
+    %(kernel)s
     alpha : float or array-like of shape (n_samples,), default=0.0
         Known variance of the noise, of all rows or of each.
     noise : float or "auto", default="auto"
@@ -92,27 +96,19 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
         of the likelihood. "cg" solves S by conjugate gradients and estimates its determinant; no matrix of all pairs is
         stored if it is large. "auto" is "exact" up to 2,000 distinct rows, then "inducing".
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
-        How the marginal likelihood is maximised: by a search made for functions that are dear, by SciPy's, by a
-        function with scikit-learn's signature; None leaves all hyper-parameters as they are.
-    n_restarts_optimizer : int, default=0
-        Further starts, drawn within the bounds.
+        How the marginal likelihood is maximised: by a quasi-Newton method that takes few evaluations, by SciPy's, by
+        a function with scikit-learn's signature; None leaves all hyper-parameters as they are.
+    %(n_restarts_optimizer)s
     normalize_y : bool, default=False
         Whether y is centred and scaled to variance 1 first; hyper-parameters then refer to that scale.
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
-    inducing : {"greedy", "kmeans++"}, default="greedy"
-        How they are chosen: each where the variance given those before is largest, or drawn in proportion to the
-        squared distance from them.
-    tol : float, default=1e-5
-        For the projected gradient, relative to half the number of observations.
-    max_iter : int, default=200
-        Iterations at most, over all starts.
-    random_state : int, Generator, RandomState or None, default=None
-        Of the starts, of the choice of rows and of the estimates of "cg".
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(inducing)s
+    %(tol)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -122,12 +118,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
         The noise variance found, in the units of y.
     theta_ : ndarray
         Logarithms of all that was learnt: the kernel's hyper-parameters and the noise variance.
-    theta_names_ : list of str
     log_marginal_likelihood_value_ : float
         At theta_; of "inducing" the lower bound, of "cg" an estimate.
-    X_fit_ : the distinct rows of the fit (of "inducing" those chosen), None for a precomputed kernel
+    %(X_fit_)s
     y_train_ : ndarray of shape (n_rows, n_targets)
-        Their targets, less what is known of the mean, on the scale of the likelihood.
+        Their targets, less the known part of the mean, on the scale of the likelihood.
     alpha_ : ndarray of shape (n_rows, n_targets)
         Coefficients of these rows in the posterior mean.
     L_ : ndarray of shape (n_rows, n_rows)
@@ -135,21 +130,14 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
     mean_function_ : MeanFunction
     mean_coef_ : ndarray of shape (n_columns, n_targets)
         Coefficients of the basis of the mean.
-    method_ : str
-        What "auto" has become.
+    %(search_attributes)s
     inducing_rows_ : ndarray
         Which rows of X were chosen, of the method "inducing".
     jitter_ : float
-        What had to be added to the noise variances so that S is positive definite to working precision; 0 as a rule.
-    n_evaluations_ : int
-        Evaluations of the likelihood on all rows.
+        Added to the noise variances so that S is positive definite to working precision; 0 as a rule.
     certificate_ : Certificate
         The projected gradient of the log marginal likelihood at `theta_`, or the backward error of the solution,
         whichever is larger. A stationary point is a local optimum as a rule; further starts may find a better one.
-    history_ : History
-        Negative log marginal likelihood and its projected gradient after every iteration.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -164,23 +152,15 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
     (True, True)
     """
 
+    _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "kernel": NoneOr(AnyOf(Choice(*NAMES), InstanceOf(Kernel), Callable())),
+        **GP_PARAMETERS,
         "alpha": AnyOf(Real(minimum=0), ArrayLike()),
         "noise": AnyOf(Real(minimum=0), Choice("auto")),
         "noise_bounds": NoneOr(AnyOf(Choice("fixed"), ArrayLike())),
         "mean": AnyOf(Choice("zero", "constant", "linear"), Callable(), _HasPredict()),
         "method": Choice("auto", "exact", "inducing", "cg"),
-        "optimizer": NoneOr(AnyOf(Choice("bfgs", "fmin_l_bfgs_b"), Callable())),
-        "n_restarts_optimizer": Integer(minimum=0),
         "normalize_y": Boolean(),
-        "n_inducing": NoneOr(Integer(minimum=1)),
-        "inducing": Choice("greedy", "kmeans++"),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
@@ -235,8 +215,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        %(X)s
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Several targets share the kernel and are independent given it.
         sample_weight : array-like of shape (n_samples,), optional
@@ -251,36 +230,39 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
         self._vector_ = bool(data.target_is_vector)
         Y = np.asarray(data.y[:, None] if self._vector_ else data.y, dtype=np.float64)
         weight = np.ones(len(Y)) if data.weight is None else data.weight
-        seed = int((self._resume_state() or {}).get("seed", seed_of(self.random_state)))
-        seen, mean, model = self._prepared(rows, Y, weight)
-        H = mean.basis(seen.rows) if mean.kind not in ("zero", "given") else np.zeros((seen.n, 0))
-        if seen.n <= H.shape[1]:
-            raise DataError(
-                f"mean: {H.shape[1]} columns for {seen.n} distinct row(s); expected fewer columns than rows"
-            )
-        likelihood = self._built(model, seen, H, seed)
-        summit, monitor = self._searched(likelihood, model, seen, seed, mean)
-        self._finish(likelihood, model, summit, mean)
-        self._certify(summit, model, monitor, likelihood)
-        if self.method_ == "inducing":  # what was given is not needed any more
+        state = self._resume_state()
+        seed = int((state or {}).get("seed", seed_of(self.random_state)))
+        obs, mean, model = self._observe(rows, Y, weight)
+        likelihood = self._build_likelihood(model, obs, _basis(mean, obs), seed)
+
+        def attributes(theta: np.ndarray) -> dict[str, Any]:
+            self._assign(likelihood, model, theta, mean)
+            return learnt_attributes(self)
+
+        monitor = self._monitor(self.max_iter, attributes)
+        plan = Plan(model.theta, model.bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
+        # An exact evaluation costs n^3 and an approximate one n m^2: the rehearsal pays from different sizes on.
+        worth = _REHEARSED_EXACT if self.method_ == "exact" else _REHEARSED_APPROXIMATE
+        n_subset = SUBSET_ROWS if obs.n > worth and model.kernel.takes != "precomputed" else 0
+        found = maximise(likelihood, plan, monitor, state, obs.n, n_subset)
+        self._assign(likelihood, model, found.theta, mean)
+        if self.method_ == "cg":  # the estimate of the search, rather than another one
+            self.log_marginal_likelihood_value_ = float(found.value)
+        error = self._backward_error_
+        words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
+        if self.jitter_ > 0:
+            words += f"; {self.jitter_:.1e} was added to the {self._warn_of_jitter()}"
+        certificate, reason = certify(found, model.bounds, likelihood, self.tol, "backward error", error, words)
+        history = monitor.history()
+        self._conclude(
+            Solution(found.theta, -found.value, history, certificate, found.n_iter, reason, state=found.state)
+        )
+        if self.method_ == "inducing":  # the given rows are not needed any more
             del self._given_, self._given_weight_, self._given_rows_, self._given_offset_
         return self
 
-    def _built(self, model: Model, seen: Observations, H: np.ndarray, seed: int) -> Any:
-        """The likelihood of the method that was asked for."""
-        n = seen.n
-        small = n <= _EXACT or self.kernel_.takes == "precomputed" or not (seen.variances(model.noise) > 0).all()
-        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
-        most = min(n, self.n_inducing or max(_INDUCING, int(np.sqrt(n))))
-        if self.method_ == "inducing":
-            return InducingLikelihood(model, seen, H, self.n_jobs, most, self.inducing, seed)
-        if self.method_ == "cg":
-            return IterativeLikelihood(model, seen, H, self.n_jobs, most, seed)
-        self._require(n, 3.0)
-        return ExactLikelihood(model, seen, H, self.n_jobs)
-
-    def _prepared(self, rows: Any, Y: np.ndarray, weight: np.ndarray) -> tuple[Observations, MeanFunction, Model]:
-        """(what was observed on the scale of the likelihood, the mean function, the model)."""
+    def _observe(self, rows: Any, Y: np.ndarray, weight: np.ndarray) -> tuple[Observations, MeanFunction, Model]:
+        """(observations on the scale of the likelihood, mean function, model)."""
         name = type(self).__name__
         mean = mean_function(self.mean, rows, self.kernel_.takes)
         offset = mean.offset(rows, Y.shape[1])
@@ -288,48 +270,274 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, Outcome):
         share = weight / weight.sum()
         centre, spread = share @ Y, np.sqrt(np.maximum(share @ Y**2 - (share @ Y) ** 2, 0.0))
         if self.normalize_y:
-            spread = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
+            spread = np.where(spread > _CONSTANT * np.abs(centre), spread, 1.0)
         else:
             centre, spread = np.zeros_like(centre), np.ones_like(spread)
         self._y_centre_, self._y_scale_ = centre, spread
         Y = (Y - centre) / spread
         square = float((share @ Y**2).mean())
         unit = float((share @ Y**2 - (share @ Y) ** 2).mean())
-        square, unit = (v if v > 1e-30 else 1.0 for v in (square, unit if unit > 1e-12 * square else square))
+        square, unit = (v if v > 1e-30 else 1.0 for v in (square, unit if unit > _CONSTANT * square else square))
         alpha = known_variances(name, self.alpha, len(Y))
         model = noise_model(name, self.kernel_, self.noise, self.noise_bounds, unit)
+        # Equal rows without noise make S singular, with different targets rightly so: they are not merged.
         merge = model.noise > 0 or bool((alpha > 0).all())
         kept = np.flatnonzero(weight > 0)
         self._given_, self._given_weight_, self._given_rows_ = Y[kept], weight[kept], kept
         self._given_offset_ = np.broadcast_to(offset, Y.shape)[kept] if mean.kind == "given" else np.zeros((1, 1))
-        seen = observe(rows, Y, weight, alpha, self.kernel_, merge=merge)
+        obs = observe(rows, Y, weight, alpha, self.kernel_, merge=merge)
         if self.kernel is None:  # from distinct rows, so that repeated ones do not count more than weighted ones
-            self.kernel_ = default_kernel(seen.rows, square if mean.kind == "zero" else unit)
+            variance = square if mean.kind == "zero" else unit
+            self.kernel_ = default_kernel(obs.rows, variance, (1e-4 * variance, 1e4 * variance))
             model = replace(model, kernel=self.kernel_)
-        return seen, mean, model
+        return obs, mean, model
 
-    def _searched(
-        self, likelihood: Any, model: Model, seen: Observations, seed: int, mean: MeanFunction
-    ) -> tuple[Summit, Any]:
-        """(the hyper-parameters that maximise the likelihood, the monitor that has the history)."""
+    def _build_likelihood(self, model: Model, obs: Observations, H: np.ndarray, seed: int) -> Any:
+        """The likelihood of the method that was asked for; sets `method_`."""
+        n = obs.n
+        small = n <= _EXACT_ROWS or self.kernel_.takes == "precomputed" or not (obs.variances(model.noise) > 0).all()
+        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
+        m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
+        if self.method_ == "inducing":
+            return InducingLikelihood(model, obs, H, self.n_jobs, m, self.inducing, seed)
+        if self.method_ == "cg":
+            return IterativeLikelihood(model, obs, H, self.n_jobs, m, seed)
+        self._require(n, 3.0)
+        return ExactLikelihood(model, obs, H, self.n_jobs)
 
-        def attributes(theta: np.ndarray) -> dict[str, Any]:
-            self._finish(likelihood, model, Summit(theta, np.nan, theta, np.eye(len(theta)), 0, ""), mean)
-            return {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _EVIDENCE}
+    def _assign(self, likelihood: Any, model: Model, theta: np.ndarray, mean: MeanFunction) -> None:
+        """Set all attributes that prediction needs, for hyper-parameters theta."""
+        at, obs = model.at(theta), likelihood.obs
+        self.kernel_, self.theta_, self.theta_names_ = at.kernel, theta, model.names
+        noise = at.noise * self._y_scale_**2
+        self.noise_variance_ = float(noise[0]) if self._vector_ else noise
+        self._noise_ = at.noise
+        self.mean_function_ = mean
+        value = np.nan
+        if self.method_ == "inducing":
+            end, self._backward_error_ = likelihood.conclude(theta)
+            chosen = likelihood.rows
+            self._keep(select_rows(obs.rows, self.kernel_, chosen), self._given_rows_[chosen])
+            self.alpha_, self._SH_ = end.coefficients()
+            self.mean_coef_, self._LA_ = end.solved.beta, end.solved.LA
+            self._Lm_, self._LB_ = end.Lm, end.LB
+            self.y_train_, self.jitter_, value = obs.Y[chosen], likelihood.jitter, end.value
+            first = np.full(obs.n, -1)  # row of X that each distinct row is first
+            first[obs.group[::-1]] = np.arange(len(obs.group))[::-1]
+            self.inducing_rows_ = self._given_rows_[first][chosen]
+        else:
+            self._keep(obs.rows, self._given_rows_)
+            self._weight_, self._known_, self._spread_ = obs.weight, obs.alpha, obs.spread
+            self._group_, self.y_train_ = obs.group, obs.Y
+            if self.method_ == "cg":
+                solved, self._D_, self._backward_error_ = likelihood.conclude(theta)
+                self.jitter_, self._rank_ = 0.0, likelihood.rank
+            else:
+                solved, factored, self.jitter_, value, self._backward_error_ = likelihood.conclude(theta)
+                self.L_ = np.tril(factored.L)
+            self.mean_coef_, self.alpha_, self._SH_, self._LA_ = solved.beta, solved.C, solved.SH, solved.LA
+        self.log_marginal_likelihood_value_ = float(value)
+        self.n_evaluations_ = likelihood.evaluations
 
-        monitor = self._monitor(self.max_iter, attributes)
-        theta, bounds = model.theta, model.bounds
-        if self.optimizer is None or not len(theta):
-            likelihood.start(theta)
-            value, _ = likelihood.value_and_gradient(theta, False)
-            monitor(1, theta, objective=-value)
-            return Summit(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed"), monitor
-        plan = Plan(theta, bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
-        part: Likelihood | None = None
-        if seen.n > (WORTH if self.method_ == "exact" else 3 * PART // 2) and model.kernel.takes != "precomputed":
-            chosen = np.sort(stream(seed, "part").choice(seen.n, PART, replace=False))
-            part = likelihood.on_part(chosen)
-        return search(likelihood, plan, monitor, self._resume_state(), part, PART / seen.n), monitor
+    def _warn_of_jitter(self) -> str:
+        """Leave a warning, and name what the jitter was added to."""
+        where = "kernel of the inducing rows" if self.method_ == "inducing" else "noise variances"
+        self._run.notices.append(
+            JitterWarning(
+                f"{type(self).__name__}: the covariance matrix is not positive definite to working precision; "
+                f"jitter_={self.jitter_:.2e} was added to the {where}. Equal or close rows with little noise do "
+                "this: learn the noise, or give alpha > 0."
+            )
+        )
+        return where
+
+    def _posterior(self) -> Posterior:
+        coefficients = (self.alpha_, self.mean_function_, self.mean_coef_, self._SH_, self._LA_)
+        shared = (self.kernel_, self._kept(), *coefficients, self._y_scale_)
+        if self.method_ == "inducing":
+            return InducingPosterior(*shared, self._Lm_, self._LB_)
+        if self.method_ == "cg":
+            return IterativePosterior(*shared, self._D_, self._rank_, self.n_jobs)
+        return ExactPosterior(*shared, self.L_)
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        return_interval: bool = False,
+        level: float = 0.95,
+        include_noise: bool = False,
+    ) -> Any:
+        """Posterior mean of m + f at the rows of X, with its uncertainty where asked for.
+
+        Parameters
+        ----------
+        %(X_new)s
+        return_std : bool, default=False
+            Whether to return the standard deviation, of shape (n_samples,) or (n_samples, n_targets).
+        return_cov : bool, default=False
+            Whether to return the joint covariance, of shape (n_samples, n_samples) or (..., n_targets).
+        return_interval : bool, default=False
+            Whether to return the interval of probability `level` around the mean, of shape (n_samples, 2) or
+            (n_samples, n_targets, 2).
+        level : float, default=0.95
+        include_noise : bool, default=False
+            Whether deviation, covariance and interval are those of a new observation y instead of f: with the learnt
+            noise variance, and `alpha` where it is one number.
+
+        Returns
+        -------
+        ndarray, or a tuple of ndarrays
+            The mean, then deviation, covariance and interval, as asked for.
+        """
+        self._check_fitted()
+        check_parameter("predict", "level", level, Real(0, 1, inclusive=False))
+        if not (return_std or return_cov or return_interval):
+            return self._shaped(self._means(X)[0])
+        extra = self._noise_added() if include_noise else 0.0
+        if return_cov:
+            means, covariance, dtype = self._joint(X)
+            variance = np.maximum(np.diagonal(covariance), 0.0)
+        else:
+            found, dtype = self._means(X, variance=True)
+            means, variance = found[:, :-1], found[:, -1]
+        results = [self._shaped(means.astype(dtype) if return_cov else self._unscaled(means, dtype))]
+        std = (np.sqrt(variance + extra)[:, None] * self._y_scale_).astype(dtype)
+        if return_std:
+            results.append(std[:, 0] if self._vector_ else std)
+        if return_cov:
+            joint = covariance + extra * np.eye(len(covariance))
+            scaled = joint[:, :, None] * self._y_scale_**2
+            results.append((scaled[:, :, 0] if self._vector_ else scaled).astype(dtype))
+        if return_interval:
+            wide = float(scipy.stats.norm.ppf(0.5 + level / 2)) * std
+            middle = results[0][:, None] if self._vector_ else results[0]
+            interval = np.stack([middle - wide, middle + wide], axis=-1).astype(dtype)
+            results.append(interval[:, 0] if self._vector_ else interval)
+        return tuple(results)
+
+    def _noise_added(self) -> float:
+        """Of a new observation, on the scale of the likelihood."""
+        known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
+        return self._noise_ + known + self.jitter_
+
+    def _means(self, X: Any, *, variance: bool = False) -> tuple[np.ndarray, Any]:
+        """Means in the units of y, or (means, variance) on the scale of the likelihood; of a batch after the other."""
+        posterior = self._posterior()
+        if self.kernel_.takes == "strings":
+            found = predict_rows(as_texts(X, "X", type(self).__name__), posterior, variance=variance)
+            dtype = np.dtype(np.float64)
+        else:
+            data = self._predict_data(X)
+            found = engine.map(predict_batch, data, posterior, variance, n_jobs=self.n_jobs)
+            dtype = _dtype_of(data)
+        return (found, dtype) if variance else (self._unscaled(found, dtype), dtype)
+
+    def _unscaled(self, means: Any, dtype: Any) -> Any:
+        return (means * self._y_scale_ + self._y_centre_).astype(dtype)
+
+    def _shaped(self, means: Any) -> Any:
+        return means[:, 0] if self._vector_ else means
+
+    def _joint(self, X: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        """(means in the units of y, covariance on the scale of the likelihood, type of the answer)."""
+        posterior = self._posterior()
+        if self.kernel_.takes == "strings":
+            rows, dtype = as_texts(X, "X", type(self).__name__), np.dtype(np.float64)
+        else:
+            data = self._predict_data(X)
+            if not isinstance(data, ArrayData):
+                raise DataError("X: a joint covariance needs all rows in memory; collect them first")
+            rows, dtype = data.X, _dtype_of(data)
+        if self.kernel_.takes == "precomputed":
+            raise DataError(
+                "X: a joint covariance needs the kernel among the new rows, which a precomputed one does not have"
+            )
+        A = self.kernel_.prepare(rows, like=posterior.B)
+        self._require(A.n_rows, 3.0)
+        return self._unscaled(posterior.means(A, rows), np.float64), posterior.covariance(A, rows), dtype
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = False) -> np.ndarray:
+        """Draws of the posterior at the rows of X together.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame of shape (n_samples_X, n_features), or sequence of strings
+        n_samples : int, default=1
+            Number of functions to draw.
+        random_state : int, Generator, RandomState or None, default=0
+        include_noise : bool, default=False
+            Whether observations y are drawn instead of f.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_targets, n_samples)
+        """
+        self._check_fitted()
+        check_parameter("sample_y", "n_samples", n_samples, Integer(minimum=1))
+        means, covariance, dtype = self._joint(X)
+        extra = np.full(len(means), self._noise_added() if include_noise else 0.0)
+        L = np.tril(factor_repaired(covariance, extra, 1)[0].L)
+        drawn = stream(random_state, "sample").standard_normal((len(means), means.shape[1], n_samples))
+        found = means[:, :, None] + np.einsum("ij,jtk->itk", L, drawn) * self._y_scale_[:, None]
+        return (found[:, 0] if self._vector_ else found).astype(dtype)
+
+    # ------------------------------------------------------------------------------------------- evidence
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Every observation predicted by the fit to all others, at the same hyper-parameters, from one factor.
+
+        Returns
+        -------
+        LeaveOneOut
+            `mean`, `std` (of the observation, noise included) and `log_density`, a row for each observation with a
+            weight, in the order of the data.
+        """
+        self._check_fitted()
+        if self.method_ != "exact":
+            raise ParameterError(f"leave_one_out: method {self.method_!r} has no factor of S; expected 'exact'")
+        return leave_one_out(self)
+
+    def _likelihood(self) -> ExactLikelihood:
+        """The likelihood of the rows that were kept."""
+        obs = Observations(self.X_fit_, self.y_train_, self._weight_, self._known_, self._spread_, self._group_)
+        learnt = len(self.theta_) > len(self.kernel_.theta)
+        model = Model(self.kernel_, self._noise_, (1e-300, 1e300) if learnt else None)  # bounds are of no use here
+        return ExactLikelihood(model, obs, _basis(self.mean_function_, obs), self.n_jobs)
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """The log marginal likelihood at other hyper-parameters.
+
+        %(log_marginal_likelihood)s
+        """
+        self._check_fitted()
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
+            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
+        values = theta_argument(theta, self.theta_)
+        likelihood = self._likelihood()
+        likelihood.start(values)
+        value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
+        return (value, gradient) if eval_gradient else value
 
 
-_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")
+def _basis(mean: MeanFunction, obs: Observations) -> np.ndarray:
+    """H, the basis of the mean at the observed rows; no columns where there are no coefficients."""
+    if mean.kind in ("zero", "given"):
+        return np.zeros((obs.n, 0))
+    H = mean.basis(obs.rows)
+    if obs.n <= H.shape[1]:
+        raise DataError(f"mean: {H.shape[1]} columns for {obs.n} distinct row(s); expected fewer columns than rows")
+    return H
+
+
+def _dtype_of(data: Any) -> np.dtype[Any]:
+    """float32 where the rows are."""
+    if isinstance(data, ArrayData) and data.X.dtype == np.float32:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)

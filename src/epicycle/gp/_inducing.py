@@ -21,24 +21,27 @@ import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import DataError
+from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.gp._exact import LOG_2PI, ExactLikelihood, Solved
-from epicycle.gp._inducing_rows import choose_rows
 from epicycle.gp._model import Model
 from epicycle.gp._observations import Observations
 from epicycle.gp._posterior import Posterior
+from epicycle.kernels._gram import kernel_column, low_rank_factor
+from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 from epicycle.linalg._jitter import smallest_jitter
 
-__all__ = ["InducingLikelihood", "InducingPosterior"]
+__all__ = ["NEGLIGIBLE_VARIANCE", "InducingLikelihood", "InducingPosterior", "choose_rows", "inducing_factor"]
 
-_FLOOR = 1e-10  # of the mean of Kmm, always on its diagonal: it keeps the bound a bound
+_DIAGONAL_SHARE = 1e-10  # of the mean of Kmm, always on its diagonal: Q <= K then holds in spite of rounding
+NEGLIGIBLE_VARIANCE = 1e-9  # share of the largest variance below which a further row adds nothing but rounding
 
 
 @dataclass
-class Pass:
-    """All that one set of hyper-parameters gives."""
+class Evaluation:
+    """The bound at one set of hyper-parameters, with what its derivatives and predictions need."""
 
     model: Model
     A: Any
@@ -52,29 +55,73 @@ class Pass:
     missing: float  # tr D^-1 (K - Q)
     value: float
 
+    def coefficients(self) -> tuple[np.ndarray, np.ndarray]:
+        """(coefficients of the inducing rows in the posterior mean, S^-1 H in the same terms): Lm^-T B^-1 V D^-1 []."""
+        inner = scipy.linalg.cho_solve((self.LB, True), np.hstack([self.VY, self.VH]))
+        back = scipy.linalg.solve_triangular(self.Lm, inner, lower=True, trans=1)
+        t = self.VY.shape[1]
+        return back[:, :t] - back[:, t:] @ self.solved.beta, back[:, t:]
+
+
+def inducing_factor(kernel: Kernel, A: Any, rows: np.ndarray) -> tuple[Factor, float]:
+    """(factor of Kmm, jitter that it needed beyond the share of its mean that is always added)."""
+    Z = A.take(rows)
+    Kmm = kernel.block(Z, Z)
+    if not np.isfinite(Kmm).all():
+        raise DataError(f"kernel: {kernel!r:.80} gives values that are not finite for X; scale X")
+    mean = float(np.diagonal(Kmm).mean())
+    index = np.arange(len(Kmm))
+
+    def attempt(jitter: float) -> Factor:
+        S = (Kmm + Kmm.T) / 2
+        S[index, index] += _DIAGONAL_SHARE * mean + jitter
+        return factor(S, 1)
+
+    return smallest_jitter(attempt, mean, len(Kmm), refine=False)
+
+
+def choose_rows(kernel: Kernel, A: Any, n_rows: int, how: str, seed: int) -> np.ndarray:
+    """At most `n_rows` different rows, sorted: with the largest pivots, or drawn by squared distance (k-means++)."""
+    if how == "greedy":
+        return np.sort(low_rank_factor(kernel, A, n_rows, floor=NEGLIGIBLE_VARIANCE)[0])
+    rng = stream(seed, "inducing")
+    n = A.n_rows
+    own = kernel.prepared_diagonal(A)
+    chosen = [int(rng.integers(n))]
+    distance = np.full(n, np.inf)
+    while True:
+        # |phi(x) - phi(z)|^2 = k(x, x) + k(z, z) - 2 k(x, z)
+        last = chosen[-1]
+        np.minimum(distance, np.maximum(own + own[last] - 2 * kernel_column(kernel, A, last), 0.0), out=distance)
+        distance[last] = 0.0
+        total = float(distance.sum())
+        if len(chosen) >= min(n_rows, n) or not total > NEGLIGIBLE_VARIANCE * float(own.max()):
+            return np.sort(np.array(chosen, dtype=np.intp))
+        chosen.append(int(np.searchsorted(np.cumsum(distance), rng.random() * total, side="right").clip(0, n - 1)))
+
 
 class InducingLikelihood:
     """The bound F as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
 
     def __init__(
-        self, model: Model, seen: Observations, H: np.ndarray, n_jobs: int | None, most: int, how: str, seed: int
+        self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None, most: int, how: str, seed: int
     ) -> None:
-        self.model, self.seen, self.H, self.n_jobs = model, seen, H, n_jobs
+        self.model, self.obs, self.H, self.n_jobs = model, obs, H, n_jobs
         self.most, self.how, self.seed = most, how, seed
-        self.threads = n_threads(float(seen.n) * most * most, n_jobs)
+        self.threads = n_threads(float(obs.n) * most * most, n_jobs)
         self.evaluations = 0
         self.jitter = 0.0
-        self.scale = seen.scale
+        self.scale = obs.scale
         self.standard_error = 0.0
         self.rows = np.empty(0, dtype=np.intp)
 
-    def on_part(self, chosen: np.ndarray) -> ExactLikelihood:
-        return ExactLikelihood(self.model, self.seen.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
+    def subset(self, chosen: np.ndarray) -> ExactLikelihood:
+        return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
 
     def start(self, theta: np.ndarray) -> None:
         """Choose the inducing rows for this theta."""
         kernel = self.model.at(theta).kernel
-        self.rows = choose_rows(kernel, kernel.prepare(self.seen.rows), self.most, self.how, self.seed)
+        self.rows = choose_rows(kernel, kernel.prepare(self.obs.rows), self.most, self.how, self.seed)
         if not len(self.rows):
             raise DataError(f"kernel: {kernel!r:.80} is zero for all rows of X")
 
@@ -86,37 +133,21 @@ class InducingLikelihood:
 
     def _blocks(self) -> list[slice]:
         size = int(max(64, min(2048, (1 << 21) // max(len(self.rows), 1))))
-        return [slice(s, min(s + size, self.seen.n)) for s in range(0, self.seen.n, size)]
+        return [slice(s, min(s + size, self.obs.n)) for s in range(0, self.obs.n, size)]
 
-    def _factor(self, kernel: Any, A: Any) -> np.ndarray:
-        Z = A.take(self.rows)
-        Kmm = kernel.block(Z, Z)
-        if not np.isfinite(Kmm).all():
-            raise DataError(f"kernel: {kernel!r:.80} gives values that are not finite for X; scale X")
-        mean = float(np.diagonal(Kmm).mean())
-        index = np.arange(len(Kmm))
-
-        def attempt(jitter: float) -> Factor:
-            S = (Kmm + Kmm.T) / 2
-            S[index, index] += _FLOOR * mean + jitter
-            return factor(S, 1)
-
-        found, self.jitter = smallest_jitter(attempt, mean, len(Kmm), refine=False)
-        return np.tril(found.L)
-
-    def evaluate(self, theta: np.ndarray) -> Pass:
+    def evaluate(self, theta: np.ndarray) -> Evaluation:
         """F at theta, with what its derivatives need."""
-        model, seen, H = self.model.at(theta), self.seen, self.H
-        kernel, A = model.kernel, model.kernel.prepare(seen.rows)
-        Lm = self._factor(kernel, A)
-        Z = A.take(self.rows)
-        d = seen.variances(model.noise)
+        model, obs, H = self.model.at(theta), self.obs, self.H
+        kernel, A = model.kernel, model.kernel.prepare(obs.rows)
+        found, self.jitter = inducing_factor(kernel, A, self.rows)
+        Lm, Z = np.tril(found.L), A.take(self.rows)
+        d = obs.variances(model.noise)
         if not (d > 0).all():
             raise DataError("noise: method 'inducing' needs noise; expected noise or alpha > 0")
-        D = d / seen.weight
-        (n, t), q = seen.Y.shape, H.shape[1]
+        D = d / obs.weight
+        (n, t), q = obs.Y.shape, H.shape[1]
         m = len(Lm)
-        both = np.hstack([seen.Y, H]) / D[:, None]
+        both = np.hstack([obs.Y, H]) / D[:, None]
         B, VR, missing = np.eye(m), np.zeros((m, t + q)), 0.0
 
         def work(part: slice) -> tuple[np.ndarray, np.ndarray, float]:
@@ -137,7 +168,7 @@ class InducingLikelihood:
             raise NotPositiveError("I + V D^-1 V' is not positive definite to working precision") from None
         # H'S^-1 H and so on need only products with V: S^-1 = D^-1 - D^-1 V'B^-1 V D^-1.
         half = scipy.linalg.solve_triangular(LB, VR, lower=True)
-        inner = np.hstack([seen.Y, H]).T @ both - half.T @ half
+        inner = np.hstack([obs.Y, H]).T @ both - half.T @ half
         YY, HY, HH = inner[:t, :t], inner[t:, :t], inner[t:, t:]
         beta, LA = np.zeros((q, t)), np.zeros((0, 0))
         if q:
@@ -146,16 +177,16 @@ class InducingLikelihood:
         log_det = 2 * float(np.log(np.diagonal(LB)).sum()) + float(np.log(D).sum())
         log_det += 2 * float(np.log(np.diagonal(LA)).sum())
         fit = float(np.trace(YY)) - float(np.vdot(HY, beta))
-        value = -0.5 * fit - t / 2 * (log_det + (n - q) * LOG_2PI + missing) + seen.beside(model.noise)[0]
+        value = -0.5 * fit - t / 2 * (log_det + (n - q) * LOG_2PI + missing) + obs.log_constant(model.noise)[0]
         solved = Solved(np.zeros((0, t)), beta, np.zeros((0, q)), LA)
-        return Pass(model, A, Lm, LB, B, D, solved, VR[:, :t], VR[:, t:], missing, value)
+        return Evaluation(model, A, Lm, LB, B, D, solved, VR[:, :t], VR[:, t:], missing, value)
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         self.evaluations += 1
         p = self.evaluate(theta)
         if not gradient:
             return p.value, np.empty(0)
-        kernel, seen, H, D, t = p.model.kernel, self.seen, self.H, p.D, self.seen.Y.shape[1]
+        kernel, obs, H, D, t = p.model.kernel, self.obs, self.H, p.D, self.obs.Y.shape[1]
         Z, m, q = p.A.take(self.rows), len(p.Lm), H.shape[1]
         identity = np.eye(m)
         Binv = scipy.linalg.cho_solve((p.LB, True), identity)
@@ -164,10 +195,10 @@ class InducingLikelihood:
         VU = scipy.linalg.solve_triangular(p.solved.LA, (Binv @ p.VH).T, lower=True).T if q else np.zeros((m, 0))
         ends = np.hstack([Vr, np.sqrt(t) * VU])
         VEV = 0.5 * (ends @ ends.T + t * (p.B - 2 * identity + Binv))
-        back = scipy.linalg.solve_triangular(p.Lm, scipy.linalg.solve_triangular(p.Lm, VEV, lower=True, trans=1).T,
-                                             lower=True, trans=1)  # fmt: skip
+        back = scipy.linalg.solve_triangular(p.Lm, VEV, lower=True, trans=1)
+        back = scipy.linalg.solve_triangular(p.Lm, back.T, lower=True, trans=1)  # Lm^-T (V E V') Lm^-1
         n_theta = len(kernel.theta)
-        everyone = np.arange(seen.n)
+        everyone = np.arange(obs.n)
         total = kernel.contract_between(p.A, self.rows, self.rows, -back) if n_theta else np.empty(0)
         by_noise = 0.0
 
@@ -176,7 +207,7 @@ class InducingLikelihood:
             Kmb = kernel.block(Z, mine)
             V = scipy.linalg.solve_triangular(p.Lm, Kmb, lower=True, check_finite=False)
             VD = V / D[part]
-            both = np.hstack([seen.Y[part] - H[part] @ p.solved.beta, H[part]]) / D[part][:, None]
+            both = np.hstack([obs.Y[part] - H[part] @ p.solved.beta, H[part]]) / D[part][:, None]
             inner = np.hstack([p.VY - p.VH @ p.solved.beta, p.VH])
             back_both = both - VD.T @ (Binv @ inner)  # S^-1 (Y - H beta) and S^-1 H of the block
             a = back_both[:, :t]
@@ -193,7 +224,7 @@ class InducingLikelihood:
             inverse = 1 / D[part] - np.einsum("ij,ij->j", half, half)
             left = np.maximum(kernel.prepared_diagonal(mine) - np.einsum("ij,ij->j", V, V), 0.0)
             slope = 0.5 * (np.einsum("ij,ij->i", rows, rows) - t * inverse + t * left / D[part] ** 2)
-            return own, float((slope / seen.weight[part]).sum())
+            return own, float((slope / obs.weight[part]).sum())
 
         def add(found: tuple[np.ndarray, float]) -> None:
             nonlocal total, by_noise
@@ -202,10 +233,10 @@ class InducingLikelihood:
         in_order(iter(self._blocks()), work, add, self.threads)
         if self.model.noise_bounds is None:
             return p.value, total
-        return p.value, np.append(total, (by_noise + seen.beside(p.model.noise)[1]) * p.model.noise)
+        return p.value, np.append(total, (by_noise + obs.log_constant(p.model.noise)[1]) * p.model.noise)
 
-    def conclude(self, theta: np.ndarray) -> tuple[Pass, float]:
-        """(the pass at theta, backward error of the coefficients)."""
+    def conclude(self, theta: np.ndarray) -> tuple[Evaluation, float]:
+        """(the bound at theta, backward error of the coefficients)."""
         p = self.evaluate(theta)
         right = p.VY - p.VH @ p.solved.beta
         x = scipy.linalg.cho_solve((p.LB, True), right)

@@ -1,5 +1,6 @@
-"""The marginal likelihood by conjugate gradients, for S that is too large to factor.
+"""The marginal likelihood by conjugate gradients, for S = K + D that is too large to factor.
 
+The preconditioner is P = R'R + D with the partial, pivoted Cholesky factor R of K.
 Solutions S^-1 [y, H] are as exact as asked for. The determinant and the traces are estimates from s draws z of N(0, P),
 the preconditioner's own distribution, the same for all hyper-parameters:
 
@@ -14,40 +15,115 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from epicycle.core._exceptions import DataError
+from epicycle.core._memory import available
 from epicycle.core._random import stream
+from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.gp._covariance_operator import CovarianceOperator
 from epicycle.gp._exact import LOG_2PI, ExactLikelihood, Solved, best_mean
+from epicycle.gp._inducing import NEGLIGIBLE_VARIANCE
 from epicycle.gp._model import Model
 from epicycle.gp._observations import Observations
 from epicycle.gp._posterior import Posterior
+from epicycle.kernels._gram import block_rows, gram_matrix, low_rank_factor
+from epicycle.kernels._kernel import Kernel
+from epicycle.linalg._conjugate_gradients import IterativeSolution, conjugate_gradients
+from epicycle.linalg._shifted_systems import matrix_product
 
-__all__ = ["IterativeLikelihood", "IterativePosterior"]
+__all__ = ["CovarianceOperator", "IterativeLikelihood", "IterativePosterior"]
 
-_DRAWS = 32
-_TILE = 512
+_DRAWS = 32  # probes: the error of the log determinant falls with their square root
+_TILE = 512  # rows and columns of a tile of the kernel whose derivatives are contracted at once
+_LIKELIHOOD_TOL, _SOLUTION_TOL = 1e-8, 1e-10  # relative residuals: during the search, and of the final coefficients
+_MAX_STORED_BYTES = 1 << 30  # of a matrix that is stored rather than computed again and again
+
+
+class CovarianceOperator:
+    """S = K + diag(D) for prepared rows A, with the preconditioner P = R'R + D.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    A : prepared rows
+    D : ndarray of shape (n,)
+    rank : int
+        Of the preconditioner.
+    n_jobs : int, optional
+    stored : bool, optional
+        Whether K is stored; None decides by its size.
+    """
+
+    def __init__(
+        self, kernel: Kernel, A: Any, D: np.ndarray, rank: int, n_jobs: int | None, stored: bool | None = None
+    ) -> None:
+        self.kernel, self.A, self.D, self.n = kernel, A, D, len(D)
+        self.threads = n_threads(20.0 * self.n * self.n, n_jobs)
+        size = 8 * self.n * self.n
+        if stored is None:
+            stored = size <= min(_MAX_STORED_BYTES, (available() or 4 * _MAX_STORED_BYTES) // 4)
+        self.K = gram_matrix(kernel, A, np.dtype(np.float64), n_jobs) if stored else None
+        _, self.R, _ = low_rank_factor(kernel, A, rank, floor=NEGLIGIBLE_VARIANCE)
+        self._RD = self.R / D
+        inner = np.eye(len(self.R)) + self._RD @ self.R.T
+        self._inner = scipy.linalg.cho_factor(inner, lower=True)
+        self.log_det_preconditioner = 2 * float(np.log(np.diagonal(self._inner[0])).sum()) + float(np.log(D).sum())
+
+    def times(self, U: np.ndarray) -> np.ndarray:
+        """S U."""
+        if self.K is not None:
+            return matrix_product(self.K, U, self.threads) + self.D[:, None] * U
+        out = self.D[:, None] * U
+        rows = block_rows(self.n)
+
+        def work(start: int) -> None:
+            part = slice(start, min(start + rows, self.n))
+            out[part] += self.kernel.block(self.A.take(part), self.A) @ U
+
+        in_order(iter(range(0, self.n, rows)), work, lambda done: None, self.threads)
+        return out
+
+    def precondition(self, U: np.ndarray) -> np.ndarray:
+        """P^-1 U."""
+        scaled = U / self.D[:, None]
+        return scaled - self._RD.T @ scipy.linalg.cho_solve(self._inner, self.R @ scaled)
+
+    def draw(self, e: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Draws of N(0, P) from standard normal e (n, s) and f (at least rank, s)."""
+        return self.R.T @ f[: len(self.R)] + np.sqrt(self.D)[:, None] * e
+
+    def solve(self, Y: np.ndarray, tol: float) -> IterativeSolution:
+        """S^-1 Y to a relative residual of `tol`."""
+        return conjugate_gradients(self.times, self.precondition, Y, tol)
 
 
 class IterativeLikelihood:
     """An estimate of log p(y) as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
 
     def __init__(
-        self, model: Model, seen: Observations, H: np.ndarray, n_jobs: int | None, rank: int, seed: int,
-        *, draws: int = _DRAWS, stored: bool | None = None,
-    ) -> None:  # fmt: skip
-        self.model, self.seen, self.H, self.n_jobs, self.rank = model, seen, H, n_jobs, min(rank, seen.n)
+        self,
+        model: Model,
+        obs: Observations,
+        H: np.ndarray,
+        n_jobs: int | None,
+        rank: int,
+        seed: int,
+        *,
+        draws: int = _DRAWS,
+        stored: bool | None = None,
+    ) -> None:
+        self.model, self.obs, self.H, self.n_jobs, self.rank = model, obs, H, n_jobs, min(rank, obs.n)
         self.stored = stored
         rng = stream(seed, "probes")
-        self.e, self.f = rng.standard_normal((seen.n, draws)), rng.standard_normal((self.rank, draws))
+        self.e, self.f = rng.standard_normal((obs.n, draws)), rng.standard_normal((self.rank, draws))
         self.evaluations = 0
         self.jitter = 0.0
-        self.scale = seen.scale
+        self.scale = obs.scale
         self.standard_error = 0.0  # of the last gradient, largest entry
 
-    def on_part(self, chosen: np.ndarray) -> ExactLikelihood:
-        return ExactLikelihood(self.model, self.seen.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
+    def subset(self, chosen: np.ndarray) -> ExactLikelihood:
+        return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
 
     def start(self, theta: np.ndarray) -> None:
         """Nothing has to be found first."""
@@ -59,25 +135,25 @@ class IterativeLikelihood:
         """The draws follow from the seed."""
 
     def operator(self, model: Model) -> CovarianceOperator:
-        d = self.seen.variances(model.noise)
+        d = self.obs.variances(model.noise)
         if not (d > 0).all():
             raise DataError("noise: method 'cg' needs noise; expected noise or alpha > 0")
-        A = model.kernel.prepare(self.seen.rows)
-        return CovarianceOperator(model.kernel, A, d / self.seen.weight, self.rank, self.n_jobs, self.stored)
+        A = model.kernel.prepare(self.obs.rows)
+        return CovarianceOperator(model.kernel, A, d / self.obs.weight, self.rank, self.n_jobs, self.stored)
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         self.evaluations += 1
-        model, seen, H = self.model.at(theta), self.seen, self.H
+        model, obs, H = self.model.at(theta), self.obs, self.H
         S = self.operator(model)
-        (n, t), q = seen.Y.shape, H.shape[1]
+        (n, t), q = obs.Y.shape, H.shape[1]
         z = S.draw(self.e, self.f)
         s = z.shape[1]
-        found = S.solve(np.hstack([seen.Y, H, z]), 1e-8)
+        found = S.solve(np.hstack([obs.Y, H, z]), _LIKELIHOOD_TOL)
         solved = best_mean(found.X[:, :t], found.X[:, t : t + q], H)
         log_det = S.log_det_preconditioner + float(found.log_quadrature[t + q :].mean())
         log_det += 2 * float(np.log(np.diagonal(solved.LA)).sum())
-        beside, by_noise = seen.beside(model.noise)
-        value = -0.5 * float(np.vdot(seen.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
+        beside, by_noise = obs.log_constant(model.noise)
+        value = -0.5 * float(np.vdot(obs.Y, solved.C)) - t / 2 * (log_det + (n - q) * LOG_2PI) + beside
         if not gradient:
             return value, np.empty(0)
         # W = sum of c_i (u_i v_i' + v_i u_i') / 2 over pairs of columns; the draws one by one for their error
@@ -97,7 +173,7 @@ class IterativeLikelihood:
 
     def _contract(self, S: CovarianceOperator, model: Model, U: np.ndarray, V: np.ndarray) -> np.ndarray:
         """sum_i u_i'(dS / d theta) v_i, a tile of the kernel at a time."""
-        n, kernel = self.seen.n, model.kernel
+        n, kernel = self.obs.n, model.kernel
         everyone = np.arange(n)
         total = np.zeros(len(kernel.theta))
 
@@ -122,14 +198,14 @@ class IterativeLikelihood:
             in_order(pairs(), work, add, S.threads)
         if self.model.noise_bounds is None:
             return total
-        return np.append(total, float((np.einsum("ij,ij->i", U, V) / self.seen.weight).sum()) * model.noise)
+        return np.append(total, float((np.einsum("ij,ij->i", U, V) / self.obs.weight).sum()) * model.noise)
 
     def conclude(self, theta: np.ndarray) -> tuple[Solved, np.ndarray, float]:
         """(solution, D, largest relative residual)."""
         model = self.model.at(theta)
         S = self.operator(model)
-        t = self.seen.Y.shape[1]
-        found = S.solve(np.hstack([self.seen.Y, self.H]), 1e-10)
+        t = self.obs.Y.shape[1]
+        found = S.solve(np.hstack([self.obs.Y, self.H]), _SOLUTION_TOL)
         solved = best_mean(found.X[:, :t], found.X[:, t:], self.H)
         return solved, S.D, float(found.residual.max(initial=0.0))
 
@@ -148,7 +224,7 @@ class IterativePosterior(Posterior):
 
     def reduction(self, K: np.ndarray) -> np.ndarray:
         right = np.ascontiguousarray(K.T)
-        return np.einsum("ij,ij->j", right, self._operator.solve(right, 1e-8).X)
+        return np.einsum("ij,ij->j", right, self._operator.solve(right, _LIKELIHOOD_TOL).X)
 
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
-        return K @ self._operator.solve(np.ascontiguousarray(K.T), 1e-8).X
+        return K @ self._operator.solve(np.ascontiguousarray(K.T), _LIKELIHOOD_TOL).X

@@ -17,42 +17,39 @@ import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import DataError
-from epicycle.gp._counts import Counts
-from epicycle.gp._inducing_rows import choose_rows
-from epicycle.gp._laplace import Mode, climb_to_mode
+from epicycle.gp._inducing import choose_rows, inducing_factor
+from epicycle.gp._laplace import Mode, find_mode
+from epicycle.gp._observations import Counts
 from epicycle.kernels._kernel import Kernel
-from epicycle.linalg._cholesky import Factor, factor
-from epicycle.linalg._jitter import smallest_jitter
 
 __all__ = ["LowRankLaplace"]
 
-_FLOOR = 1e-10
-_BLOCK = 1024
+_BLOCK = 1024  # rows of a block of the kernel matrix: with up to some hundred inducing rows it stays in cache
 
 
 class LowRankLaplace:
-    """log q as a function of the kernel's theta; see :class:`~epicycle.gp._laplace_binary.BinaryLaplace`."""
+    """log q as a function of the kernel's theta; see :class:`~epicycle.gp._laplace.BinaryLaplace`."""
 
     def __init__(
-        self, kernel: Kernel, seen: Counts, n_jobs: int | None, most: int, n_rows: int, how: str, seed: int, exact: type
+        self, kernel: Kernel, obs: Counts, n_jobs: int | None, most: int, n_rows: int, how: str, seed: int, exact: type
     ) -> None:
-        self.kernel, self.seen, self.n_jobs, self.most = kernel, seen, n_jobs, most
+        self.kernel, self.obs, self.n_jobs, self.most = kernel, obs, n_jobs, most
         self.n_rows, self.how, self.seed, self.exact = n_rows, how, seed, exact
         self.rows = np.empty(0, dtype=np.intp)
-        self.w = np.zeros((0, seen.n_latent))
-        self.scale, self.standard_error, self.evaluations = seen.scale, 0.0, 0
+        self.w = np.zeros((0, obs.n_latent))
+        self.scale, self.standard_error, self.evaluations = obs.scale, 0.0, 0
         self.decrement, self.newton_steps = np.inf, 0
         self.jitter = 0.0
 
-    def on_part(self, chosen: np.ndarray) -> Any:
-        return self.exact(self.kernel, self.seen.take(chosen, self.kernel), self.n_jobs, self.most)
+    def subset(self, chosen: np.ndarray) -> Any:
+        return self.exact(self.kernel, self.obs.take(chosen, self.kernel), self.n_jobs, self.most)
 
     def start(self, theta: np.ndarray) -> None:
         kernel = self.kernel.with_theta(theta)
-        self.rows = choose_rows(kernel, kernel.prepare(self.seen.rows), self.n_rows, self.how, self.seed)
+        self.rows = choose_rows(kernel, kernel.prepare(self.obs.rows), self.n_rows, self.how, self.seed)
         if not len(self.rows):
             raise DataError(f"kernel: {kernel!r:.80} is zero for all rows of X")
-        self.w = np.zeros((len(self.rows), self.seen.n_latent))
+        self.w = np.zeros((len(self.rows), self.obs.n_latent))
 
     def state(self) -> dict[str, Any]:
         return {"rows": self.rows, "w": self.w}
@@ -62,22 +59,13 @@ class LowRankLaplace:
 
     def features(self, kernel: Kernel) -> tuple[Any, np.ndarray, np.ndarray]:
         """(prepared rows, Lm, V of shape (m, n))."""
-        A = kernel.prepare(self.seen.rows)
+        A = kernel.prepare(self.obs.rows)
         Z = A.take(self.rows)
-        Kmm = kernel.block(Z, Z)
-        mean = float(np.diagonal(Kmm).mean())
-        index = np.arange(len(Kmm))
-
-        def attempt(jitter: float) -> Factor:
-            S = (Kmm + Kmm.T) / 2
-            S[index, index] += _FLOOR * mean + jitter
-            return factor(S, 1)
-
-        found, self.jitter = smallest_jitter(attempt, mean, len(Kmm), refine=False)
+        found, self.jitter = inducing_factor(kernel, A, self.rows)
         Lm = np.tril(found.L)
-        V = np.empty((len(Lm), self.seen.n))
-        for start in range(0, self.seen.n, _BLOCK):
-            part = slice(start, min(start + _BLOCK, self.seen.n))
+        V = np.empty((len(Lm), self.obs.n))
+        for start in range(0, self.obs.n, _BLOCK):
+            part = slice(start, min(start + _BLOCK, self.obs.n))
             V[:, part] = found.half_solve(kernel.block(Z, A.take(part)))
         return A, Lm, V
 
@@ -94,37 +82,37 @@ class LowRankLaplace:
 
     def mode(self, V: np.ndarray) -> Mode:
         def newton(w: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
-            W = self.seen.curvature(p)
-            right = V @ (np.einsum("ikl,il->ik", W, f) + self.seen.gradient(p))
+            W = self.obs.curvature(p)
+            right = V @ (np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p))
             found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
             return scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T
 
-        mode = climb_to_mode(self.seen, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
+        mode = find_mode(self.obs, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
         self.w, self.decrement = mode.a, mode.decrement
         self.newton_steps += mode.n_steps
         return mode
 
     def value_and_gradient(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         self.evaluations += 1
-        kernel, seen = self.kernel.with_theta(theta), self.seen
+        kernel, obs = self.kernel.with_theta(theta), self.obs
         A, Lm, V = self.features(kernel)
         mode = self.mode(V)
-        W = seen.curvature(mode.p)
+        W = obs.curvature(mode.p)
         LH = np.linalg.cholesky(self._hessian(V, W))
         value = mode.value - float(np.log(np.diagonal(LH)).sum())
         if not gradient:
             return value, np.empty(0)
-        m, k = len(V), seen.n_latent
+        m, k = len(V), obs.n_latent
         Hinv = scipy.linalg.cho_solve((LH, True), np.eye(m * k), check_finite=False).reshape(k, m, k, m)
-        g = seen.gradient(mode.p)
-        cov = np.empty((seen.n, k, k))
+        g = obs.gradient(mode.p)
+        cov = np.empty((obs.n, k, k))
         VR = np.zeros_like(V)  # sum over c of V R_cc
         for c in range(k):
             for d in range(k):
                 HV = Hinv[c, :, d] @ V
                 cov[:, c, d] = np.einsum("ij,ij->j", V, HV)
                 VR += HV * W[:, d, c]
-        s = seen.third(mode.p, cov)
+        s = obs.third(mode.p, cov)
         solved = np.einsum("cidj,jd->ic", Hinv, V @ s, optimize=True)
         u = s - np.einsum("ikl,il->ik", W, V.T @ solved)
         Vg, Vu = V @ g, V @ u
@@ -135,8 +123,8 @@ class LowRankLaplace:
         back = scipy.linalg.solve_triangular(Lm, back.T, lower=True, trans=1) / 2
         total = kernel.contract_between(A, self.rows, self.rows, -(back + back.T) / 2)
         P = scipy.linalg.solve_triangular(Lm, VT, lower=True, trans=1, check_finite=False)
-        for start in range(0, seen.n, _BLOCK):
-            some = np.arange(start, min(start + _BLOCK, seen.n))
+        for start in range(0, obs.n, _BLOCK):
+            some = np.arange(start, min(start + _BLOCK, obs.n))
             total = total + kernel.contract_between(A, self.rows, some, P[:, some])
         return value, total
 
@@ -144,6 +132,6 @@ class LowRankLaplace:
         """(mode, arrays that prediction needs, log q)."""
         _, Lm, V = self.features(self.kernel.with_theta(theta))
         mode = self.mode(V)
-        LH = np.linalg.cholesky(self._hessian(V, self.seen.curvature(mode.p)))
+        LH = np.linalg.cholesky(self._hessian(V, self.obs.curvature(mode.p)))
         C = scipy.linalg.solve_triangular(Lm, mode.a, lower=True, trans=1)
         return mode, {"C": C, "Lm": Lm, "LH": LH}, mode.value - float(np.log(np.diagonal(LH)).sum())

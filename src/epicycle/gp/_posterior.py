@@ -1,4 +1,9 @@
-"""The posterior of f at new rows, given targets at others: mean, variance, covariance; batches of rows at a time."""
+"""The posterior of f at new rows, given targets at others: mean, variance, covariance; and leave-one-out predictions.
+
+Leave one out, from the factor of all observations. With P = S^-1 (less the part of a basis), the mean of group i given
+all other groups is y_i - a_i / P_ii and its variance 1 / P_ii, noise of the group included. Where a group of equal rows
+has lost only one of them, the others are added to that again: precisions add up.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,14 @@ from epicycle.gp._mean_functions import MeanFunction
 from epicycle.kernels._gram import block_rows, kernel_product
 from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._cholesky import Factor
-from epicycle.linalg._inverse import factor_of
+from epicycle.linalg._inverse import diagonal_of_inverse, factor_of, inverted
 
-__all__ = ["ExactPosterior", "Posterior", "predict_batch", "predict_rows"]
+__all__ = ["ExactPosterior", "LeaveOneOut", "Posterior", "leave_one_out", "predict_batch", "predict_rows"]
 
 
 @dataclass(frozen=True)
 class Posterior(ABC):
-    """What prediction needs.
+    """All that prediction needs.
 
     kernel, B : the kernel and the rows that it compares new ones with
     C : (n, t), coefficients of those rows
@@ -41,7 +46,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def reduction(self, K: np.ndarray) -> np.ndarray:
-        """What the observations take from the prior variances, for K = k(new, B) of shape (b, n)."""
+        """The amount by which observations reduce the prior variances, for K = k(new, B) of shape (b, n)."""
 
     @abstractmethod
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
@@ -113,3 +118,47 @@ def predict_rows(rows: Any, posterior: Posterior, *, variance: bool) -> np.ndarr
 def predict_batch(batch: Batch, posterior: Posterior, variance: bool) -> np.ndarray:
     """The same for a batch."""
     return predict_rows(batch.X, posterior, variance=variance)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Predictions of every observation by all others.
+
+    mean, std, log_density : of shape (n_samples,) or (n_samples, n_targets)
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    log_density: np.ndarray
+
+    @property
+    def log_predictive(self) -> float:
+        """The sum of all log densities: a likelihood of the model by observations that it has not seen."""
+        return float(self.log_density.sum())
+
+
+def leave_one_out(model: Any) -> LeaveOneOut:
+    """Predictions of every observation of an exact fit by all others, at the same hyper-parameters."""
+    diagonal = diagonal_of_inverse(inverted(factor_of(model.L_), 1))
+    if len(model.mean_coef_):
+        U = np.linalg.solve(model._LA_, model._SH_.T)
+        diagonal = diagonal - np.einsum("ij,ij->j", U, U)
+    noise = model._known_ + model._noise_ + model.jitter_  # of single observations
+    means, variances = model.y_train_ - model.alpha_ / diagonal[:, None], 1 / diagonal
+    group, Y, weight = model._group_, model._given_, model._given_weight_
+    W, d = model._weight_[group], noise[group]
+    mean, latent = means[group], np.maximum(variances - noise / model._weight_, 0.0)[group]
+    rest = W - weight
+    rest = np.where(rest > 1e-12 * W, rest, 0.0)
+    # the mean of the targets that are left in the group
+    total = W[:, None] * model.y_train_[group] - weight[:, None] * Y
+    others = np.divide(total, rest[:, None], out=np.zeros_like(Y), where=rest[:, None] > 0)
+    gain = np.divide(latent * rest, d + latent * rest, out=np.zeros_like(latent), where=rest > 0)[:, None]
+    mean = mean + gain * (others - mean)
+    variance = (latent * (1 - gain[:, 0]) + d / weight)[:, None]
+    log_density = -0.5 * (np.log(2 * np.pi * variance) + (Y - mean) ** 2 / variance) - np.log(model._y_scale_)
+    std = np.sqrt(variance) * model._y_scale_
+    mean = mean * model._y_scale_ + model._y_centre_ + model._given_offset_
+    if model._vector_:
+        return LeaveOneOut(mean[:, 0], std[:, 0], log_density[:, 0])
+    return LeaveOneOut(mean, np.broadcast_to(std, mean.shape).copy(), log_density)

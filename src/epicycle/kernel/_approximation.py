@@ -10,17 +10,16 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of
 from epicycle.data import Batch
-from epicycle.kernels._gram import kernel_product
+from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS, as_kernel
-from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
 from epicycle.optim import Solution
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
@@ -284,12 +283,12 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         A = self.kernel_.prepare(rows)
         m = min(self.n_components, n)
         if self.landmarks == "pivoted":
-            chosen = pivoted_cholesky(self.kernel_, A, m)[0]
+            chosen = low_rank_factor(self.kernel_, A, m)[0]
             chosen = chosen if len(chosen) else np.zeros(1, dtype=np.intp)
         else:
             chosen = stream(seed_of(self.random_state), "landmarks").permutation(n)[:m]
         self.component_indices_ = chosen
-        self.components_ = rows_of(rows, self.kernel_, chosen)
+        self.components_ = select_rows(rows, self.kernel_, chosen)
         B = self._kept()
         K = self.kernel_.block(B, B)
         self._require_mercer(K)

@@ -15,15 +15,14 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernels._gram import kernel_product
+from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._machine import KernelMachine
 from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.kernels._pivoted_cholesky import pivoted_cholesky
 from epicycle.kernels._rows import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
@@ -186,7 +185,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         """(eigenvalues, eigenvectors, means of the columns of K, residual, trace of H K H)."""
         n = A.n_rows
         if n > _FEW and self.kernel_.mercer:
-            _, G, rest = pivoted_cholesky(self.kernel_, A, min(n // 8, 256), 1e-15)
+            _, R, rest = low_rank_factor(self.kernel_, A, min(n // 8, 256), tol=1e-15)
+            G = np.ascontiguousarray(R.T)
             if float(rest.sum()) <= 1e-13 * float(np.square(G).sum()):
                 return _from_factor(G, wanted, float(rest.sum()))
         self._require(n, 1.0 if wanted < n // 4 else 3.0)

@@ -40,7 +40,7 @@ class KernelLearner:
 
     def show(self, K: np.ndarray, order: np.ndarray, share: np.ndarray | None, began: float) -> float:
         """One pass over the rows in this order, from time `began`; gives the weight of the mistakes."""
-        at, self.square = _native.kernel_perceptron_pass(
+        at, self.square = _native.kernel.perceptron_pass(
             K, order, share, 0, self.sign, self.scores, self.counts, self.square
         )
         shares = np.ones(len(at)) if share is None else share[at]
@@ -92,5 +92,5 @@ class KernelLearner:
             if lower > 0 and upper - lower <= want * lower:
                 break
             if number < passes:
-                square = _native.kernel_margin_pass(K, self.sign, scores, a, square)
+                square = _native.kernel.margin_pass(K, self.sign, scores, a, square)
         return MarginBounds(max(lower, 0.0), max(upper, lower))

@@ -23,14 +23,14 @@ def by_content(rows: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The rows in an order that depends on what is in them alone; equal rows come one after the other."""
     keys = np.empty(len(codes), dtype=np.uint64)
     if sp.issparse(rows):
-        _native.csr_row_hashes(rows.data, rows.indices, rows.indptr, rows.shape[1], keys)
+        _native.core.csr_row_hashes(rows.data, rows.indices, rows.indptr, rows.shape[1], keys)
     elif rows.dtype == object:
         keys[:] = [
             int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
             for text in rows.tolist()
         ]
     else:
-        _native.row_hashes(rows, keys)
+        _native.core.row_hashes(rows, keys)
     with np.errstate(over="ignore"):  # as the linear perceptron does it, so that both see the same order
         keys += codes.astype(np.float64).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.lexsort((weight, keys))

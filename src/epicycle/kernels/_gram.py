@@ -9,11 +9,12 @@ import numpy as np
 from epicycle.core._memory import require_memory
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.engine._ordered import in_order
+from epicycle.linalg._pivoted_cholesky import pivoted_cholesky
 
 if TYPE_CHECKING:
     from epicycle.kernels._kernel import Kernel
 
-__all__ = ["block_rows", "cross_matrix", "gram_matrix", "kernel_product"]
+__all__ = ["block_rows", "cross_matrix", "gram_matrix", "kernel_column", "kernel_product", "low_rank_factor"]
 
 _BLOCK = 1 << 18  # entries of a block: it stays in the second-level cache
 _INSTEAD = "take Nystroem or RandomFourierFeatures with a linear model, or fewer rows"
@@ -72,3 +73,23 @@ def kernel_product(kernel: Kernel, A: Any, B: Any, C: np.ndarray) -> np.ndarray:
         stop = min(start + rows, n)
         out[start:stop] = kernel.block(A.take(slice(start, stop)), B) @ C
     return out
+
+
+def kernel_column(kernel: Kernel, A: Any, row: int) -> np.ndarray:
+    """k(a_i, a_row) for all i."""
+    one = A.take(np.array([row]))
+    rows = 16 * block_rows(1)
+    parts = [kernel.block(A.take(slice(s, min(s + rows, A.n_rows))), one)[:, 0] for s in range(0, A.n_rows, rows)]
+    return np.concatenate(parts)
+
+
+def low_rank_factor(
+    kernel: Kernel, A: Any, rank: int, *, floor: float = 1e-14, tol: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(pivots, R of shape (r, n), diagonal of K - R'R) of the pivoted Cholesky factorisation of the kernel matrix.
+
+    It ends at `rank`, at a pivot below `floor` times the largest, or when the trace of the rest is at most `tol` times
+    that of K.
+    """
+    diagonal = kernel.prepared_diagonal(A)
+    return pivoted_cholesky(diagonal, lambda i: kernel_column(kernel, A, i), rank, floor=floor, tol=tol)

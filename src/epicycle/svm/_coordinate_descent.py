@@ -68,7 +68,7 @@ class _Epochs(Rounds):
     def inner(self, G: Array, chosen: Array, b: Array, v: Array, target: float, limit: int) -> tuple[int, float]:
         p = self.problem
         ridge = None if self.ridge is None else self.ridge[chosen]
-        steps, _, curvature = _native.coordinate_sweeps(
+        steps, _, curvature = _native.svm.coordinate_sweeps(
             G, self.diagonal[chosen], ridge, p.lo[chosen], p.hi[chosen], p.epsilon, b, v, target, _SWEEPS
         )
         return steps, curvature

@@ -206,7 +206,7 @@ class Rounds:
         if p.group is not None:
             groups = np.searchsorted(p.group[chosen], np.arange(int(p.group.max()) + 2)).astype(np.int64)
         ridge = None if self.ridge is None else self.ridge[chosen]
-        steps, _, curvature = _native.smo(
+        steps, _, curvature = _native.svm.smo(
             G, self.diagonal[chosen], ridge, p.lo[chosen], p.hi[chosen], p.epsilon, groups, b, v, target, limit
         )
         return steps, curvature

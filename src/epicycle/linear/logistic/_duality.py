@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 
 __all__ = ["column_gap", "dual_scales", "gap_certificate", "penalties", "penalty_in_words", "stationary"]
