@@ -15,7 +15,7 @@ from epicycle.select._scorers import responses_of
 __all__ = ["losses_of_rows"]
 
 
-def losses_of_rows(
+def losses_of_rows(  # noqa: C901 - one branch for each scorer
     model: Any, rows: Rows, loss: Any, cv: Any, ordered: bool, n_jobs: int | None, seed: int
 ) -> tuple[str, np.ndarray, np.ndarray]:
     """The name of the loss, predictions and losses of all rows; NaN where a row was not predicted."""

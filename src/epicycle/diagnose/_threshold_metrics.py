@@ -23,14 +23,14 @@ def metric_of(metric: Any, costs: Any) -> tuple[str, Metric]:
                 f"costs={costs!r:.40}; expected two numbers, of a false positive and a false negative"
             )
         false_positive, false_negative = (number("costs", c, low=0) for c in costs)
-        return "cost", lambda tp, fp, fn, tn: -(false_positive * fp + false_negative * fn)
+        return "cost", lambda _tp, fp, fn, _tn: -(false_positive * fp + false_negative * fn)
     if callable(metric):
         return getattr(metric, "__name__", "metric"), metric
     if metric == "cost":
         raise ParameterError("costs: metric='cost' needs the costs of a false positive and of a false negative")
     if isinstance(metric, str) and (found := re.fullmatch(r"f(\d*\.?\d+)", metric)):
         square = float(found.group(1)) ** 2
-        return metric, lambda tp, fp, fn, tn: ratio((1 + square) * tp, (1 + square) * tp + square * fn + fp)
+        return metric, lambda tp, fp, fn, _tn: ratio((1 + square) * tp, (1 + square) * tp + square * fn + fp)
     known: dict[str, Metric] = {
         "accuracy": lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn),
         "balanced_accuracy": lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2,

@@ -154,7 +154,7 @@ class KernelLogisticRegression(KernelClassifier):
             self.dual_coef_ = point.C[:, 0] if point.C.shape[1] == 1 else point.C
             self.intercept_ = point.b - means @ point.C
 
-        def attributes(x: np.ndarray) -> dict[str, Any]:
+        def attributes(_x: np.ndarray) -> dict[str, Any]:
             names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "_columns_", "dual_coef_", "intercept_")
             return {name: getattr(self, name) for name in names if hasattr(self, name)}
 

@@ -33,7 +33,7 @@ _CHUNK = 4096
 _POINTS = 200
 
 
-def evaluate(
+def evaluate(  # noqa: C901 - checks of its arguments
     model: Any,
     X: Any,
     y: Any = None,

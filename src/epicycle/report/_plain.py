@@ -18,7 +18,7 @@ _DEEPEST = 40
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901 - one branch for each type
     """`value` in the types of JSON: what is not a finite number is None, what is unknown its text."""
     if value is None or isinstance(value, bool | str):
         return value

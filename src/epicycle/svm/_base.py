@@ -77,7 +77,7 @@ class SupportVectorMachine(KernelMachine):
         subs: Sequence[Subproblem],
         parts: Sequence[Sequence[Array]],
         assign: Callable[[list[Solved | None]], None],
-        names: Callable[[int], str] = lambda k: "",
+        names: Callable[[int], str] = lambda _k: "",
     ) -> None:
         """Solve all problems; `assign` turns their functions into the fitted attributes.
 

@@ -48,7 +48,7 @@ class TestBound:
         return f"{self.estimate:.4g} on {self.n} rows; {sure} at most {self.upper:.4g}"
 
 
-def test_bound(
+def test_bound(  # noqa: C901 - checks of its arguments
     losses: Any = None,
     *,
     errors: int | None = None,

@@ -169,7 +169,7 @@ def by_stretch(batch: Batch, bounds: np.ndarray, statistic: Callable[..., Any], 
     return (Stack(tuple(parts)),)
 
 
-def stretch_moments(batch: Batch, f: int, shift: np.ndarray) -> tuple[Any, ...]:
+def stretch_moments(batch: Batch, _f: int, shift: np.ndarray) -> tuple[Any, ...]:
     return moment_statistic(batch, shift)
 
 

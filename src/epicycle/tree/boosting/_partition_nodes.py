@@ -245,7 +245,7 @@ def leaf_slopes(
     return tuple(np.bincount(which, of_rows, minlength=len(values)) for of_rows in (g, h, np.abs(g)))
 
 
-def leaf_weights(numbers: LeafNumbers, part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
+def leaf_weights(numbers: LeafNumbers, _part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
     """Total weights of the leaves of output k."""
     _, which, weight = numbers.of_output(k)
     return (np.bincount(which, weight, minlength=n_leaves),)

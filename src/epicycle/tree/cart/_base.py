@@ -95,7 +95,7 @@ class DecisionTree(TreeModel, ABC):
             unit_weights=bool((weight == 1).all()),
         )
         self.tree_ = tree = prune(grown.tree, self.ccp_alpha) if self.ccp_alpha > 0 else grown.tree
-        monitor = self._monitor(1, lambda x: dict(vars(self)))
+        monitor = self._monitor(1, lambda _x: dict(vars(self)))
         monitor(1, np.zeros(1), objective=tree.risk, leaves=float(tree.n_leaves), depth=float(tree.max_depth))
         certificate = Certificate("none", 0.0, 0.0, self._claim(grown.tree))
         self._conclude(Solution(np.zeros(1), tree.risk, monitor.history(), certificate, 1, "converged"))
