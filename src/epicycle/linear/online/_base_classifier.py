@@ -15,10 +15,11 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.data._target import as_labels, require_target
+from epicycle.engine._row_order import repeated
 from epicycle.linear.online._base_sgd import learn_piece, refuse_dask, stream_evidence
 from epicycle.linear.online._labels import codes_of, declared_classes, grown, positive_codes
 from epicycle.linear.online._learner import Rule, State, coefficients, copy_state, new_state, pick_models
-from epicycle.linear.online._row_order import Piece, repeated, row_batches
+from epicycle.linear.online._row_order import Piece, row_batches
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, distinct
 from epicycle.stats._linear_predictor import class_batch, linear_predictor
