@@ -6,17 +6,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq install -c constraints.txt
-NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp)
+KERNELS := $(wildcard native/*/*.cpp native/*/*.hpp)
+NATIVE := CMakeLists.txt $(wildcard native/CMakeLists.txt native/*/CMakeLists.txt) $(KERNELS)
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench sanitize wheel clean distclean
+.PHONY: help demo test test-slow lint format docs bench sanitize wheel clean distclean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMPS)/package ## from a table to a model, with its report in epicycle-breast_cancer/
 	@$(BIN)/epicycle train
@@ -24,17 +25,20 @@ demo: $(STAMPS)/package ## from a table to a model, with its report in epicycle-
 test: $(STAMPS)/package $(STAMPS)/test ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
+test-slow: $(STAMPS)/package $(STAMPS)/test ## run the long campaigns: kills, fuzzing, coverage by simulation, more examples
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --slow $(PYTEST_ARGS)
+
 lint: $(STAMPS)/package $(STAMPS)/lint ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
+	$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 	$(BIN)/lint-imports --no-logo
 
 format: $(STAMPS)/lint ## put Python and C++ into the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+	$(BIN)/clang-format -i $(KERNELS)
 
 docs: $(STAMPS)/package $(STAMPS)/docs ## build the documentation into docs/_build/html
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

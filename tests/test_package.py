@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -71,20 +72,23 @@ def test_package_is_typed():
 
 
 def stub_functions() -> dict[str, set[tuple[str, ...]]]:
-    """Parameter names of every overload of every function in the stub."""
+    """Parameter names of every overload of every function in the stubs, one file for each submodule."""
     functions: dict[str, set[tuple[str, ...]]] = {}
-    for node in ast.parse((PACKAGE / "_native.pyi").read_text()).body:
-        if isinstance(node, ast.FunctionDef):
-            arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-            functions.setdefault(node.name, set()).add(tuple(a.arg for a in arguments))
+    for stub in (PACKAGE / "_native").glob("*.pyi"):
+        for node in ast.parse(stub.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                functions.setdefault(f"{stub.stem}.{node.name}", set()).add(tuple(a.arg for a in arguments))
     return functions
 
 
 def native_functions() -> dict[str, set[tuple[str, ...]]]:
     """The same of the module, from the signatures that the binding library keeps with each function."""
     return {
-        name: {parameter_names(signature) for signature, *_ in function.__nb_signature__}
-        for name, function in vars(_native).items()
+        f"{submodule}.{name}": {parameter_names(signature) for signature, *_ in function.__nb_signature__}
+        for submodule, kernels in vars(_native).items()
+        if isinstance(kernels, ModuleType)
+        for name, function in vars(kernels).items()
         if callable(function) and not name.startswith("_")
     }
 
@@ -97,8 +101,16 @@ def parameter_names(signature: str) -> tuple[str, ...]:
     return tuple(part.partition(":")[0].strip() for part in inside.split(",") if part.strip() not in ("", "/", "*"))
 
 
-def test_stub_and_compiled_module_are_equal():
+def test_stubs_and_compiled_module_are_equal():
     assert stub_functions() == native_functions()
+
+
+def test_submodules_can_be_imported_by_name():
+    # The folder of stubs lies beside the compiled module: without an __init__.py it must not shadow it.
+    submodules = {name for name, value in vars(_native).items() if isinstance(value, ModuleType)}
+    assert submodules == {stub.stem for stub in (PACKAGE / "_native").glob("*.pyi")} - {"__init__"}
+    for name in submodules:
+        assert importlib.import_module(f"epicycle._native.{name}") is getattr(_native, name)
 
 
 # ---------------------------------------------------------------- what the files say

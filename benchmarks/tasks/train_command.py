@@ -22,7 +22,7 @@ began = time.perf_counter()
 import resource
 import epicycle.cli._train
 from epicycle import train
-from epicycle.automl._memory import keep_no_freed_memory
+from epicycle.automl._budget import keep_no_freed_memory
 keep_no_freed_memory()
 base, first = 4096 * int(open("/proc/self/statm").read().split()[1]), []
 started = time.perf_counter()

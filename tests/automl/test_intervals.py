@@ -5,9 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import metrics
 
-from epicycle.automl._intervals import accelerated_interval, score_of_counts
-from epicycle.automl._metrics import judge_for
-from epicycle.automl._new_rows import compare_losses
+from epicycle.automl._metrics import bootstrap_interval, compare_losses, metric_for
+from epicycle.stats._intervals import score_of_counts
 
 
 def answers(n, seed):
@@ -46,11 +45,11 @@ def test_bootstrap_intervals_cover_the_true_score():
     true = 0.0
     y, said = answers(200_000, 99)
     true = metrics.roc_auc_score(y, said["predict_proba"][:, 1])
-    judge = judge_for("roc_auc", "classification", y)
+    metric = metric_for("roc_auc", "classification", y)
     inside = 0
     for seed in range(150):
         y, said = answers(150, seed)
-        found = judge.with_bound(said, y, None, seed, seconds=0.0)
+        found = metric.with_bound(said, y, None, seed, seconds=0.0)
         inside += found.lower <= true <= found.upper
     assert inside >= 0.90 * 150
     assert inside < 150  # and is no larger than it has to be
@@ -59,7 +58,7 @@ def test_bootstrap_intervals_cover_the_true_score():
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "brier", "balanced_accuracy"])
 def test_bounds_contain_the_score(metric):
     y, said = answers(200, 3)
-    found = judge_for(metric, "classification", y).with_bound(said, y, None, 0)
+    found = metric_for(metric, "classification", y).with_bound(said, y, None, 0)
     assert found.lower < found.score < found.upper
     assert found.method == {"accuracy": "binomial", "brier": "bernstein"}.get(metric, "bootstrap")
 
@@ -100,7 +99,6 @@ def test_comparison_finds_the_better_model():
 
 def test_interval_of_a_mean_is_that_of_students_t_for_normal_values():
     x = np.random.default_rng(5).normal(size=400)
-    mean, low, high = accelerated_interval(lambda c: float(c @ x / c.sum()), 400, 0.95, 0)
-    assert mean == pytest.approx(x.mean())
-    reach = 1.966 * x.std(ddof=1) / 20
+    low, high = bootstrap_interval(lambda c: float(c @ x / c.sum()), 400, 0.95, 0)
+    mean, reach = x.mean(), 1.966 * x.std(ddof=1) / 20
     assert_allclose([low, high], [mean - reach, mean + reach], atol=0.012)

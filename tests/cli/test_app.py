@@ -69,7 +69,7 @@ def test_console_script_is_installed():
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(monkeypatch, capsys):
-    monkeypatch.setattr("epicycle.cli._methods.methods", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr("epicycle.cli._info.methods", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
     assert main(["methods"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
@@ -78,7 +78,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch):
     def broken(*arguments, **options):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("epicycle.cli._methods.methods", broken)
+    monkeypatch.setattr("epicycle.cli._info.methods", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         main(["methods"])
 

@@ -46,7 +46,7 @@ def test_train_writes_the_folder_and_says_what_leads(trained, capsys):
     )
     said = capsys.readouterr().out
     assert sorted(p.name for p in out.iterdir()) == FILES
-    assert "leads" in said
+    assert "best" in said
     assert "test rows" in said
     assert "at 95% (binomial)" in said
     page = (out / "report.html").read_text()

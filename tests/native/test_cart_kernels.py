@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from epicycle import _native
-from epicycle.tree.cart._feature_table import binned_table, exact_table
-from epicycle.tree.cart._grow import Rules, class_target, grow, number_target
+from epicycle.tree.cart._grow import Rules, binned_table, class_target, exact_table, grow, number_target
 
 ROW, BELOW, GAP, NEW = (1 << 29) - 1, 1 << 29, 1 << 30, 1 << 31
 
@@ -27,7 +26,7 @@ def test_sorted_columns(dtype, kind, threads):
     elif kind == "constant":
         X[:] = 2
     out, distinct, missing = np.empty((4, 501), np.uint32), np.empty(4, np.int64), np.empty(4, np.int64)
-    _native.sort_columns(np.asfortranarray(X), np.arange(4, dtype=np.int32), out, distinct, missing, threads)
+    _native.cart.sort_columns(np.asfortranarray(X), np.arange(4, dtype=np.int32), out, distinct, missing, threads)
     for j in range(4):
         x = X[:, j] + 0.0
         order = np.argsort(x, kind="stable")  # NaN last
@@ -43,7 +42,7 @@ def test_sorted_columns(dtype, kind, threads):
 
 def test_no_rows_and_no_columns():
     empty = np.empty(0, np.int64)
-    _native.sort_columns(np.empty((0, 2)), np.empty(0, np.int32), np.empty((0, 0), np.uint32), empty, empty, 1)
+    _native.cart.sort_columns(np.empty((0, 2)), np.empty(0, np.int32), np.empty((0, 0), np.uint32), empty, empty, 1)
     table = exact_table(sp.csr_array((4, 3)), {}, 1)
     grown = grow(table, number_target(np.arange(4.0), np.ones(4), "squared_error", 0.0), np.ones(4),
                  Rules("squared_error", max_features=3), seed=0, threads=1)  # fmt: skip
@@ -105,20 +104,20 @@ def test_arrays_that_do_not_fit_are_refused(change):
         "min_weight": 0.0, "min_gain": 0.0, "leaf_cost": 0.0, "max_features": 2, "random": False, "monotone": None,
         "seed": 0, "threads": 1,
     }  # fmt: skip
-    assert len(_native.grow_cart(**arguments)[0]) == 1
+    assert len(_native.cart.grow(**arguments)[0]) == 1
     with pytest.raises(ValueError, match="expected"):
-        _native.grow_cart(**{**arguments, **change})
+        _native.cart.grow(**{**arguments, **change})
 
 
 def test_ill_formed_forests_are_refused():
     X, nodes = np.zeros((3, 2)), np.zeros((1, 2), np.uint64)  # an inner node whose children are not there
     roots, levels = np.array([0, 1], np.int64), np.empty((0, 4), np.uint64)
     with pytest.raises(ValueError, match="well-formed"):
-        _native.forest_sums(X, nodes, np.zeros((1, 1)), roots, levels, np.zeros((3, 1)), 1)
+        _native.cart.forest_sums(X, nodes, np.zeros((1, 1)), roots, levels, np.zeros((3, 1)), 1)
     with pytest.raises(ValueError, match="well-formed"):
-        _native.forest_leaves(X, nodes, roots, levels, np.zeros((3, 1), np.int32), 1)
+        _native.cart.forest_leaves(X, nodes, roots, levels, np.zeros((3, 1), np.int32), 1)
     with pytest.raises(ValueError, match="well-formed"):
-        _native.leaves_of_codes(
+        _native.cart.leaves_of_codes(
             np.zeros((3, 1), np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int32), np.array([5], np.int32),
             np.zeros((1, 4), np.uint64), np.zeros(1, np.int32),
         )  # fmt: skip

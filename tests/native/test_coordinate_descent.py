@@ -70,11 +70,16 @@ def test_columns_of_any_shape(n, p, seed, weighted, centre, dtype, index, densit
         kernel_residual(*matrix, mean, chosen, coef, r)
         assert_allclose(r, left, **close)
 
-    check(_native.csc_lasso_columns, _native.csc_lasso_correlations, _native.csc_lasso_residual, *sparse)
+    check(
+        _native.linear.csc_lasso_columns,
+        _native.linear.csc_lasso_correlations,
+        _native.linear.csc_lasso_residual,
+        *sparse,
+    )
     for layout in layouts(X).values():
-        check(_native.lasso_columns, _native.lasso_correlations, _native.lasso_residual, layout)
+        check(_native.linear.lasso_columns, _native.linear.lasso_correlations, _native.linear.lasso_residual, layout)
         A = np.empty((n, len(chosen)), order="F")
-        _native.lasso_gather(layout, weight, mean, chosen, A)
+        _native.linear.lasso_gather(layout, weight, mean, chosen, A)
         assert_allclose(A, np.sqrt(v)[:, None] * (D - mean)[:, chosen], **close)
 
 
@@ -85,7 +90,7 @@ def test_columns_do_not_depend_on_threads_or_pieces():
         results = []
         for threads in (1, 3):
             out = np.empty((3, 3000))
-            _native.lasso_columns(layout, v, u, True, 0, 3000, *out, threads=threads)
+            _native.linear.lasso_columns(layout, v, u, True, 0, 3000, *out, threads=threads)
             results.append(out)
         assert_array_equal(*results)
 
@@ -123,7 +128,7 @@ def test_every_descent_reaches_the_minimum(positive, ridge, weighted):
     limits = {"max_epochs": 10_000, "target": 1e-15, "max_work": 1e9}
 
     w, r = np.zeros(p), y - v @ y
-    epochs, gap, _ = _native.csc_lasso_descend(
+    epochs, gap, _ = _native.linear.csc_lasso_descend(
         *parts(X), weight, columns, mean, square, l1, l2, positive, w, r, **limits
     )
     assert_allclose(w, expected, rtol=0, atol=1e-7)
@@ -131,19 +136,19 @@ def test_every_descent_reaches_the_minimum(positive, ridge, weighted):
     assert epochs < 1000
 
     w, u = np.zeros(p), v * (y - v @ y)
-    _native.lasso_descend(X, weight, columns, mean, square, l1, l2, positive, w, u, **limits)
+    _native.linear.lasso_descend(X, weight, columns, mean, square, l1, l2, positive, w, u, **limits)
     assert_allclose(w, expected, rtol=0, atol=1e-7)
     assert_allclose(u, np.sqrt(v) * (b - A @ w), atol=1e-12)  # the residual was kept
 
     w, q, G = np.zeros(p), A.T @ b, A.T @ A
-    _native.gram_lasso_descend(
+    _native.linear.gram_lasso_descend(
         G, columns, square, A.T @ b, b @ b, l1, l2, positive, w, q, **limits, until_settled=False
     )
     assert_allclose(w, expected, rtol=0, atol=1e-7)
     assert_allclose(q, A.T @ (b - A @ w), atol=1e-12)
 
     start = q.copy()
-    _native.gram_lasso_move(G, columns[:2], np.array([0.5, -1.0]), q)
+    _native.linear.gram_lasso_move(G, columns[:2], np.array([0.5, -1.0]), q)
     assert_allclose(q, start - 0.5 * G[0] + G[1])
 
 
@@ -153,7 +158,7 @@ def test_work_and_epochs_are_bounded():
     b = rng.standard_normal(30)
     G, xy, tiny = A.T @ A, A.T @ b, np.full(50, 1e-9)
     for limits in ({"max_epochs": 7, "max_work": 1e12}, {"max_epochs": 10**6, "max_work": 50 * 50 * 7 - 1}):
-        done, *_ = _native.gram_lasso_descend(
+        done, *_ = _native.linear.gram_lasso_descend(
             G, np.arange(50), np.diag(G).copy(), xy, b @ b, tiny, 0 * tiny, False, np.zeros(50), xy.copy(),
             target=0.0, until_settled=False, **limits,
         )  # fmt: skip
@@ -173,7 +178,7 @@ def test_the_dual_point_is_feasible_and_screening_is_safe(seed, positive, ridge)
     r = b - A @ w
     c, alive, norm = A.T @ r, np.ones(9, np.uint8), np.linalg.norm(A, axis=0)
     none = np.zeros(9)
-    primal, dual, scale = _native.lasso_dual_point(c, none, w, l1, l2, positive, alive, r @ r)
+    primal, dual, scale = _native.linear.lasso_dual_point(c, none, w, l1, l2, positive, alive, r @ r)
 
     def value(x):
         return ((b - A @ x) ** 2).sum() / 2 + l1 @ np.abs(x) + l2 @ x**2 / 2
@@ -182,12 +187,14 @@ def test_the_dual_point_is_feasible_and_screening_is_safe(seed, positive, ridge)
     assert dual <= value(best) + 1e-12  # weak duality
     assert 0 < scale <= 1
     score = np.empty(9)
-    left = _native.lasso_screen(c, none, w, norm, l1, l2, positive, scale, np.sqrt(2 * (primal - dual)), alive, score)
+    left = _native.linear.lasso_screen(
+        c, none, w, norm, l1, l2, positive, scale, np.sqrt(2 * (primal - dual)), alive, score
+    )
     assert left == alive.sum()
     assert not best[alive == 0].any()
     assert np.isinf(score[alive == 0]).all()
     # slack can only make the bound weaker and the screening more careful
-    looser = _native.lasso_dual_point(c, np.full(9, 0.1), w, l1, l2, positive, np.ones(9, np.uint8), r @ r)
+    looser = _native.linear.lasso_dual_point(c, np.full(9, 0.1), w, l1, l2, positive, np.ones(9, np.uint8), r @ r)
     assert looser[1] <= dual + 1e-12
 
 
@@ -222,10 +229,10 @@ def test_malformed_sparse_matrices_are_refused(given):
     three, rows = np.zeros(p), np.zeros(n)
     columns = np.arange(p)
     calls = [
-        lambda: _native.csc_lasso_columns(*given, None, rows, True, 0, p, three, three.copy(), three.copy(), threads=1),
-        lambda: _native.csc_lasso_correlations(*given, rows, three, None, 0, p, three.copy(), 1),
-        lambda: _native.csc_lasso_residual(*given, three, columns, three, rows.copy()),
-        lambda: _native.csc_lasso_descend(
+        lambda: _native.linear.csc_lasso_columns(*given, None, rows, True, 0, p, three, three.copy(), three.copy(), 1),
+        lambda: _native.linear.csc_lasso_correlations(*given, rows, three, None, 0, p, three.copy(), 1),
+        lambda: _native.linear.csc_lasso_residual(*given, three, columns, three, rows.copy()),
+        lambda: _native.linear.csc_lasso_descend(
             *given, None, columns, three, three, three, three, False, three.copy(), rows,
             max_epochs=1, target=0.0, max_work=1e6,
         ),
@@ -239,27 +246,27 @@ def test_wrong_shapes_and_indices_are_refused():
     X, three, four, columns = np.asfortranarray(np.ones((4, 3))), np.zeros(3), np.zeros(4), np.arange(3)
     limits = {"max_epochs": 1, "target": 0.0, "max_work": 1e6}
     calls = [
-        lambda: _native.lasso_columns(X, None, three, True, 0, 3, three, three, three, threads=1),
-        lambda: _native.lasso_columns(X, None, four, True, 0, 4, three, three, three, threads=1),
-        lambda: _native.lasso_columns(X, three, four, True, 0, 3, three, three, three, threads=1),
-        lambda: _native.lasso_columns(X, None, four, True, 0, 3, three, three, four, threads=1),
-        lambda: _native.lasso_correlations(X, four, three, np.array([3]), 0, 1, three, 1),
-        lambda: _native.lasso_correlations(X, four, three, np.array([-1]), 0, 1, three, 1),
-        lambda: _native.lasso_correlations(X, four, three, None, 0, 4, three, 1),
-        lambda: _native.lasso_correlations(X, four, three, None, 0, 3, three, 0),
-        lambda: _native.lasso_residual(X, three, columns, four, four),
-        lambda: _native.lasso_gather(X, None, three, columns, np.empty((3, 3), order="F")),
-        lambda: _native.lasso_descend(
+        lambda: _native.linear.lasso_columns(X, None, three, True, 0, 3, three, three, three, threads=1),
+        lambda: _native.linear.lasso_columns(X, None, four, True, 0, 4, three, three, three, threads=1),
+        lambda: _native.linear.lasso_columns(X, three, four, True, 0, 3, three, three, three, threads=1),
+        lambda: _native.linear.lasso_columns(X, None, four, True, 0, 3, three, three, four, threads=1),
+        lambda: _native.linear.lasso_correlations(X, four, three, np.array([3]), 0, 1, three, 1),
+        lambda: _native.linear.lasso_correlations(X, four, three, np.array([-1]), 0, 1, three, 1),
+        lambda: _native.linear.lasso_correlations(X, four, three, None, 0, 4, three, 1),
+        lambda: _native.linear.lasso_correlations(X, four, three, None, 0, 3, three, 0),
+        lambda: _native.linear.lasso_residual(X, three, columns, four, four),
+        lambda: _native.linear.lasso_gather(X, None, three, columns, np.empty((3, 3), order="F")),
+        lambda: _native.linear.lasso_descend(
             np.ascontiguousarray(X), None, columns, three, three, three, three, False, three, four, **limits
         ),
-        lambda: _native.lasso_descend(X, None, columns, three, three, three, three, False, four, four, **limits),
-        lambda: _native.gram_lasso_descend(
+        lambda: _native.linear.lasso_descend(X, None, columns, three, three, three, three, False, four, four, **limits),
+        lambda: _native.linear.gram_lasso_descend(
             np.eye(3), np.array([3]), np.ones(1), three, 1.0, np.ones(1), np.ones(1), False, np.ones(1), three,
             **limits, until_settled=True,
         ),
-        lambda: _native.gram_lasso_move(np.eye(3), columns, four, three),
-        lambda: _native.lasso_dual_point(three, three, four, three, three, False, np.ones(3, np.uint8), 1.0),
-        lambda: _native.lasso_screen(
+        lambda: _native.linear.gram_lasso_move(np.eye(3), columns, four, three),
+        lambda: _native.linear.lasso_dual_point(three, three, four, three, three, False, np.ones(3, np.uint8), 1.0),
+        lambda: _native.linear.lasso_screen(
             three, three, three, three, three, four, False, 1.0, 1.0, np.ones(3, np.uint8), three
         ),
     ]  # fmt: skip
@@ -267,4 +274,4 @@ def test_wrong_shapes_and_indices_are_refused():
         with pytest.raises(ValueError, match="lasso"):
             call()
     with pytest.raises(TypeError):
-        _native.lasso_columns(np.ones((4, 3), int), None, four, True, 0, 3, three, three, three, threads=1)
+        _native.linear.lasso_columns(np.ones((4, 3), int), None, four, True, 0, 3, three, three, three, threads=1)

@@ -27,7 +27,7 @@ def test_functions_of_the_distance(dtype):
     squares = [np.square(M.astype(np.float64)).sum(axis=1) for M in (A, B)]
     for kind, values in enumerate(expected):
         G = np.ascontiguousarray(A @ B.T)
-        _native.radial_block(G, *squares, A, B, kind, 1.5)
+        _native.kernel.radial_block(G, *squares, A, B, kind, 1.5)
         assert_allclose(G, values, rtol=1e-9 if dtype is np.float64 else 1e-3, atol=0 if dtype is np.float64 else 1e-5)
 
 
@@ -40,13 +40,13 @@ def test_sums_over_columns():
         np.minimum(A[:, None], B).sum(axis=2), (D**2 / total).sum(axis=2),
     ]  # fmt: skip
     for kind, values in enumerate(expected):
-        assert_allclose(_native.columns_block(A, np.ascontiguousarray(B.T), kind, 1.5), values, rtol=1e-13)
+        assert_allclose(_native.kernel.columns_block(A, np.ascontiguousarray(B.T), kind, 1.5), values, rtol=1e-13)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_words(k):
-    codes, counts, indptr = _native.word_counts(LETTERS, RUNS, k, 3)
-    table = _native.word_table(LETTERS, RUNS, k, 3)
+    codes, counts, indptr = _native.kernel.word_counts(LETTERS, RUNS, k, 3)
+    table = _native.kernel.word_table(LETTERS, RUNS, k, 3)
     expected = np.zeros((4, 3**k))
     for row, (start, stop) in enumerate(pairwise(RUNS)):
         for at in range(start, stop - k + 1):
@@ -59,7 +59,7 @@ def test_words(k):
     assert counts.sum() == expected.sum()
     # words with gaps: over all places, numbered with the last letter in front
     for decay, slope in product((0.5, 1.0), (False, True)):
-        found = _native.gapped_words(LETTERS, RUNS, k, 3, decay, slope)
+        found = _native.kernel.gapped_words(LETTERS, RUNS, k, 3, decay, slope)
         by_hand = np.zeros((4, 3**k))
         for row, (start, stop) in enumerate(pairwise(RUNS)):
             for places in product(range(start, stop), repeat=k):
@@ -79,7 +79,7 @@ def test_perceptron_passes():
     sign[3] = 0.0  # takes no part
     order, share = RNG.permutation(12).repeat(2).astype(np.int64), RNG.uniform(0.5, 1, 24)
     scores, counts = np.zeros(12), np.zeros(12)
-    at, square = _native.kernel_perceptron_pass(K, order, share, 0, sign, scores, counts, 0.0)
+    at, square = _native.kernel.perceptron_pass(K, order, share, 0, sign, scores, counts, 0.0)
     w = np.zeros(12)
     made = []
     for t, i in enumerate(order):
@@ -92,7 +92,7 @@ def test_perceptron_passes():
     assert square == pytest.approx((w * sign) @ K @ (w * sign))
     for _ in range(50):
         before = counts.sum() - square / 2
-        square = _native.kernel_margin_pass(K, sign, scores, counts, square)
+        square = _native.kernel.margin_pass(K, sign, scores, counts, square)
         assert counts.sum() - square / 2 >= before - 1e-9
     assert (counts >= 0).all()
     assert_allclose(scores, K @ (counts * sign), atol=1e-8)
@@ -104,26 +104,28 @@ F, N = np.zeros((2, 2)), np.zeros(2, np.int64)
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: _native.word_counts(LETTERS, RUNS, 2, 2),  # a letter beyond the base
-        lambda: _native.word_counts(LETTERS, RUNS[:-1], 2, 3),
-        lambda: _native.word_counts(LETTERS, RUNS, 0, 3),
-        lambda: _native.word_table(LETTERS, RUNS, 2, 2),
-        lambda: _native.word_table(LETTERS, RUNS[::-1].copy(), 2, 3),
-        lambda: _native.word_table(LETTERS, RUNS, 30, 4),  # more words than a table may have
-        lambda: _native.gapped_words(LETTERS, RUNS, 0, 3, 0.5, False),
-        lambda: _native.gapped_words(LETTERS, RUNS, 30, 4, 0.5, False),
-        lambda: _native.gapped_words(LETTERS, RUNS, 2, 2, 0.5, False),
-        lambda: _native.neighbour_words(LETTERS[:3], 2, 3, 1),
-        lambda: _native.subsequence_block(LETTERS, RUNS[2:], LETTERS, RUNS, 2, 0.5, False),
-        lambda: _native.sparse_product(np.ones(1), N[:1] + 9, np.array([0, 1]), np.ones(1), N[:1], np.array([0, 1]), F),
-        lambda: _native.radial_block(F.copy(), np.zeros(3), np.zeros(2), None, None, 1, 0.0),
-        lambda: _native.radial_block(F.copy(), np.zeros(2), np.zeros(2), F, None, 1, 0.0),
-        lambda: _native.radial_block(F.copy(), np.zeros(2), np.zeros(2), None, None, 6, 0.0),
-        lambda: _native.columns_block(F, np.zeros((3, 2)), 0, 0.0),
-        lambda: _native.columns_block(F, F, 6, 0.0),
-        lambda: _native.kernel_perceptron_pass(F, N + 2, None, 0, np.ones(2), np.zeros(2), np.zeros(2), 0.0),
-        lambda: _native.kernel_perceptron_pass(F, N, np.ones(3), 0, np.ones(2), np.zeros(2), np.zeros(2), 0.0),
-        lambda: _native.kernel_margin_pass(F, np.ones(3), np.zeros(2), np.zeros(2), 0.0),
+        lambda: _native.kernel.word_counts(LETTERS, RUNS, 2, 2),  # a letter beyond the base
+        lambda: _native.kernel.word_counts(LETTERS, RUNS[:-1], 2, 3),
+        lambda: _native.kernel.word_counts(LETTERS, RUNS, 0, 3),
+        lambda: _native.kernel.word_table(LETTERS, RUNS, 2, 2),
+        lambda: _native.kernel.word_table(LETTERS, RUNS[::-1].copy(), 2, 3),
+        lambda: _native.kernel.word_table(LETTERS, RUNS, 30, 4),  # more words than a table may have
+        lambda: _native.kernel.gapped_words(LETTERS, RUNS, 0, 3, 0.5, False),
+        lambda: _native.kernel.gapped_words(LETTERS, RUNS, 30, 4, 0.5, False),
+        lambda: _native.kernel.gapped_words(LETTERS, RUNS, 2, 2, 0.5, False),
+        lambda: _native.kernel.neighbour_words(LETTERS[:3], 2, 3, 1),
+        lambda: _native.kernel.subsequence_block(LETTERS, RUNS[2:], LETTERS, RUNS, 2, 0.5, False),
+        lambda: _native.kernel.sparse_product(
+            np.ones(1), N[:1] + 9, np.array([0, 1]), np.ones(1), N[:1], np.array([0, 1]), F
+        ),
+        lambda: _native.kernel.radial_block(F.copy(), np.zeros(3), np.zeros(2), None, None, 1, 0.0),
+        lambda: _native.kernel.radial_block(F.copy(), np.zeros(2), np.zeros(2), F, None, 1, 0.0),
+        lambda: _native.kernel.radial_block(F.copy(), np.zeros(2), np.zeros(2), None, None, 6, 0.0),
+        lambda: _native.kernel.columns_block(F, np.zeros((3, 2)), 0, 0.0),
+        lambda: _native.kernel.columns_block(F, F, 6, 0.0),
+        lambda: _native.kernel.perceptron_pass(F, N + 2, None, 0, np.ones(2), np.zeros(2), np.zeros(2), 0.0),
+        lambda: _native.kernel.perceptron_pass(F, N, np.ones(3), 0, np.ones(2), np.zeros(2), np.zeros(2), 0.0),
+        lambda: _native.kernel.margin_pass(F, np.ones(3), np.zeros(2), np.zeros(2), 0.0),
     ],
 )
 def test_bad_calls(call):

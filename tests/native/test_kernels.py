@@ -43,7 +43,7 @@ def test_moments_of_any_shape(n, p, k, seed, dtype, weighted):
     weight = weight if weighted else None
     expected = reference_moments(X, Y, weight, shift)
     for name, layout in layouts(X).items():
-        M = _native.moments(layout, Y, weight, shift)
+        M = _native.core.moments(layout, Y, weight, shift)
         np.testing.assert_allclose(M, expected, rtol=1e-12, atol=1e-12 * (1 + n), err_msg=name)
         assert np.array_equal(M, M.T)
 
@@ -69,11 +69,11 @@ def test_logistic_of_any_shape(n, p, seed, dtype, weighted):
     loss, gradient, hessian = reference_logistic(X, y, weight, shift, coef, 0.3)
     close = {"rtol": 1e-11, "atol": 1e-11 * n}
     for layout in layouts(X).values():
-        value, g, curvature = _native.logistic_gradient(layout, y, weight, shift, coef, 0.3)
+        value, g, curvature = _native.linear.logistic_gradient(layout, y, weight, shift, coef, 0.3)
         np.testing.assert_allclose(value, loss, rtol=1e-12)
         np.testing.assert_allclose(g, gradient, **close)
         np.testing.assert_allclose(curvature, hessian[-1, -1], rtol=1e-11)
-        value, g, H = _native.logistic_hessian(layout, y, weight, shift, coef, 0.3)
+        value, g, H = _native.linear.logistic_hessian(layout, y, weight, shift, coef, 0.3)
         np.testing.assert_allclose(value, loss, rtol=1e-12)
         np.testing.assert_allclose(g, gradient, **close)
         np.testing.assert_allclose(H, hessian, **close)
@@ -95,11 +95,11 @@ def test_multinomial_of_any_shape(n, p, K, seed, dtype, weighted):
     R = w[:, None] * (P - np.eye(K)[y])
     in_b = np.diag(w @ P) - P.T @ (w[:, None] * P)
     for layout in layouts(X).values():
-        loss, g, H = _native.multinomial_gradient(layout, y, weight if weighted else None, shift, params, True)
+        loss, g, H = _native.linear.multinomial_gradient(layout, y, weight if weighted else None, shift, params, True)
         np.testing.assert_allclose(loss, -w @ log_p[np.arange(n), y], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(g, R.T @ Z, rtol=1e-10, atol=1e-11 * n)
         np.testing.assert_allclose(H, in_b, rtol=1e-10, atol=1e-12 * n)
-        plain = _native.multinomial_gradient(layout, y, weight if weighted else None, shift, params, False)
+        plain = _native.linear.multinomial_gradient(layout, y, weight if weighted else None, shift, params, False)
         assert plain[0] == loss
         assert np.array_equal(plain[1], g)
         assert not plain[2].any()
@@ -108,7 +108,7 @@ def test_multinomial_of_any_shape(n, p, K, seed, dtype, weighted):
 def test_multinomial_far_out():
     X, y = np.array([[1.0]]), np.array([2])
     params = np.array([[1e4, 0.0], [-1e4, 0.0], [1e4 - 1, 0.0]])
-    loss, g, _ = _native.multinomial_gradient(X, y, None, np.zeros(1), params, False)
+    loss, g, _ = _native.linear.multinomial_gradient(X, y, None, np.zeros(1), params, False)
     np.testing.assert_allclose(loss, np.log1p(np.e), rtol=1e-15)
     np.testing.assert_allclose(g[:, 0], [np.e / (1 + np.e), 0.0, 1 / (1 + np.e) - 1], rtol=1e-15)
 
@@ -116,7 +116,9 @@ def test_multinomial_far_out():
 @pytest.mark.parametrize("label", [-1, 3])
 def test_labels_out_of_range_are_refused(label):
     with pytest.raises(ValueError, match="multinomial"):
-        _native.multinomial_gradient(np.zeros((2, 1)), np.array([0, label]), None, np.zeros(1), np.zeros((3, 2)), True)
+        _native.linear.multinomial_gradient(
+            np.zeros((2, 1)), np.array([0, label]), None, np.zeros(1), np.zeros((3, 2)), True
+        )
 
 
 @pytest.mark.parametrize("z", [0.0, 1e-9, 1.0, 30.0, 40.0, 700.0, 707.9, 708.1, 1e4, 1e300])
@@ -125,14 +127,16 @@ def test_logistic_far_out(z):
     X, none = np.array([[1.0]]), np.zeros(1)
     for y in (0.0, 1.0):
         for sign in (-1.0, 1.0):
-            loss, g, curvature = _native.logistic_gradient(X, np.array([y]), None, none, np.array([sign * z]), 0.0)
+            loss, g, curvature = _native.linear.logistic_gradient(
+                X, np.array([y]), None, none, np.array([sign * z]), 0.0
+            )
             margin = (2 * y - 1) * sign * z
             wrong = np.exp(-np.logaddexp(0, margin))
             np.testing.assert_allclose(loss, np.logaddexp(0, -margin), rtol=4e-16, atol=1e-307)
             np.testing.assert_allclose(g[0], -(2 * y - 1) * wrong, rtol=1e-13, atol=1e-307)
             right = np.exp(-np.logaddexp(0, -margin))
             np.testing.assert_allclose(curvature, wrong * right, rtol=1e-12, atol=1e-306)
-            _, gradient, H = _native.logistic_hessian(X, np.array([y]), None, none, np.array([sign * z]), 0.0)
+            _, gradient, H = _native.linear.logistic_hessian(X, np.array([y]), None, none, np.array([sign * z]), 0.0)
             np.testing.assert_allclose(gradient, g, rtol=1e-12, atol=1e-90)
             assert np.isfinite(H).all()
 
@@ -149,13 +153,13 @@ def test_sparse_equals_dense(n, p, seed, density, dtype, index):
     Y, weight, y, coef = rng.standard_normal((n, 2)), rng.random(n), (rng.random(n) < 0.5) * 1.0, rng.standard_normal(p)
     shift = np.array([0.5, -1.0])
     expected = reference_moments(X.toarray(), Y, weight, np.append(np.zeros(p), shift))
-    np.testing.assert_allclose(_native.csr_moments(*parts, Y, weight, shift), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(_native.core.csr_moments(*parts, Y, weight, shift), expected, rtol=1e-12, atol=1e-12)
     loss, g, H = reference_logistic(X.toarray(), y, weight, np.zeros(p), coef, -0.2)
-    value, gradient, curvature = _native.csr_logistic_gradient(*parts, y, weight, coef, -0.2)
+    value, gradient, curvature = _native.linear.csr_logistic_gradient(*parts, y, weight, coef, -0.2)
     np.testing.assert_allclose(value, loss, rtol=1e-12)
     np.testing.assert_allclose(gradient, g, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(curvature, H[-1, -1], rtol=1e-11)
-    value, gradient, hessian = _native.csr_logistic_hessian(*parts, y, weight, coef, -0.2)
+    value, gradient, hessian = _native.linear.csr_logistic_hessian(*parts, y, weight, coef, -0.2)
     np.testing.assert_allclose(gradient, g, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(hessian, H, rtol=1e-11, atol=1e-12)
 
@@ -167,14 +171,14 @@ def test_all_finite_sees_every_place(dtype, bad):
     X[0, 0] = np.finfo(dtype).max  # large is not infinite, even where a sum of it would be
     X[1] = np.finfo(dtype).max
     for name, layout in layouts(X).items():
-        assert _native.all_finite(layout), name
+        assert _native.core.all_finite(layout), name
     for place in np.ndindex(X.shape):
         Z = X.copy()
         Z[place] = bad
         for name, layout in layouts(Z).items():
-            assert not _native.all_finite(layout), (name, place)
-    assert _native.all_finite(np.empty((0, 3), dtype))
-    assert _native.all_finite(np.empty((3, 0), dtype))
+            assert not _native.core.all_finite(layout), (name, place)
+    assert _native.core.all_finite(np.empty((0, 3), dtype))
+    assert _native.core.all_finite(np.empty((3, 0), dtype))
 
 
 def csr(n=4, p=3):
@@ -212,44 +216,44 @@ def test_malformed_sparse_matrices_are_refused(parts):
     n = max(len(parts[2]) - 1, 0)
     y = np.zeros(n)
     with pytest.raises(ValueError, match="csr_logistic"):
-        _native.csr_logistic_gradient(*parts, y, None, np.zeros(3), 0.0)
+        _native.linear.csr_logistic_gradient(*parts, y, None, np.zeros(3), 0.0)
     with pytest.raises(ValueError, match="csr_moments"):
-        _native.csr_moments(*parts, y[:, None], None, np.zeros(1))
+        _native.core.csr_moments(*parts, y[:, None], None, np.zeros(1))
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("kernel", "arguments"),
     [
-        ("moments", (np.zeros((4, 2)), np.zeros((3, 1)), None, np.zeros(3))),
-        ("moments", (np.zeros((4, 2)), np.zeros((4, 1)), np.zeros(3), np.zeros(3))),
-        ("moments", (np.zeros((4, 2)), np.zeros((4, 1)), None, np.zeros(2))),
-        ("logistic_gradient", (np.zeros((4, 2)), np.zeros(3), None, np.zeros(2), np.zeros(2), 0.0)),
-        ("logistic_gradient", (np.zeros((4, 2)), np.zeros(4), np.zeros(5), np.zeros(2), np.zeros(2), 0.0)),
-        ("logistic_hessian", (np.zeros((4, 2)), np.zeros(4), None, np.zeros(1), np.zeros(2), 0.0)),
-        ("logistic_hessian", (np.zeros((4, 2)), np.zeros(4), None, np.zeros(2), np.zeros(3), 0.0)),
+        (_native.core.moments, (np.zeros((4, 2)), np.zeros((3, 1)), None, np.zeros(3))),
+        (_native.core.moments, (np.zeros((4, 2)), np.zeros((4, 1)), np.zeros(3), np.zeros(3))),
+        (_native.core.moments, (np.zeros((4, 2)), np.zeros((4, 1)), None, np.zeros(2))),
+        (_native.linear.logistic_gradient, (np.zeros((4, 2)), np.zeros(3), None, np.zeros(2), np.zeros(2), 0.0)),
+        (_native.linear.logistic_gradient, (np.zeros((4, 2)), np.zeros(4), np.zeros(5), np.zeros(2), np.zeros(2), 0.0)),
+        (_native.linear.logistic_hessian, (np.zeros((4, 2)), np.zeros(4), None, np.zeros(1), np.zeros(2), 0.0)),
+        (_native.linear.logistic_hessian, (np.zeros((4, 2)), np.zeros(4), None, np.zeros(2), np.zeros(3), 0.0)),
     ],
 )
-def test_wrong_shapes_are_refused(name, arguments):
-    with pytest.raises(ValueError, match=name.split("_")[0]):
-        getattr(_native, name)(*arguments)
+def test_wrong_shapes_are_refused(kernel, arguments):
+    with pytest.raises(ValueError, match=kernel.__name__.split("_")[0]):
+        kernel(*arguments)
 
 
 def test_wrong_types_are_refused():
     with pytest.raises(TypeError):
-        _native.moments(np.zeros((4, 2), dtype=np.int64), np.zeros((4, 1)), None, np.zeros(3))
+        _native.core.moments(np.zeros((4, 2), dtype=np.int64), np.zeros((4, 1)), None, np.zeros(3))
     with pytest.raises(TypeError):
-        _native.all_finite([[1.0]])
+        _native.core.all_finite([[1.0]])
 
 
 def test_same_block_same_bits():
     X, Y, weight, shift = problem(1000, 33, 1, 0)
-    first = _native.moments(X, Y, weight, shift)
-    assert all(np.array_equal(first, _native.moments(X, Y, weight, shift)) for _ in range(3))
+    first = _native.core.moments(X, Y, weight, shift)
+    assert all(np.array_equal(first, _native.core.moments(X, Y, weight, shift)) for _ in range(3))
     # what was computed before in this thread leaves no trace
-    _native.moments(np.full((300, 90), 1e300), np.zeros((300, 0)), None, np.zeros(90))
-    assert np.array_equal(first, _native.moments(X, Y, weight, shift))
+    _native.core.moments(np.full((300, 90), 1e300), np.zeros((300, 0)), None, np.zeros(90))
+    assert np.array_equal(first, _native.core.moments(X, Y, weight, shift))
 
 
 def test_facts_about_the_build():
-    assert _native.max_threads() >= 1
-    assert _native.instruction_set() in {"avx512", "avx2", "baseline"}
+    assert _native.core.max_threads() >= 1
+    assert _native.core.instruction_set() in {"avx512", "avx2", "baseline"}

@@ -20,19 +20,19 @@ def test_columns_come_and_go(k, seed, data):
     G = gram(3 * k, k, seed)
     L, there = np.zeros((k + 1, k + 1)), []
     for j in range(k):
-        left = _native.cholesky_append(L, len(there), np.ascontiguousarray(G[j, there]), G[j, j], 1e-12)
+        left = _native.linear.cholesky_append(L, len(there), np.ascontiguousarray(G[j, there]), G[j, j], 1e-12)
         assert left > 0
         there.append(j)
         if data.draw(st.booleans()) and data.draw(st.booleans()):
             i = data.draw(st.integers(0, len(there) - 1))
-            _native.cholesky_remove(L, len(there), i)
+            _native.linear.cholesky_remove(L, len(there), i)
             del there[i]
     m = len(there)
     expected = np.linalg.cholesky(G[np.ix_(there, there)])
     assert_allclose(np.tril(L[:m, :m]), expected, rtol=1e-9, atol=1e-9)
     b = np.random.default_rng(seed).standard_normal(m)
     x = b.copy()
-    _native.cholesky_solve(L, x)
+    _native.linear.cholesky_solve(L, x)
     assert_allclose(G[np.ix_(there, there)] @ x, b, rtol=1e-8, atol=1e-8)
 
 
@@ -40,9 +40,9 @@ def test_a_dependent_column_is_left_out():
     G = gram(20, 4, 0)
     L = np.zeros((5, 5))
     for j in range(4):
-        _native.cholesky_append(L, j, np.ascontiguousarray(G[j, :j]), G[j, j], 0.0)
+        _native.linear.cholesky_append(L, j, np.ascontiguousarray(G[j, :j]), G[j, j], 0.0)
     mix = np.array([1.0, -2.0, 0.5, 0.0])
-    assert abs(_native.cholesky_append(L, 4, G @ mix, mix @ G @ mix, 1e-10)) < 1e-10
+    assert abs(_native.linear.cholesky_append(L, 4, G @ mix, mix @ G @ mix, 1e-10)) < 1e-10
     assert L[4, 4] == 0.0
 
 
@@ -73,7 +73,7 @@ def test_stagewise_moves(p, seed, share, level):
     codes, sizes, gained = [], [], 0.0
     while len(codes) < 50:
         room, amounts = np.zeros(50 - len(codes), np.int32), np.zeros(50 - len(codes))
-        made, end, j, gain = _native.stagewise(G, row, square, step, share, level, q, w, ways, room, amounts)
+        made, end, j, gain = _native.linear.stagewise(G, row, square, step, share, level, q, w, ways, room, amounts)
         codes += room[:made].tolist()
         sizes += amounts[:made].tolist()
         gained += gain
@@ -97,22 +97,22 @@ def test_bad_calls():
     L, G, one, rows = np.zeros((3, 3)), np.eye(2), np.ones(2), np.arange(2)
     moves, ways = np.zeros(4, np.int32), np.zeros(2, np.uint8)
     with pytest.raises(ValueError, match="cholesky_append"):
-        _native.cholesky_append(L, 3, np.ones(3), 1.0, 0.0)
+        _native.linear.cholesky_append(L, 3, np.ones(3), 1.0, 0.0)
     with pytest.raises(ValueError, match="cholesky_append"):
-        _native.cholesky_append(L, 1, np.ones(2), 1.0, 0.0)
+        _native.linear.cholesky_append(L, 1, np.ones(2), 1.0, 0.0)
     with pytest.raises(ValueError, match="cholesky_append"):
-        _native.cholesky_append(L, 1, np.ones(1), 1.0, np.nan)
+        _native.linear.cholesky_append(L, 1, np.ones(1), 1.0, np.nan)
     with pytest.raises(ValueError, match="cholesky_remove"):
-        _native.cholesky_remove(L, 2, 2)
+        _native.linear.cholesky_remove(L, 2, 2)
     with pytest.raises(ValueError, match="cholesky_solve"):
-        _native.cholesky_solve(L, np.ones(4))
+        _native.linear.cholesky_solve(L, np.ones(4))
     with pytest.raises(TypeError):
-        _native.cholesky_solve(L.astype(np.float32), one)
+        _native.linear.cholesky_solve(L.astype(np.float32), one)
     with pytest.raises(ValueError, match="stagewise"):
-        _native.stagewise(G, rows + 1, one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, None)
+        _native.linear.stagewise(G, rows + 1, one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, None)
     with pytest.raises(ValueError, match="stagewise"):
-        _native.stagewise(G, rows, one, 0.0, False, 0.0, one.copy(), one.copy(), ways, moves, None)
+        _native.linear.stagewise(G, rows, one, 0.0, False, 0.0, one.copy(), one.copy(), ways, moves, None)
     with pytest.raises(ValueError, match="stagewise"):
-        _native.stagewise(G, rows, one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, np.ones(3))
+        _native.linear.stagewise(G, rows, one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, np.ones(3))
     with pytest.raises(ValueError, match="stagewise"):
-        _native.stagewise(G, rows[:1].copy(), one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, None)
+        _native.linear.stagewise(G, rows[:1].copy(), one, 0.1, False, 0.0, one.copy(), one.copy(), ways, moves, None)

@@ -28,12 +28,12 @@ def test_margin_sums(form):
     y = rng.normal(size=700) if regression else np.sign(rng.normal(size=700))
     S = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0))
     for A, weight, got in [
-        (X, c, _native.margin_sums(X, y, c, w, b, *form, 0.1, 0.4)),
-        (X, None, _native.margin_sums(np.asfortranarray(X), y, None, w, b, *form, 0.1, 0.4)),
-        (X.astype(np.float32), c, _native.margin_sums(X.astype(np.float32), y, c, w, b, *form, 0.1, 0.4)),
-        (X[::-2], c[::-2], _native.margin_sums(X[::-2], y[::-2].copy(), c[::-2].copy(), w, b, *form, 0.1, 0.4)),
+        (X, c, _native.svm.margin_sums(X, y, c, w, b, *form, 0.1, 0.4)),
+        (X, None, _native.svm.margin_sums(np.asfortranarray(X), y, None, w, b, *form, 0.1, 0.4)),
+        (X.astype(np.float32), c, _native.svm.margin_sums(X.astype(np.float32), y, c, w, b, *form, 0.1, 0.4)),
+        (X[::-2], c[::-2], _native.svm.margin_sums(X[::-2], y[::-2].copy(), c[::-2].copy(), w, b, *form, 0.1, 0.4)),
         *(
-            (S.toarray(), c, _native.csr_margin_sums(
+            (S.toarray(), c, _native.svm.csr_margin_sums(
                 S.data, S.indices.astype(index), S.indptr.astype(index), 5, y, c, w, b, *form, 0.1, 0.4
             ))
             for index in (np.int32, np.int64)
@@ -62,7 +62,7 @@ def descent(n=60, p=4, *, regression=False, squared=False, sparse=False, seed=0)
     table[:, 2] = (X**2).sum(axis=1) + 0.25 + (0.5 / table[:, 1] if squared else 0)
     S = sp.csr_array(X)
     rows = (S.data, S.indices, S.indptr, p) if sparse else (X,)
-    function = _native.csr_dual_passes if sparse else _native.dual_passes
+    function = _native.svm.csr_dual_passes if sparse else _native.svm.dual_passes
     state = [table, np.zeros(p + 1), np.arange(n), np.array([n, np.inf, 0.0])]
     settings = (regression, squared, 0.1 if regression else 0.0, 0.5)
     return X, function, rows, settings, state
@@ -96,7 +96,7 @@ def test_dual_passes_rise_and_keep_their_books(form):
         assert -1e-10 <= gap <= 0.02 * dual
         ends.append(w.copy())
     assert_allclose(*ends, atol=1e-9)
-    assert_allclose(_native.dual_weights(rows_of(X), table, 0.5), w, atol=1e-12)
+    assert_allclose(_native.svm.dual_weights(rows_of(X), table, 0.5), w, atol=1e-12)
 
 
 def rows_of(X):
@@ -134,17 +134,17 @@ def test_what_they_refuse():
         with pytest.raises(ValueError, match="dual_passes: expected"):
             passes(*rows, *settings, *arguments, 0, 0, 0.0, report)
     with pytest.raises(ValueError, match="margin_sums: expected"):
-        _native.margin_sums(X, table[:-1, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)
+        _native.svm.margin_sums(X, table[:-1, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)
     with pytest.raises(ValueError, match="width > 0"):
-        _native.margin_sums(X, table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 0.0)
+        _native.svm.margin_sums(X, table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 0.0)
     with pytest.raises(ValueError, match="dual_weights"):
-        _native.dual_weights(X, table[:-1].copy(), 1.0)
+        _native.svm.dual_weights(X, table[:-1].copy(), 1.0)
     S = sp.csr_array(X)
     S.indices[2] = 99
     for function, rest in (
-        (_native.csr_dual_passes, (*settings, table, w, order, number, 0, 0, 0.0, report)),
-        (_native.csr_dual_weights, (table, 1.0)),
-        (_native.csr_margin_sums, (table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)),
+        (_native.svm.csr_dual_passes, (*settings, table, w, order, number, 0, 0, 0.0, report)),
+        (_native.svm.csr_dual_weights, (table, 1.0)),
+        (_native.svm.csr_margin_sums, (table[:, 0].copy(), None, w[:-1], 0.0, False, False, 0.0, 1.0)),
     ):
         with pytest.raises(ValueError, match="CSR"):
             function(S.data, S.indices, S.indptr, 4, *rest)

@@ -43,9 +43,9 @@ def test_fits(n, p, degree, kernel, seed, threads):
     if p == 1:
         order = np.argsort(x[:, 0])
         x, y, c = x[order], y[order], c[order]
-        found = _native.local_line(x[:, 0].copy(), y, c, queries[:, 0].copy(), h, kernel, degree, True, threads)
+        found = _native.local.line(x[:, 0].copy(), y, c, queries[:, 0].copy(), h, kernel, degree, True, threads)
     else:
-        found = _native.local_space(x, y, c, queries, h, kernel, degree, True, threads)
+        found = _native.local.space(x, y, c, queries, h, kernel, degree, True, threads)
     expected = np.array([reference(x, y, c, q, h[0], kernel, degree) for q in queries])
     for got, want in zip(found[:3], expected.T, strict=True):
         assert_allclose(got, want, rtol=1e-6, atol=1e-9)
@@ -65,9 +65,9 @@ def test_radii(n, p, seed, weighted, ties):
         order = np.argsort(x[:, 0], kind="stable")
         x, w = x[order], w[order]
         upto = np.append(0.0, np.cumsum(w)) if weighted else None
-        found = _native.local_line_radii(x[:, 0].copy(), upto, queries[:, 0].copy(), share, 2)
+        found = _native.local.line_radii(x[:, 0].copy(), upto, queries[:, 0].copy(), share, 2)
     else:
-        found = _native.local_space_radii(x, w, queries, share, 2)
+        found = _native.local.space_radii(x, w, queries, share, 2)
     for q, radius in zip(queries, found, strict=True):
         d = np.linalg.norm(x - q, axis=1)
         order = np.argsort(d)
@@ -78,16 +78,16 @@ def test_radii(n, p, seed, weighted, ties):
 def test_nothing_in_reach_and_no_weight():
     x, y = np.array([0.0, 1.0, 1.0, 5.0]), np.array([1.0, 2.0, 4.0, 9.0])
     far = np.array([-100.0, 100.0, 3.0])
-    value, *_, status = _native.local_line(x, y, np.ones(4), far, np.full(3, 0.5), 0, 1, False, 1)
+    value, *_, status = _native.local.line(x, y, np.ones(4), far, np.full(3, 0.5), 0, 1, False, 1)
     assert value.tolist() == [1.0, 9.0, (2 + 4 + 9) / 3]
     assert status.tolist() == [2, 2, 2]
     c = np.array([0.0, 1.0, 1.0, 0.0])
-    value = _native.local_line(x, y, c, far, np.full(3, 0.5), 0, 1, False, 1)[0]
+    value = _native.local.line(x, y, c, far, np.full(3, 0.5), 0, 1, False, 1)[0]
     assert value.tolist() == [3.0, 3.0, 3.0]
     plane = np.column_stack([x, x])
-    value = _native.local_space(plane, y, c, np.column_stack([far, far]), np.full(3, 0.5), 0, 1, False, 1)[0]
+    value = _native.local.space(plane, y, c, np.column_stack([far, far]), np.full(3, 0.5), 0, 1, False, 1)[0]
     assert value.tolist() == [3.0, 3.0, 3.0]
-    assert np.isnan(_native.local_line(x, y, np.zeros(4), far, np.full(3, 0.5), 0, 1, False, 1)[0]).all()
+    assert np.isnan(_native.local.line(x, y, np.zeros(4), far, np.full(3, 0.5), 0, 1, False, 1)[0]).all()
 
 
 def test_bad_calls():
@@ -97,15 +97,15 @@ def test_bad_calls():
         (x[::-1].copy(), one, one, x, one), (x, one[:3], one, x, one), (x, one, one[:3], x, one),
         (x, one, one, x, one[:3]), (np.empty(0), np.empty(0), np.empty(0), x, one),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="local_line: expected"):
-            _native.local_line(*change, 0, 1, False, 1)
+        with pytest.raises(ValueError, match=r"local\.line: expected"):
+            _native.local.line(*change, 0, 1, False, 1)
     for kernel, degree, threads in ((7, 1, 1), (-1, 1, 1), (0, 3, 1), (0, 1, 0)):
         with pytest.raises(ValueError, match="local regression: expected"):
-            _native.local_line(*good, kernel, degree, False, threads)
-    with pytest.raises(ValueError, match="local_line_radii"):
-        _native.local_line_radii(x, one, x, 2.0, 1)
+            _native.local.line(*good, kernel, degree, False, threads)
+    with pytest.raises(ValueError, match=r"local\.line_radii"):
+        _native.local.line_radii(x, one, x, 2.0, 1)
     X = np.ones((4, 2))
-    with pytest.raises(ValueError, match="local_space: expected"):
-        _native.local_space(X, one, one, np.ones((3, 1)), np.ones(3), 0, 1, False, 1)
-    with pytest.raises(ValueError, match="local_space_radii"):
-        _native.local_space_radii(X, one[:3], X, 2.0, 1)
+    with pytest.raises(ValueError, match=r"local\.space: expected"):
+        _native.local.space(X, one, one, np.ones((3, 1)), np.ones(3), 0, 1, False, 1)
+    with pytest.raises(ValueError, match=r"local\.space_radii"):
+        _native.local.space_radii(X, one[:3], X, 2.0, 1)

@@ -22,12 +22,12 @@ def rows():
 def test_residuals(rows):
     z, y, v = rows
     u = np.empty_like(z)
-    loss = _native.logistic_residual(z, y, v, u)
+    loss = _native.linear.logistic_residual(z, y, v, u)
     p = 1 / (1 + np.exp(-z))
     assert loss == pytest.approx(v @ (np.logaddexp(0, z) - y * z), rel=1e-13)
     assert_allclose(u, v * (y - p), rtol=1e-9, atol=1e-18)
     with pytest.raises(ValueError, match="logistic_residual"):
-        _native.logistic_residual(z[1:], y, v, u)
+        _native.linear.logistic_residual(z[1:], y, v, u)
 
 
 def test_divergence(rows):
@@ -37,10 +37,10 @@ def test_divergence(rows):
         q = 1 / (1 + np.exp(z))
         k = factor * q
         plain = rel_entr(k, q) + rel_entr(1 - k, 1 - q)
-        assert _native.coin_divergence(z, v, factor) == pytest.approx(v @ plain, rel=1e-6, abs=1e-16)
+        assert _native.linear.coin_divergence(z, v, factor) == pytest.approx(v @ plain, rel=1e-6, abs=1e-16)
     extreme = np.array([-1e4, 1e4, -720.0, 720.0])
-    assert np.isfinite(_native.coin_divergence(extreme, np.ones(4), np.full(4, 0.5)))
-    assert _native.coin_divergence(np.array([-1e4]), np.ones(1), np.array([0.5])) == pytest.approx(5e3, rel=1e-3)
+    assert np.isfinite(_native.linear.coin_divergence(extreme, np.ones(4), np.full(4, 0.5)))
+    assert _native.linear.coin_divergence(np.array([-1e4]), np.ones(1), np.array([0.5])) == pytest.approx(5e3, rel=1e-3)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -51,14 +51,14 @@ def test_softmax_curvature(index, dtype):
     X = sp.random_array((n, p), density=0.4, rng=rng, format="csr", dtype=np.float64).astype(dtype)
     P = rng.dirichlet(np.ones(K), size=n)
     w = rng.uniform(size=n)
-    H = _native.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P)
+    H = _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P)
     X1 = np.column_stack([X.toarray().astype(float), np.ones(n)])
     plain = sum(w[i] * np.kron(np.diag(P[i]) - np.outer(P[i], P[i]), np.outer(X1[i], X1[i])) for i in range(n))
     assert_allclose(H, plain, atol=1e-12)
     with pytest.raises(ValueError, match="csr_multinomial_curvature"):
-        _native.csr_multinomial_curvature(X.data, X.indices.astype(index) + 9, X.indptr.astype(index), p, w, P)
+        _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index) + 9, X.indptr.astype(index), p, w, P)
     with pytest.raises(ValueError, match="csr_multinomial_curvature"):
-        _native.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P[1:])
+        _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P[1:])
 
 
 @pytest.mark.parametrize("form", ["dense", "csc"])
@@ -78,9 +78,9 @@ def test_descent_reaches_its_gap(form, intercept, l2, dtype):
     arguments = (columns, y, v, np.full(k, l1), np.full(k, l2), intercept, centre, w, z, 50, 1e-11, 1e12)
     if form == "csc":
         S = sp.csc_array(X)
-        steps, gap, moved = _native.csc_logistic_descend(S.data, S.indices, S.indptr, n, *arguments)
+        steps, gap, moved = _native.linear.csc_logistic_descend(S.data, S.indices, S.indptr, n, *arguments)
     else:
-        steps, gap, moved = _native.logistic_descend(np.asfortranarray(X), *arguments)
+        steps, gap, moved = _native.linear.logistic_descend(np.asfortranarray(X), *arguments)
     assert 0 < steps < 50
     assert gap <= 1e-11
     A = X[:, columns].astype(float)
@@ -98,7 +98,9 @@ def test_descent_checks_its_arguments():
 
     def call(X=X, columns=(0,), y=ones, z=None, w=None):
         z, w = ones.copy() if z is None else z, one.copy() if w is None else w
-        return _native.logistic_descend(X, np.array(columns), y, ones / 5, one, one, True, one, w, z, 1, 1.0, 1.0)
+        return _native.linear.logistic_descend(
+            X, np.array(columns), y, ones / 5, one, one, True, one, w, z, 1, 1.0, 1.0
+        )
 
     call()
     for bad in (
@@ -114,6 +116,6 @@ def test_descent_checks_its_arguments():
     S = sp.csc_array(X)
     parts = (S.data, S.indices + 10, S.indptr, 5)
     with pytest.raises(ValueError, match="csc_logistic_descend"):
-        _native.csc_logistic_descend(
+        _native.linear.csc_logistic_descend(
             *parts, np.array([0]), ones, ones / 5, one, one, True, one, one.copy(), ones.copy(), 1, 1.0, 1.0
         )

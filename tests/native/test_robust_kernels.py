@@ -21,9 +21,9 @@ def test_shifted_products(rows, order, dtype):
     X = np.asarray(X, dtype=dtype, order=order)
     A = np.column_stack([X - shift, np.ones(len(X))])
     v = np.arange(6.0)
-    assert_allclose(_native.shifted_product(X, shift, v[:5], v[5]), A @ v, rtol=1e-12, atol=1e-12)
-    assert_allclose(_native.shifted_sums(X, shift, y), A.T @ y, rtol=1e-10, atol=1e-10)
-    assert_allclose(_native.shifted_product(X[::-2], shift, v[:5], v[5]), (A @ v)[::-2], rtol=1e-12, atol=1e-12)
+    assert_allclose(_native.linear.shifted_product(X, shift, v[:5], v[5]), A @ v, rtol=1e-12, atol=1e-12)
+    assert_allclose(_native.linear.shifted_sums(X, shift, y), A.T @ y, rtol=1e-10, atol=1e-10)
+    assert_allclose(_native.linear.shifted_product(X[::-2], shift, v[:5], v[5]), (A @ v)[::-2], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -36,8 +36,8 @@ def test_huber_sums(rows, weighted, index):
     w = weight if weighted else None
     s = weight if weighted else np.ones(700)
     for got, A in (
-        (_native.huber_sums(X, y, w, shift, coef, b, limit), X - shift),
-        (_native.csr_huber_sums(*parts, y, w, coef, b, limit), S.toarray()),
+        (_native.linear.huber_sums(X, y, w, shift, coef, b, limit), X - shift),
+        (_native.linear.csr_huber_sums(*parts, y, w, coef, b, limit), S.toarray()),
     ):
         r = y - A @ coef - b
         inside = np.abs(r) <= limit
@@ -73,7 +73,7 @@ def pivot_arguments(n=30, p=2):
 
 def test_pivots_end_at_a_proven_vertex():
     a = pivot_arguments()
-    state, pivots, beta, residual, dual = _native.quantile_pivots(**a)
+    state, pivots, beta, residual, dual = _native.linear.quantile_pivots(**a)
     assert state == 0
     assert pivots > 0
     A = np.column_stack([a["X"], np.ones(30)])
@@ -81,19 +81,19 @@ def test_pivots_end_at_a_proven_vertex():
     assert_allclose(A.T @ dual[:30], 0, atol=1e-12)
     assert (np.abs(dual[:30]) <= 0.5).all()
     assert_allclose(dual[:30] @ a["y"], np.abs(residual).sum() / 2)
-    again = _native.quantile_pivots(**a)
+    again = _native.linear.quantile_pivots(**a)
     assert again[:2] == (0, 0)
 
 
 def test_pivots_can_be_cut_short():
     a = pivot_arguments()
-    state, pivots, *_ = _native.quantile_pivots(**{**a, "max_pivots": 1})
+    state, pivots, *_ = _native.linear.quantile_pivots(**{**a, "max_pivots": 1})
     assert (state, pivots) == (1, 1)
 
 
 def test_an_unbounded_programme_is_said():
     a = pivot_arguments()
-    state, *_ = _native.quantile_pivots(**{**a, "g": np.array([0.0, 0.0, 100.0])})
+    state, *_ = _native.linear.quantile_pivots(**{**a, "g": np.array([0.0, 0.0, 100.0])})
     assert state == 3
 
 
@@ -113,13 +113,15 @@ def test_an_unbounded_programme_is_said():
 )
 def test_bad_arrays_are_refused(change):
     with pytest.raises(ValueError, match="quantile_pivots: expected"):
-        _native.quantile_pivots(**{**pivot_arguments(), **change})
+        _native.linear.quantile_pivots(**{**pivot_arguments(), **change})
 
 
 def test_bad_sparse_arrays_are_refused():
     with pytest.raises(ValueError, match="csr_huber_sums: expected"):
-        _native.csr_huber_sums(np.ones(1), np.array([7]), np.array([0, 1]), 2, np.ones(1), None, np.ones(2), 0.0, 1.0)
+        _native.linear.csr_huber_sums(
+            np.ones(1), np.array([7]), np.array([0, 1]), 2, np.ones(1), None, np.ones(2), 0.0, 1.0
+        )
     with pytest.raises(ValueError, match="shifted_product: expected"):
-        _native.shifted_product(np.ones((3, 2)), np.ones(2), np.ones(3), 0.0)
+        _native.linear.shifted_product(np.ones((3, 2)), np.ones(2), np.ones(3), 0.0)
     with pytest.raises(ValueError, match="shifted_sums: expected"):
-        _native.shifted_sums(np.ones((3, 2)), np.ones(2), np.ones(2))
+        _native.linear.shifted_sums(np.ones((3, 2)), np.ones(2), np.ones(2))

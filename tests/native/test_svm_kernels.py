@@ -32,7 +32,7 @@ def test_smo_reaches_a_point_that_no_pair_improves(dtype):
             p["K"] = p["K"].astype(dtype)
             p["diagonal"] = np.diagonal(p["K"]).astype(np.float64) + (0 if p["ridge"] is None else p["ridge"])
             z = p["v"].copy()
-            steps, violation, curvature = _native.smo(**p, tolerance=1e-9, limit=100_000)
+            steps, violation, curvature = _native.svm.smo(**p, tolerance=1e-9, limit=100_000)
             b, K = p["b"], p["K"].astype(np.float64)
             assert violation <= 1e-9
             assert curvature >= -1e-6
@@ -57,7 +57,7 @@ def test_sweeps_reach_a_point_that_no_variable_improves():
     p = problem(30, 3, epsilon=0.2)
     del p["groups"]
     z = p["v"].copy()
-    _native.coordinate_sweeps(**p, tolerance=1e-10, sweeps=10_000)
+    _native.svm.coordinate_sweeps(**p, tolerance=1e-10, sweeps=10_000)
     b = p["b"]
     v = z - p["K"] @ b
     grows = v - np.where(b >= 0, 0.2, -0.2)
@@ -68,10 +68,10 @@ def test_sweeps_reach_a_point_that_no_variable_improves():
 
 def test_limits_are_kept():
     p = problem(40, 0)
-    assert _native.smo(**p, tolerance=1e-12, limit=7)[0] == 7
+    assert _native.svm.smo(**p, tolerance=1e-12, limit=7)[0] == 7
     p = problem(5, 0)
     p["hi"][:] = p["lo"][:] = 0.0
-    assert _native.smo(**p, tolerance=1e-12, limit=7)[0] == 0
+    assert _native.svm.smo(**p, tolerance=1e-12, limit=7)[0] == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -81,7 +81,7 @@ def test_rows_are_added(dtype):
     for m in (0, 1, 4, 7):
         rows, c, out = rng.integers(0, 9, m), rng.normal(size=m), rng.normal(size=5001)
         expected = out + np.where((np.arange(5001) >= 3) & (np.arange(5001) < 4999), c @ K[rows].astype(float), 0.0)
-        _native.add_rows(K, rows, c, 3, 4999, out)
+        _native.svm.add_rows(K, rows, c, 3, 4999, out)
         assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -92,7 +92,7 @@ def test_gaussian_in_single_precision():
         A[0] = B[0]
         squares = [np.square(M.astype(float)).sum(axis=1).astype(np.float32) for M in (A, B)]
         G = A @ B.T
-        _native.gaussian_single(G, *squares, A, B)
+        _native.svm.gaussian_single(G, *squares, A, B)
         D = np.square(A[:, None].astype(float) - B[None]).sum(axis=2)
         assert_allclose(G, np.exp(-0.5 * D), rtol=3e-5, atol=1e-9)
         assert G[0, 0] == pytest.approx(1.0, abs=1e-6)
@@ -105,15 +105,15 @@ def test_bad_calls():
         {"groups": np.array([0])}, {"groups": np.array([0, 7, 6])}, {"ridge": np.ones(3)}, {"v": np.zeros(7)},
     ):  # fmt: skip
         with pytest.raises(ValueError, match="smo: expected"):
-            _native.smo(**p | change, tolerance=1e-3, limit=10)
+            _native.svm.smo(**p | change, tolerance=1e-3, limit=10)
     with pytest.raises(ValueError, match="add_rows: expected"):
-        _native.add_rows(np.ones((2, 3)), np.array([2]), np.ones(1), 0, 3, np.zeros(3))
+        _native.svm.add_rows(np.ones((2, 3)), np.array([2]), np.ones(1), 0, 3, np.zeros(3))
     with pytest.raises(ValueError, match="add_rows: expected"):
-        _native.add_rows(np.ones((2, 3)), np.array([0]), np.ones(1), 0, 4, np.zeros(3))
+        _native.svm.add_rows(np.ones((2, 3)), np.array([0]), np.ones(1), 0, 4, np.zeros(3))
     with pytest.raises(ValueError, match="gaussian_single: expected"):
-        _native.gaussian_single(
+        _native.svm.gaussian_single(
             np.ones((2, 3), np.float32), np.ones(2, np.float32), np.ones(2, np.float32), np.ones((2, 4), np.float32),
             np.ones((3, 4), np.float32),
         )  # fmt: skip
     with pytest.raises(TypeError):
-        _native.smo(**p | {"b": np.zeros(6, np.float32)}, tolerance=1e-3, limit=10)
+        _native.svm.smo(**p | {"b": np.zeros(6, np.float32)}, tolerance=1e-3, limit=10)

@@ -50,7 +50,7 @@ NAMES = ("feature", "bin", "left", "kind", "sides", "gain", "G", "H", "value", "
 
 
 def grow(**arguments):
-    return dict(zip(NAMES, _native.grow_tree(**arguments), strict=True))
+    return dict(zip(NAMES, _native.tree.grow(**arguments), strict=True))
 
 
 def test_columns_may_be_read_from_rows():
@@ -93,9 +93,9 @@ def test_leaves_are_a_stable_partition_with_exact_sums(seed, subset):
         assert_allclose(tree["H"][i], gh[mine, 1].sum(dtype=float), rtol=1e-12)
         assert tree["value"][i] == pytest.approx(-tree["G"][i] / tree["H"][i])
     score = np.zeros(300)
-    _native.add_to_leaves(order, tree["begin"][leaves], tree["end"][leaves], tree["value"][leaves], score, 2)
+    _native.tree.add_to_leaves(order, tree["begin"][leaves], tree["end"][leaves], tree["value"][leaves], score, 2)
     out = np.zeros(300)
-    _native.predict_bins(rows, tree["feature"], tree["left"], tree["sides"].reshape(-1, 4), tree["value"], out, 2)
+    _native.tree.predict_bins(rows, tree["feature"], tree["left"], tree["sides"].reshape(-1, 4), tree["value"], out, 2)
     assert_array_equal(out[here], score[here])
 
 
@@ -134,20 +134,20 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_calls_of_the_grower(name):
     rows, gh = problem()
-    with pytest.raises(ValueError, match=r"grow_tree|threads"):
-        _native.grow_tree(**(arguments(rows, gh) | {name.split()[0]: BAD[name]}))
+    with pytest.raises(ValueError, match=r"tree\.grow|threads"):
+        _native.tree.grow(**(arguments(rows, gh) | {name.split()[0]: BAD[name]}))
 
 
 def test_rows_outside_the_table():
     rows, gh = problem()
     order = np.array([0, 300], np.uint32)
     asked = arguments(rows, gh, all_rows=False, order=order, scratch=np.empty(2, np.uint32))
-    with pytest.raises(ValueError, match="grow_tree"):
-        _native.grow_tree(**asked)
+    with pytest.raises(ValueError, match=r"tree\.grow"):
+        _native.tree.grow(**asked)
     with pytest.raises(ValueError, match="add_to_leaves"):
-        _native.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 2), np.ones(1), np.zeros(300), 1)
+        _native.tree.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 2), np.ones(1), np.zeros(300), 1)
     with pytest.raises(ValueError, match="add_to_leaves"):
-        _native.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 3), np.ones(1), np.zeros(301), 1)
+        _native.tree.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 3), np.ones(1), np.zeros(301), 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -158,11 +158,11 @@ def test_classes_one_by_one_have_the_bits_of_all_at_once(weighted, threads):
     y, score = rng.integers(0, K, n).astype(float), rng.normal(size=(K, n)) * 30
     weight = rng.uniform(0, 3, n) if weighted else None
     gh, normal = np.empty((K, n, 2), np.float32), np.empty((2, n))
-    sums = _native.loss_rows(8, 0.0, y, weight, score, gh, None, 1)
-    assert_array_equal(_native.loss_rows(8, 0.0, y, weight, score, None, normal, threads), sums)
+    sums = _native.tree.loss_rows(8, 0.0, y, weight, score, gh, None, 1)
+    assert_array_equal(_native.tree.loss_rows(8, 0.0, y, weight, score, None, normal, threads), sums)
     for k in range(K):
         one = np.full((n, 2), np.nan, np.float32)
-        _native.class_rows(y, weight, score[k], normal, k, K, one, threads)
+        _native.tree.class_rows(y, weight, score[k], normal, k, K, one, threads)
         assert_array_equal(one, gh[k])
 
 
@@ -170,32 +170,32 @@ def test_bad_calls_of_the_others():
     rows, _ = problem()
     X = np.zeros((300, 4))
     with pytest.raises(ValueError, match="quantile_cuts"):
-        _native.quantile_cuts(np.array([2.0, 1.0]), None, 10)
+        _native.tree.quantile_cuts(np.array([2.0, 1.0]), None, 10)
     with pytest.raises(ValueError, match="quantile_cuts"):
-        _native.quantile_cuts(np.array([1.0, np.nan]), None, 10)
+        _native.tree.quantile_cuts(np.array([1.0, np.nan]), None, 10)
     with pytest.raises(ValueError, match="quantile_cuts"):
-        _native.quantile_cuts(np.zeros(3), None, 256)
+        _native.tree.quantile_cuts(np.zeros(3), None, 256)
     with pytest.raises(ValueError, match="bin_rows"):
-        _native.bin_rows(X, np.zeros((4, 254)), rows, 1)
+        _native.tree.bin_rows(X, np.zeros((4, 254)), rows, 1)
     with pytest.raises(ValueError, match="bin_rows"):
-        _native.bin_rows(X[:10], np.zeros((4, 255)), rows, 1)
+        _native.tree.bin_rows(X[:10], np.zeros((4, 255)), rows, 1)
     with pytest.raises(ValueError, match="transpose_bytes"):
-        _native.transpose_bytes(rows, rows, 1)
+        _native.tree.transpose_bytes(rows, rows, 1)
     y, gh = np.zeros(300), np.zeros((1, 300, 2), np.float32)
     for kind, target, K in ((9, y, 1), (-1, y, 1), (8, y, 1), (0, y, 2), (8, y + 2, 2), (8, y - 1, 2), (0, y[:9], 1)):
         with pytest.raises(ValueError, match="loss_rows"):
-            _native.loss_rows(kind, 0.0, target, None, np.zeros((K, 300)), np.repeat(gh, K, axis=0), None, 1)
+            _native.tree.loss_rows(kind, 0.0, target, None, np.zeros((K, 300)), np.repeat(gh, K, axis=0), None, 1)
     for normal in (np.zeros((1, 300)), np.zeros((2, 299))):
         with pytest.raises(ValueError, match="loss_rows"):
-            _native.loss_rows(8, 0.0, y, None, np.zeros((2, 300)), None, normal, 1)
+            _native.tree.loss_rows(8, 0.0, y, None, np.zeros((2, 300)), None, normal, 1)
     for k, K, normal, out in ((2, 2, 300, 300), (0, 1, 300, 300), (0, 2, 299, 300), (0, 2, 300, 299)):
         with pytest.raises(ValueError, match="class_rows"):
-            _native.class_rows(y, None, y, np.zeros((2, normal)), k, K, np.zeros((out, 2), np.float32), 1)
+            _native.tree.class_rows(y, None, y, np.zeros((2, normal)), k, K, np.zeros((out, 2), np.float32), 1)
     feature, left, sides = np.zeros(3, np.int32), np.array([1, 0, 0], np.int32), np.zeros((3, 4), np.uint64)
     for change in ({"feature": feature + 4}, {"left": left + 2}, {"sides": sides[:2]}, {"values": np.zeros(2)}):
         asked = {"feature": feature, "left": left, "sides": sides, "values": np.zeros(3)} | change
         with pytest.raises(ValueError, match="predict_bins"):
-            _native.predict_bins(rows, **asked, out=np.zeros(300), threads=1)
+            _native.tree.predict_bins(rows, **asked, out=np.zeros(300), threads=1)
 
 
 LEAF = np.uint64((2 | 1) << 56)
@@ -220,7 +220,7 @@ def test_a_stump_in_every_layout(dtype, layout, n):
     for missing_left in (0, 1):
         out = np.full((n, 1), 10.0)
         values, roots = np.array([0.0, 1.0, 2.0]), np.array([0, 3])
-        _native.predict_trees(laid, stump(0.1, 2, missing_left), values, roots, none, 0, 1, out, 2)
+        _native.tree.predict(laid, stump(0.1, 2, missing_left), values, roots, none, 0, 1, out, 2)
         left = np.where(np.isnan(X[:, 2]), bool(missing_left), X[:, 2] <= 0.1)
         assert_array_equal(out[:, 0], 10 + np.where(left, 1.0, 2.0))
 
@@ -230,11 +230,11 @@ def test_trees_that_lead_astray_are_refused(n):
     X, none = np.zeros((n, 3)), np.empty((0, 4), np.uint64)
     values, roots, out = np.zeros(3), np.array([0, 3]), np.zeros((n, 1))
     good = stump(0.0)
-    _native.predict_trees(X, good, values, roots, none, 0, 1, out, 1)
+    _native.tree.predict(X, good, values, roots, none, 0, 1, out, 1)
 
     def refused(nodes=good, values=values, roots=roots, first=0, last=1, out=out):
-        with pytest.raises(ValueError, match="predict_trees"):
-            _native.predict_trees(X, nodes, values, roots, none, first, last, out, 1)
+        with pytest.raises(ValueError, match=r"tree\.predict"):
+            _native.tree.predict(X, nodes, values, roots, none, first, last, out, 1)
 
     for word in (0, 2, 2**32 - 1, 1 | 3 << 32, 1 | 4 << 56):  # itself, outside, far outside, no such feature, no levels
         nodes = good.copy()
@@ -272,7 +272,7 @@ def one_split(value=(1.0, -1.0)):
 def test_shapley_values_of_one_split(dtype):
     X = np.array([[0.0, 9.0], [1.0, 9.0], [np.nan, 9.0]], dtype)
     out = np.zeros((3, 2, 1))
-    _native.shap_values(X, **one_split(), out=out, threads=1)
+    _native.tree.shap_values(X, **one_split(), out=out, threads=1)
     assert_allclose(out[:, :, 0], [[0.5, 0.0], [-1.5, 0.0], [-1.5, 0.0]])
 
 
@@ -293,7 +293,7 @@ def test_shapley_values_of_one_split(dtype):
 def test_shapley_values_refuse_what_does_not_fit(changed):
     asked = {"X": np.zeros((2, 2)), **one_split(), "out": np.zeros((2, 2, 1)), "threads": 1}
     with pytest.raises(ValueError, match="expected"):
-        _native.shap_values(**{**asked, **changed})
+        _native.tree.shap_values(**{**asked, **changed})
 
 
 # ------------------------------------------------------------------------------------------- stumps
@@ -312,10 +312,10 @@ def test_both_searches_find_stumps_of_equal_merit():
     for seed in range(20):
         found, v = columns(seed=seed)
         for confidence in (False, True):
-            plain = _native.best_stump(
+            plain = _native.tree.best_stump(
                 found.entries, found.begin, found.zeros, found.missing, v, None, 2, confidence, 1
             )
-            binned = _native.best_binned_stump(
+            binned = _native.tree.best_binned_stump(
                 found.entries, found.begin, found.missing, found.rows, found.bin_end, found.n_bins, v, confidence,
                 np.empty(50, np.int64), 1,
             )  # fmt: skip
@@ -343,7 +343,7 @@ def test_a_search_for_stumps_refuses_what_does_not_fit(changed):
     asked = {"entries": found.entries, "begin": found.begin, "zeros": found.zeros, "missing": found.missing,
              "weight": v, "code": None, "n_classes": 2, "confidence": False, "threads": 1}  # fmt: skip
     with pytest.raises(ValueError, match="best_stump: expected"):
-        _native.best_stump(**{**asked, **changed})
+        _native.tree.best_stump(**{**asked, **changed})
 
 
 @pytest.mark.parametrize(
@@ -366,4 +366,4 @@ def test_a_search_by_bins_refuses_what_does_not_fit(changed):
              "bin_end": found.bin_end, "n_bins": found.n_bins, "weight": v, "confidence": False,
              "packed": np.empty(50, np.int64), "threads": 1}  # fmt: skip
     with pytest.raises(ValueError, match="best_binned_stump: expected"):
-        _native.best_binned_stump(**{**asked, **changed})
+        _native.tree.best_binned_stump(**{**asked, **changed})

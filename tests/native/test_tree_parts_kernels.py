@@ -25,7 +25,7 @@ def measure_of(gh, order):
 
 def quantised(gh, order):
     measure, packed = measure_of(gh, order), np.zeros(len(gh), np.int64)
-    measure[3:] = _native.quantise_rows(gh, order, measure, packed)
+    measure[3:] = _native.tree.quantise_rows(gh, order, measure, packed)
     return measure, packed
 
 
@@ -45,7 +45,7 @@ def test_units_do_not_depend_on_the_order_of_sums(problem):
     other = np.zeros_like(packed)
     for towards in (0.0, np.inf):
         near = np.concatenate([measure[:1], np.nextafter(measure[1:], towards)])
-        _native.quantise_rows(gh, order, near, other)
+        _native.tree.quantise_rows(gh, order, near, other)
         assert_array_equal(other, packed)
 
 
@@ -54,7 +54,7 @@ def test_rows_are_divided_stably(problem):
     sides = np.array([0b1011, 0, 0, 1 << 63], np.uint64)
     goes_left = np.isin(rows[:, 2], [0, 1, 3, 255])[order]
     expected = np.concatenate([order[goes_left], order[~goes_left]])
-    assert _native.divide_rows(rows, 2, sides, order) == goes_left.sum()
+    assert _native.tree.divide_rows(rows, 2, sides, order) == goes_left.sum()
     assert_array_equal(order, expected)
 
 
@@ -64,7 +64,7 @@ def test_histograms_count_and_sum(problem, features):
     features, (_, packed) = np.array(features, np.int32), quantised(gh, order)
     hist, count = np.full((len(features), 256), 7, np.int64), np.full((len(features), 256), 7, np.uint32)
     n_bins = np.full(P, BINS, np.int32)
-    _native.node_histogram(rows, packed, order, features, n_bins, hist, count)
+    _native.tree.node_histogram(rows, packed, order, features, n_bins, hist, count)
     used = [*range(BINS), 255]
     for k, j in enumerate(features):
         for b in used:
@@ -82,21 +82,21 @@ def test_the_root_is_split_as_in_one_tree(problem, min_samples):
     categorical[1] = 1
     hist, count = np.empty((P, 256), np.int64), np.empty((P, 256), np.uint32)
     hist[:] = 0
-    _native.node_histogram(rows, packed, order, features, n_bins, hist, count)
+    _native.tree.node_histogram(rows, packed, order, features, n_bins, hist, count)
     total = int(hist[0, [*range(BINS), 255]].sum())
     rules = (min_samples, 0.0, 0.5, 0.0, 1.0)
-    feature, bin_, kind, sides, gain, left_sum, _ = _native.best_split(
+    feature, bin_, kind, sides, gain, left_sum, _ = _native.tree.best_split(
         hist, count, total, N, -np.inf, np.inf, None, measure, features, n_bins, categorical, None, *rules
     )
-    tree = _native.grow_tree(
+    tree = _native.tree.grow(
         rows, np.ascontiguousarray(rows.T), None, None, gh, measure[1], measure[2], features, n_bins, categorical,
         None, None, True, order, np.empty_like(order), np.empty(N, np.int64), 2, 0, *rules, 1,
     )  # fmt: skip
     assert (feature, bin_, kind, gain) == (tree[0][0], tree[1][0], tree[3][0], tree[5][0])
     assert_array_equal(sides[0], tree[4][:4])
     begin, end = tree[9][1:], tree[10][1:]
-    sums = _native.sum_ranges(gh, order, begin, end, measure)
-    exact = _native.sums_of_ranges(sums, measure)
+    sums = _native.tree.sum_ranges(gh, order, begin, end, measure)
+    exact = _native.tree.sums_of_ranges(sums, measure)
     assert_array_equal(exact[:, 0], tree[6][1:])
     assert_array_equal(exact[:, 1], tree[7][1:])
     assert left_sum == packed[order[: end[0]]].sum()
@@ -106,11 +106,11 @@ def test_sums_are_exact_and_add_up(problem):
     _, gh, order = problem
     gh[:, 0] *= np.float32(10.0) ** np.random.default_rng(1).integers(-3, 4, N)
     measure, _ = quantised(gh, order)
-    one = _native.sum_ranges(gh, order, np.array([0]), np.array([300]), measure)
+    one = _native.tree.sum_ranges(gh, order, np.array([0]), np.array([300]), measure)
     shuffled = np.random.default_rng(2).permutation(order)
-    many = _native.sum_ranges(gh, shuffled, np.array([0, 7, 100]), np.array([7, 100, 300]), measure)
-    total = _native.sums_of_ranges(one, measure)
-    assert_array_equal(_native.sums_of_ranges(many.sum(axis=0, keepdims=True), measure), total)
+    many = _native.tree.sum_ranges(gh, shuffled, np.array([0, 7, 100]), np.array([7, 100, 300]), measure)
+    total = _native.tree.sums_of_ranges(one, measure)
+    assert_array_equal(_native.tree.sums_of_ranges(many.sum(axis=0, keepdims=True), measure), total)
     assert_allclose(total[0], gh[order].astype(np.longdouble).sum(axis=0).astype(float), rtol=1e-13)
 
 
@@ -123,22 +123,22 @@ def test_bad_calls(problem):
     rules = (5, 0.0, 0.0, 0.0, 0.0)
     split = [hist, count, 0, N, 0.0, 0.0, None, measure, features, n_bins, np.zeros(P, np.uint8), None, *rules]
     calls = [
-        (_native.quantise_rows, (gh, outside, measure, packed)),
-        (_native.quantise_rows, (gh, order, measure[:5].copy(), packed)),
-        (_native.quantise_rows, (gh, order, np.full(6, np.nan), packed)),
-        (_native.quantise_rows, (gh, order, measure, packed[1:].copy())),
-        (_native.divide_rows, (rows, P, np.zeros(4, np.uint64), order)),
-        (_native.divide_rows, (rows, 0, np.zeros(3, np.uint64), order)),
-        (_native.divide_rows, (rows, 0, np.zeros(4, np.uint64), outside)),
-        (_native.node_histogram, (rows, packed, outside, features, n_bins, hist, None)),
-        (_native.node_histogram, (rows, packed, order, features[::-1].copy(), n_bins, hist, None)),
-        (_native.node_histogram, (rows, packed, order, features, 0 * n_bins, hist, None)),
-        (_native.node_histogram, (rows, packed, order, features, n_bins, hist[1:].copy(), None)),
-        (_native.sum_ranges, (gh, order, np.array([0]), np.array([301]), measure)),
-        (_native.sum_ranges, (gh, outside, np.array([0]), np.array([1]), measure)),
-        (_native.sums_of_ranges, (np.zeros((1, 3), np.int64), measure)),
-        (_native.best_split, [*split[:8], features[:0], *split[9:]]),
-        (_native.best_split, [hist[1:].copy(), *split[1:]]),
+        (_native.tree.quantise_rows, (gh, outside, measure, packed)),
+        (_native.tree.quantise_rows, (gh, order, measure[:5].copy(), packed)),
+        (_native.tree.quantise_rows, (gh, order, np.full(6, np.nan), packed)),
+        (_native.tree.quantise_rows, (gh, order, measure, packed[1:].copy())),
+        (_native.tree.divide_rows, (rows, P, np.zeros(4, np.uint64), order)),
+        (_native.tree.divide_rows, (rows, 0, np.zeros(3, np.uint64), order)),
+        (_native.tree.divide_rows, (rows, 0, np.zeros(4, np.uint64), outside)),
+        (_native.tree.node_histogram, (rows, packed, outside, features, n_bins, hist, None)),
+        (_native.tree.node_histogram, (rows, packed, order, features[::-1].copy(), n_bins, hist, None)),
+        (_native.tree.node_histogram, (rows, packed, order, features, 0 * n_bins, hist, None)),
+        (_native.tree.node_histogram, (rows, packed, order, features, n_bins, hist[1:].copy(), None)),
+        (_native.tree.sum_ranges, (gh, order, np.array([0]), np.array([301]), measure)),
+        (_native.tree.sum_ranges, (gh, outside, np.array([0]), np.array([1]), measure)),
+        (_native.tree.sums_of_ranges, (np.zeros((1, 3), np.int64), measure)),
+        (_native.tree.best_split, [*split[:8], features[:0], *split[9:]]),
+        (_native.tree.best_split, [hist[1:].copy(), *split[1:]]),
     ]
     for function, arguments in calls:
         with pytest.raises(ValueError, match=function.__name__):
@@ -151,10 +151,10 @@ def test_rows_that_curvature_does_not_tell_have_to_be_counted(problem):
     measure, packed = quantised(gh, order)
     features, n_bins = np.arange(P, dtype=np.int32), np.full(P, BINS, np.int32)
     hist = np.zeros((P, 256), np.int64)
-    _native.node_histogram(rows, packed, order, features, n_bins, hist, None)
+    _native.tree.node_histogram(rows, packed, order, features, n_bins, hist, None)
     total = int(hist[0].sum())
     numbers, rules = np.zeros(P, np.uint8), (150, 0.0, 0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match="best_split"):
-        _native.best_split(
+        _native.tree.best_split(
             hist, None, total, N, -np.inf, np.inf, None, measure, features, n_bins, numbers, None, *rules
         )  # fmt: skip

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor, _native
-from epicycle.tree import _binning as binning, _bundling as bundling
+from epicycle.tree import _binning as binning
 
 
 def table(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
@@ -37,12 +37,12 @@ def test_trees_are_those_of_single_columns(monkeypatch, options):
     X, y = table(0)
     model = GradientBoostingRegressor(n_estimators=12, max_leaf_nodes=12, **options)
     seen = []
-    original = binning.bundled
-    monkeypatch.setattr(binning, "bundled", lambda *a: seen.append(original(*a)) or seen[-1])
+    original = binning.bundle_features
+    monkeypatch.setattr(binning, "bundle_features", lambda *a: seen.append(original(*a)) or seen[-1])
     shared = model.fit(X, y).predict(X)
     assert seen[0][1] is not None
     assert seen[0][0].shape[1] <= 6
-    monkeypatch.setattr(binning, "bundled", lambda rows, *rest: (rows, None))
+    monkeypatch.setattr(binning, "bundle_features", lambda rows, *rest: (rows, None))
     assert_array_equal(model.fit(X, y).predict(X), shared)
 
 
@@ -53,7 +53,7 @@ def test_classes_weights_and_missing_values(monkeypatch):
     labels = np.digitize(y, [-0.5, 0.5])
     model = GradientBoostingClassifier(n_estimators=6, max_leaf_nodes=8)
     shared = model.fit(X, labels, sample_weight=weight).predict_proba(X)
-    monkeypatch.setattr(binning, "bundled", lambda rows, *rest: (rows, None))
+    monkeypatch.setattr(binning, "bundle_features", lambda rows, *rest: (rows, None))
     assert_array_equal(model.fit(X, labels, sample_weight=weight).predict_proba(X), shared)
 
 
@@ -65,9 +65,9 @@ def test_nothing_is_lost(seed, n, p):
     rows = (rng.integers(0, 6, (n, p)) % n_bins * (rng.random((n, p)) < 0.15)).astype(np.uint8)
     missing = rng.random(p) < 0.1
     rows[: n // 2, missing] = 255
-    *places, n_codes = _native.plan_bundles(rows, n_bins, (~missing).astype(np.uint8), 2)
+    *places, n_codes = _native.tree.plan_bundles(rows, n_bins, (~missing).astype(np.uint8), 2)
     stored = np.empty((n, len(n_codes)), np.uint8)
-    _native.bundle_rows(rows, np.stack(places), n_codes, n_bins, stored, 2)
+    _native.tree.bundle_rows(rows, np.stack(places), n_codes, n_bins, stored, 2)
     column, first, usual = places
     for j in range(p):
         code = stored[:, column[j]].astype(int)
@@ -86,14 +86,14 @@ def test_features_that_meet_outside_the_sample_part():
     rows = np.zeros((n, 3), np.uint8)
     rows[0::4, 0] = rows[1::4, 1] = rows[2::4, 2] = 1
     rows[n - 1] = [1, 0, 1]  # one row of many
-    column, first, _, n_codes = _native.plan_bundles(rows, np.full(3, 2, np.int32), np.ones(3, np.uint8), 1)
+    column, first, _, n_codes = _native.tree.plan_bundles(rows, np.full(3, 2, np.int32), np.ones(3, np.uint8), 1)
     assert_array_equal(n_codes, [3, 2])
     assert column[0] == column[1] != column[2]
     assert first[2] == 0
 
 
 def test_sides_in_codes():
-    bundles = bundling.Bundles(np.array([[0, 0], [1, 3], [1, 0]], np.int32), np.array([4]), np.array([3, 2], np.int32))
+    bundles = binning.Bundles(np.array([[0, 0], [1, 3], [1, 0]], np.int32), np.array([4]), np.array([3, 2], np.int32))
     column, sides = bundles.in_codes(np.array([0, 1]), np.array([[0b011, 0, 0, 0], [0b10, 0, 0, 0]], np.uint64))
     bits = np.unpackbits(sides.view(np.uint8), axis=1, bitorder="little")[:, :4]
     assert_array_equal(column, [0, 0])
@@ -103,8 +103,8 @@ def test_sides_in_codes():
 def test_kernels_refuse_what_does_not_fit():
     rows, n_bins = np.zeros((5, 2), np.uint8), np.full(2, 3, np.int32)
     with pytest.raises(ValueError, match="plan_bundles"):
-        _native.plan_bundles(rows, n_bins[:1], np.ones(2, np.uint8), 1)
+        _native.tree.plan_bundles(rows, n_bins[:1], np.ones(2, np.uint8), 1)
     good = np.array([[0, 0], [1, 3], [0, 0]], np.int32)
     for places, codes in ((good + 1, [5]), (good, [4]), (good, [300]), (good[:2], [5])):
         with pytest.raises(ValueError, match="bundle_rows"):
-            _native.bundle_rows(rows, places, np.array(codes, np.int32), n_bins, np.empty((5, 1), np.uint8), 1)
+            _native.tree.bundle_rows(rows, places, np.array(codes, np.int32), n_bins, np.empty((5, 1), np.uint8), 1)

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import epicycle as ep
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
+from epicycle.data._categories import LevelEncoder
 from epicycle.exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError
-from epicycle.tree._categories import encode
 
 COLOURS = np.array(["blue", "green", "red", "white"])
 
@@ -137,8 +137,8 @@ def test_levels_that_are_their_own_codes_are_not_copied():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 5, 300), rng.normal(size=300)]).astype(float)
     X[7, 0] = np.nan
-    assert encode(X, {0: np.arange(5.0)}, from_frame=False) is X
-    other = encode(X, {0: np.array([0.0, 2.0, 3.0, 4.0])}, from_frame=False)  # 1 is unknown, 2 has the code 1
+    assert LevelEncoder({0: np.arange(5.0)}).encode(X) is X
+    other = LevelEncoder({0: np.array([0.0, 2.0, 3.0, 4.0])}).encode(X)  # 1 is unknown, 2 has the code 1
     assert_array_equal(other[:, 0], np.array([0, np.nan, 1, 2, 3, np.nan])[np.nan_to_num(X[:, 0], nan=5).astype(int)])
     assert_array_equal(other[:, 1], X[:, 1])
     assert X[7, 0] != X[7, 0]

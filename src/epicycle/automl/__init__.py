@@ -1,4 +1,4 @@
-"""From a table to a model that can be trusted: :func:`train`, and the parts that it is made of."""
+"""Automatic training on tables: :func:`train` and the parts that it is made of."""
 
 from epicycle.automl._parts import Parts, read_parts
 from epicycle.automl._table_encoder import TableEncoder

@@ -1,18 +1,25 @@
-"""How much time there is, what was spent on what, and how long a fit will take."""
+"""Budgets of time and memory, and the progress messages of a training run."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-__all__ = ["Budget", "Durations"]
+from epicycle.core import _memory
+from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core.estimator._progress import ProgressLine
+
+__all__ = ["Budget", "Durations", "Messages", "keep_no_freed_memory", "return_freed_memory"]
 
 
 class Budget:
-    """Seconds that may be used; a part of them is kept for what comes after the search."""
+    """A time limit in seconds, and how much of it is spent."""
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -23,13 +30,13 @@ class Budget:
         return self._clock() - self.began
 
     def left(self, keep: float = 0.0) -> float:
-        """Seconds that are left before `keep` of them have to be there for something else."""
+        """Seconds that are left when `keep` of them are reserved for later steps."""
         return self.seconds - self.spent() - keep
 
 
 @dataclass
 class Durations:
-    """Seconds of fits by the number of rows, and what they say about other numbers: t = c rows^grows."""
+    """Seconds of fits by the number of rows, extrapolated by the power law t = c rows^grows."""
 
     grows: float = 1.0
     seen: list[tuple[int, float]] = field(default_factory=list)
@@ -49,9 +56,80 @@ class Durations:
         smaller = [(n, t) for n, t in self.seen if n < 0.6 * largest]
         if smaller:
             n, t = max(smaller)
-            # What was measured, within reason: small fits are all overhead and grow slower at first.
+            # The measured exponent within bounds around the known one: small fits are mostly overhead, which makes the
+            # growth look slower than it is.
             growth = float(
                 np.clip(np.log(max(there, 1e-4) / max(t, 1e-4)) / np.log(largest / n), 0.7 * growth, 1.6 * growth)
             )
             growth = max(growth, 0.9 * self.grows)
         return there * (rows / largest) ** growth
+
+
+def keep_no_freed_memory() -> None:
+    """Return freed memory to the system at once, for the rest of the process.
+
+    A search makes and drops many parts of the data and many models: kept by Arrow, by the C library or in a heap for
+    each thread they would add up to a multiple of the data.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    _memory.keep_no_freed_memory()
+
+
+def return_freed_memory() -> None:
+    """Return free memory to the system now."""
+    pa.default_memory_pool().release_unused()
+    _memory.return_freed_memory()
+
+
+class Messages:
+    """Progress messages of a training run: lines, and on a terminal a bar with the leading candidate.
+
+    Parameters
+    ----------
+    progress : bool, callable or None
+        False is silent, True prints to standard error, a callable gets every line; None is True on a terminal.
+    seconds : float
+        The budget, which the bar shows.
+    """
+
+    def __init__(self, progress: Any, seconds: float) -> None:
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        if progress is None:
+            progress = terminal
+        if not isinstance(progress, bool) and not callable(progress):
+            raise ParameterTypeError(f"progress={progress!r:.40}; expected True, False, a callable or None")
+        self._write: Callable[[str], object] | None = None
+        if callable(progress):
+            self._write = progress
+        elif progress:
+            self._write = _print
+        self._began, self._seconds = time.perf_counter(), seconds
+        self._bar = ProgressLine("training", max(round(seconds), 1), delay=0.3) if terminal and progress else None
+        self._stage = "reading"
+        self._leader = ""
+
+    def line(self, text: str) -> None:
+        if self._write is not None:
+            self._write(text)
+        self._update()
+
+    def stage(self, text: str) -> None:
+        self._stage = text
+        self._update()
+
+    def leader(self, text: str) -> None:
+        self._leader = text
+        self._update()
+
+    def _update(self) -> None:
+        if self._bar is not None:
+            spent = min(round(time.perf_counter() - self._began), max(round(self._seconds), 1))
+            self._bar.update(spent, note=f"{self._stage}{'; leads: ' + self._leader if self._leader else ''}")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

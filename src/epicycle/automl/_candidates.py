@@ -1,6 +1,6 @@
-"""The models that are tried: one row of a table each, with the settings to begin with and those to search.
+"""Candidates of the search: a table of methods, each with starting values and a search space.
 
-A new method takes part by a new row.
+A new method is added by a new row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Axis", "Candidate", "Family", "families_for"]
 
 @dataclass(frozen=True)
 class Axis:
-    """A setting that is searched: on a logarithmic or linear scale, whole or not, or among choices."""
+    """Range of a hyperparameter: on a logarithmic or linear scale, integer or not, or a set of choices."""
 
     low: float = 0.0
     high: float = 1.0
@@ -58,17 +58,17 @@ class Axis:
 
     def _at(self, u: float) -> Any:
         value = self.low * (self.high / self.low) ** u if self.log else self.low + (self.high - self.low) * u
-        # Few digits: settings are to be read, and written into a script.
+        # Three digits are enough for a search, and are readable in the leaderboard and in train.py.
         return round(value) if self.whole else float(f"{value:.3g}")
 
 
 @dataclass(frozen=True)
 class Family:
-    """One method: how it is built, for which data, with which settings.
+    """A method: its constructor, the data that it suits, its starting values and its search space.
 
-    form : the features it takes, "trees" or "linear".
+    form : encoding of its features, "trees" or "linear".
     grows : exponent of rows in the time of a fit.
-    rounds : whether the number of trees is found by early stopping where there are rows enough.
+    rounds : whether the number of trees is found by early stopping where there are enough rows.
     """
 
     name: str
@@ -81,20 +81,20 @@ class Family:
     grows: float = 1.0
     rounds: bool = False
     takes_weight: bool = True
-    suits: Callable[[Any], bool] = lambda facts: True
+    suits: Callable[[Any], bool] = lambda _: True
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with its settings."""
+    """A method with its hyperparameters."""
 
     family: Family
     settings: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        said = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
-        return f"{self.family.name}({said})"
+        settings = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+        return f"{self.family.name}({settings})"
 
     def build(self, seed: int, **more: Any) -> Any:
         """The estimator, with a fixed seed where it draws."""
@@ -134,7 +134,7 @@ _KNN_STARTS = ({"n_neighbors": 5}, {"n_neighbors": 15, "weights": "distance"})
 _KNN_SPACE = {"n_neighbors": Axis(1, 100, log=True, whole=True), "weights": Axis(choices=("uniform", "distance"))}
 
 _TABLE = (
-    # Linear models come first: they are quick, and what others have to beat.
+    # Linear models come first: they are fast, and a reference for the others.
     Family("LogisticRegression", "classification", LogisticRegression, "linear",
            ({"C": 1.0}, {"C": 0.05}, {"C": 0.1, "l1_ratio": 1.0}),
            {"C": Axis(1e-4, 1e3, log=True), "l1_ratio": Axis(choices=(0.0, 1.0))}),
@@ -176,7 +176,7 @@ _TABLE = (
 
 
 def families_for(facts: Any, asked: Any) -> list[Family]:
-    """The methods that suit the data; `asked` restricts them by (parts of) their names."""
+    """Methods that suit the data; `asked` restricts them by (prefixes of) their names."""
     found = [family for family in _TABLE if family.task == facts.task]
     if asked is not None:
         asked = [asked] if isinstance(asked, str) else list(asked)

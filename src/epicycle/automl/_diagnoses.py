@@ -1,4 +1,4 @@
-"""What holds the chosen model back, as far as the time allows: each diagnosis takes as many rows as it can afford."""
+"""Diagnoses of the chosen model; each uses as many rows as the time allows."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ import pyarrow as pa
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
-from epicycle.automl._evaluation import Arena
+from epicycle.automl._evaluation import Evaluation
+from epicycle.automl._search import Entry
 from epicycle.automl._table_encoder import is_feature
-from epicycle.automl._table_model import TableModel
+from epicycle.automl._table_model import TableModel, with_categories
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError, EpicycleWarning
 from epicycle.core._random import stream
 from epicycle.diagnose import ablation, bias_variance, optimizer_or_objective, slices, threshold_of_scores
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import Rows, folds_of
 from epicycle.select._scorers import responses_of
+from epicycle.stats._intervals import standard_error
 
-__all__ = ["Diagnosed", "Doctor"]
+__all__ = ["Diagnoses", "DiagnosisResults"]
 
-_MOST_ROWS = {"bias_variance": 20_000, "ablation": 5_000, "slices": 20_000, "importances": 3_000}
-_LEAST_ROWS = 60
-_GROUPS = 6  # columns that are taken away one by one; the others go together
+#: Rows that a diagnosis uses at most: more would not change its verdict.
+_MAX_ROWS = {"bias_variance": 20_000, "ablation": 5_000, "slices": 20_000, "importances": 3_000}
+#: With fewer rows than this a diagnosis is skipped.
+_MIN_ROWS = 60
+#: Columns that the ablation removes one by one; the others are reshuffled together.
+_SINGLE_COLUMNS = 6
 
 
 @dataclass
-class Diagnosed:
-    """Findings by slot, importances, and what was left out and why."""
+class DiagnosisResults:
+    """Findings by slot, importances, and the reasons of skipped diagnoses."""
 
     findings: dict[str, Finding] = field(default_factory=dict)
     importances: list[dict[str, Any]] = field(default_factory=list)
@@ -40,48 +45,56 @@ class Diagnosed:
     examples: dict[str, list[Any]] = field(default_factory=dict)
 
 
-class Doctor:
-    """Diagnoses of a model on its training rows (and, once it is scored, on its test rows).
+class Diagnoses:
+    """Diagnoses of a candidate on its training rows, and of the fitted model on the test set after its score is known.
 
     Parameters
     ----------
-    arena : Arena
+    evaluation : Evaluation
     candidate : Candidate
         As it was refitted.
     budget : Budget
     keep : float
-        Seconds that have to be left afterwards.
+        Seconds to reserve for the steps after the diagnoses.
     seconds_per_fit : float
         Of a fit to all training rows.
     raw : pyarrow.Table
-        A sample of the training rows as they came, and
+        A sample of the training rows before encoding.
     raw_rows : ndarray
-        which these are.
-    tell : callable
-        What is being looked at, in words.
+        Indices of these rows in the training set.
+    report_stage : callable
+        Gets the name of each diagnosis when it begins.
     """
 
     def __init__(
-        self, arena: Arena, candidate: Candidate, budget: Budget, *, keep: float, seconds_per_fit: float, raw: pa.Table,
-        raw_rows: np.ndarray, tell: Callable[[str], None],
-    ) -> None:  # fmt: skip
-        self.arena, self.candidate, self.budget, self.keep = arena, candidate, budget, keep
-        self.cost = max(seconds_per_fit, 1e-4) / len(arena.y)  # seconds of a row
-        self.raw, self.raw_rows, self.tell = raw, raw_rows, tell
-        self.found = Diagnosed()
+        self,
+        evaluation: Evaluation,
+        candidate: Candidate,
+        budget: Budget,
+        *,
+        keep: float,
+        seconds_per_fit: float,
+        raw: pa.Table,
+        raw_rows: np.ndarray,
+        report_stage: Callable[[str], None],
+    ) -> None:
+        self.evaluation, self.candidate, self.budget, self.keep = evaluation, candidate, budget, keep
+        self.cost = max(seconds_per_fit, 1e-4) / len(evaluation.y)  # seconds of a row
+        self.raw, self.raw_rows, self.report_stage = raw, raw_rows, report_stage
+        self.found = DiagnosisResults()
 
     def affordable(self, fits: float, share: float, most: int) -> int:
-        """Rows on which so many fits take no more than a share of the time that is left."""
+        """Rows on which so many fits take at most a share of the time that is left."""
         seconds = share * self.budget.left(self.keep)
-        overhead = 0.01 * fits  # of fits so small that their rows do not matter
-        return int(min(most, len(self.arena.y), max(seconds - overhead, 0.0) / (fits * self.cost)))
+        overhead = 0.01 * fits  # seconds of fits to hardly any rows
+        return int(min(most, len(self.evaluation.y), max(seconds - overhead, 0.0) / (fits * self.cost)))
 
     def attempt(self, slot: str, rows: int, work: Callable[[int], Any]) -> None:
-        """Do it on so many rows, or say why not."""
-        if rows < min(_LEAST_ROWS, len(self.arena.y)):
-            self.found.skipped[slot] = "left out: not within the time"
+        """Run a diagnosis on so many rows, or record why it is skipped."""
+        if rows < min(_MIN_ROWS, len(self.evaluation.y)):
+            self.found.skipped[slot] = "skipped: out of time"
             return
-        self.tell(slot.replace("_", " "))
+        self.report_stage(slot.replace("_", " "))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -89,62 +102,65 @@ class Doctor:
                 warnings.simplefilter("ignore", UserWarning)
                 found = work(rows)
         except (EpicycleError, ValueError) as error:
-            self.found.skipped[slot] = f"left out: {' '.join(str(error).split())[:200]}"
+            self.found.skipped[slot] = f"skipped: {' '.join(str(error).split())[:200]}"
             return
         if isinstance(found, Finding):
             self.found.findings[slot] = found
 
     def chosen(self, rows: int) -> np.ndarray:
-        """Training rows, at random or the last ones."""
-        n = len(self.arena.y)
+        """Indices of training rows: at random, or the last ones of ordered rows."""
+        n = len(self.evaluation.y)
         if rows >= n:
             return np.arange(n)
-        if self.arena.facts.ordered:
+        if self.evaluation.facts.ordered:
             return np.arange(n - rows, n)
-        return np.sort(stream(self.arena.seed, "diagnosis").choice(n, rows, replace=False))
+        return np.sort(stream(self.evaluation.seed, "diagnosis").choice(n, rows, replace=False))
 
     # ---------------------------------------------------------------------------------------------- slots
 
-    def bias_or_variance(self, desired: float | None) -> None:
-        """Learning curve of the model on encoded rows; what it reaches itself is the level where no other is known."""
+    def run_bias_variance(self, desired: float | None) -> None:
+        """Bias and variance from a learning curve; the desired level defaults to the score of the model itself."""
         sizes = (0.1, 0.3, 0.6, 1.0)
 
         def work(rows: int) -> Finding:
             at = self.chosen(rows)
             form = self.candidate.family.form
-            model = self._estimator(self.arena.encoders[form])
+            model = self._estimator(self.evaluation.encoders[form])
             return bias_variance(
-                model, self.arena.features(form, at), self.arena.y[at],
-                desired=model if desired is None else desired, sizes=sizes, cv=3, ordered=self.arena.facts.ordered,
-                scoring=self.arena.judge.scoring_argument, sample_weight=self._weight(at), n_jobs=self.arena.n_jobs,
-                random_state=self.arena.seed, tolerance=0.05,
-            )  # fmt: skip
+                model,
+                self.evaluation.features(form, at),
+                self.evaluation.y[at],
+                desired=model if desired is None else desired,
+                sizes=sizes,
+                sample_weight=self._weight(at),
+                tolerance=0.05,
+                **self._cross_validation(),
+            )
 
         self.attempt(
             "bias_variance",
-            self.affordable(3 * sum(sizes) + (2 if desired is not None else 5), 0.4, _MOST_ROWS["bias_variance"]),
+            self.affordable(3 * sum(sizes) + (2 if desired is not None else 5), 0.4, _MAX_ROWS["bias_variance"]),
             work,
         )
 
-    def importances(self) -> None:
-        """What the score loses on rows of one fold when a column is shuffled there."""
+    def run_importances(self) -> None:
+        """Permutation importances: the loss of score on the test rows of a fold when a column is shuffled there."""
         most = self.affordable(4.0, 0.25, 10**9)
 
         def work(rows: int) -> None:
-            form = self.candidate.family.form
-            train, test = self.arena.part(0, rows)
-            test = test[: _MOST_ROWS["importances"]]
-            model = self.arena.fitted(self.candidate, train[-rows:] if self.arena.facts.ordered else train)
-            self.found.importances = self._shuffled(
-                model, self.arena.features(form, test), self.arena.y[test], self.arena.encoders[form].sources_
-            )
+            form, evaluation = self.candidate.family.form, self.evaluation
+            train, test = evaluation.part(0, rows)
+            test = test[: _MAX_ROWS["importances"]]
+            model = evaluation.fitted(self.candidate, train[-rows:] if evaluation.facts.ordered else train)
+            features, sources = evaluation.features(form, test), evaluation.encoders[form].sources_
+            self.found.importances = self._permutation_importances(model, features, evaluation.y[test], sources)
 
         self.attempt("importances", most, work)
 
-    def _shuffled(self, model: Any, X: Any, y: np.ndarray, sources: list[str]) -> list[dict[str, Any]]:
-        judge, rng = self.arena.judge, stream(self.arena.seed, "importances")
+    def _permutation_importances(self, model: Any, X: Any, y: np.ndarray, sources: list[str]) -> list[dict[str, Any]]:
+        metric, rng = self.evaluation.metric, stream(self.evaluation.seed, "importances")
         began = time.perf_counter()
-        whole = judge.score(responses_of(model, X, judge.classes), y)
+        whole = metric.score(responses_of(model, X, metric.classes), y)
         each = time.perf_counter() - began
         names = list(dict.fromkeys(sources))
         allowed = 0.3 * self.budget.left(self.keep)
@@ -158,50 +174,69 @@ class Doctor:
             losses = []
             for _ in range(repeats):
                 order = rng.permutation(len(y))
-                moved = X.tolil() if sparse else X.copy()
-                moved[:, columns] = X[order][:, columns]
-                losses.append(
-                    whole - judge.score(responses_of(model, moved.tocsr() if sparse else moved, judge.classes), y)
-                )
-            se = float(np.std(losses, ddof=1) / np.sqrt(repeats)) if repeats > 1 else float("nan")
-            found.append({"name": name, "mean": float(np.mean(losses)), "se": se})
+                shuffled = X.tolil() if sparse else X.copy()
+                shuffled[:, columns] = X[order][:, columns]
+                responses = responses_of(model, shuffled.tocsr() if sparse else shuffled, metric.classes)
+                losses.append(whole - metric.score(responses, y))
+            error = float(standard_error(np.array(losses)))
+            found.append({"name": name, "mean": float(np.mean(losses)), "se": error})
         return sorted(found, key=lambda row: -row["mean"])[:40]
 
-    def weak_spots(self, model: TableModel, table: pa.Table, y: np.ndarray) -> None:
-        """Where the errors on the test rows are."""
+    def run_slices(self, model: TableModel, table: pa.Table, y: np.ndarray) -> None:
+        """Slices of the test set with high errors."""
 
         def work(rows: int) -> Finding:
             part, target = table.slice(0, rows), y[:rows]
-            names = [name for name, kind in self.arena.kinds.items() if is_feature(kind)]
+            names = [name for name, kind in self.evaluation.kinds.items() if is_feature(kind)]
             found = slices(
-                model, part, target, features=part.select(names), cv="prefit", n_jobs=self.arena.n_jobs,
-                random_state=self.arena.seed,
-            )  # fmt: skip
+                model,
+                part,
+                target,
+                features=part.select(names),
+                cv="prefit",
+                n_jobs=self.evaluation.n_jobs,
+                random_state=self.evaluation.seed,
+            )
             self.found.examples = {name: np.asarray(values).tolist() for name, values in found.worst_rows.items()}
             return found
 
-        self.attempt("slices", min(len(y), _MOST_ROWS["slices"]) if self.budget.left(self.keep) > 0 else 0, work)
+        self.attempt("slices", min(len(y), _MAX_ROWS["slices"]) if self.budget.left(self.keep) > 0 else 0, work)
 
-    def cut(self, scores: np.ndarray, y: np.ndarray) -> None:
-        """Where to cut the probability of the rarer of two classes, from rows out of their folds."""
+    def run_threshold(self, entry: Entry) -> None:
+        """Threshold for the probability of the rarer of two classes, from the out-of-fold predictions of an entry."""
+        evaluation, rows = self.evaluation, entry.most_rows()
+        if len(np.asarray(evaluation.metric.classes)) != 2:
+            self.found.skipped["threshold"] = "not needed: not two classes"
+            return
+        rare_code = int(np.argmin(np.unique(evaluation.y, return_counts=True)[1]))
+        predicted, scores = np.zeros(len(evaluation.y), bool), np.zeros(len(evaluation.y))
+        for (n, fold), result in entry.results.items():
+            if n == rows and "predict_proba" in result.responses:
+                test = evaluation.part(fold, rows)[1]
+                predicted[test], scores[test] = True, result.responses["predict_proba"][:, rare_code]
+        if predicted.sum() < 20:
+            self.found.skipped["threshold"] = "skipped: no out-of-fold probabilities"
+            return
+        scores, y = scores[predicted], evaluation.y[predicted]
         classes, counts = np.unique(y, return_counts=True)
         if len(classes) != 2 or counts.min() > 0.4 * len(y):
             self.found.skipped["threshold"] = "not needed: " + (
-                "two classes of like size" if len(classes) == 2 else "not two classes"
+                "two classes of similar size" if len(classes) == 2 else "not two classes"
             )
             return
         rare = classes[int(np.argmin(counts))]
 
-        def work(rows: int) -> Finding:
-            return threshold_of_scores(scores, y == rare, random_state=self.arena.seed)
+        def work(_: int) -> Finding:
+            return threshold_of_scores(scores, y == rare, random_state=self.evaluation.seed)
 
         self.attempt("threshold", len(y) if self.budget.left(self.keep) > 0 else 0, work)
 
-    def without_groups(self) -> None:
-        """What each of the most important columns is worth, and the others together."""
-        names = [name for name, kind in self.arena.kinds.items() if is_feature(kind) and name in self.raw.column_names]
+    def run_ablation(self) -> None:
+        """Ablation of each of the most important columns, and of the others together."""
+        kinds, there = self.evaluation.kinds, self.raw.column_names
+        names = [name for name, kind in kinds.items() if is_feature(kind) and name in there]
         ranked = [row["name"] for row in self.found.importances if row["name"] in names] or names
-        single = ranked[:_GROUPS]
+        single = ranked[:_SINGLE_COLUMNS]
         parts: dict[str, list[str]] = {name: [name] for name in single}
         if others := [name for name in names if name not in single]:
             parts["all other columns" if len(others) > 1 else others[0]] = others
@@ -209,53 +244,66 @@ class Doctor:
             self.found.skipped["ablation"] = "not needed: one column"
             return
         fits = 3 * 2 * len(parts)
-        most = min(self.affordable(1.3 * fits, 0.6, _MOST_ROWS["ablation"]), self.raw.num_rows)
+        most = min(self.affordable(1.3 * fits, 0.6, _MAX_ROWS["ablation"]), self.raw.num_rows)
 
         def work(rows: int) -> Finding:
-            table, y = self.raw.slice(0, rows).select(names), self.arena.y[self.raw_rows[:rows]]
-            weight = None if self.arena.weight is None else self.arena.weight[self.raw_rows[:rows]]
-            return ablation(
-                self._table_model(self.candidate, rows), table, y, parts, cv=3, ordered=self.arena.facts.ordered,
-                scoring=self.arena.judge.scoring_argument, sample_weight=weight, n_jobs=self.arena.n_jobs,
-                random_state=self.arena.seed,
-            )  # fmt: skip
+            table, y = self.raw.slice(0, rows).select(names), self.evaluation.y[self.raw_rows[:rows]]
+            weight = None if self.evaluation.weight is None else self.evaluation.weight[self.raw_rows[:rows]]
+            model = self._table_model(self.candidate, rows)
+            return ablation(model, table, y, parts, sample_weight=weight, **self._cross_validation())
 
         self.attempt("ablation", most, work)
 
-    def optimiser_or_objective(self, linear: Candidate | None, other: Candidate | None) -> None:
-        """Whether the best linear model is held back by its optimiser or by what it optimises."""
+    def run_optimizer_or_objective(self, linear: Candidate | None, other: Candidate | None) -> None:
+        """Whether the best linear model is limited by its optimizer or by its objective."""
         if linear is None or other is None:
             self.found.skipped["optimizer_or_objective"] = "not needed: no linear model to compare with"
             return
         most = min(self.affordable(4.0, 0.5, 10_000), self.raw.num_rows)
 
         def work(rows: int) -> Finding:
-            table, y = self.raw.slice(0, rows), self.arena.y[self.raw_rows[:rows]]
+            table, y = self.raw.slice(0, rows), self.evaluation.y[self.raw_rows[:rows]]
             parts = Rows(np.empty((rows, 1)), y)
-            classes = self.arena.facts.task == "classification"
+            classes = self.evaluation.facts.task == "classification"
             train, test = folds_of(
-                parts, 3, classifier=classes, ordered=self.arena.facts.ordered, seed=self.arena.seed
+                parts, 3, classifier=classes, ordered=self.evaluation.facts.ordered, seed=self.evaluation.seed
             )[-1]
             models = [
                 self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (linear, other)
             ]
             return optimizer_or_objective(
-                models[0], models[1], table.take(pa.array(test)), y[test], scoring=self.arena.judge.scoring_argument,
-                names=(linear.family.name, other.family.name), random_state=self.arena.seed,
-            )  # fmt: skip
+                models[0],
+                models[1],
+                table.take(pa.array(test)),
+                y[test],
+                scoring=self.evaluation.metric.scoring_argument,
+                names=(linear.family.name, other.family.name),
+                random_state=self.evaluation.seed,
+            )
 
         self.attempt("optimizer_or_objective", most, work)
 
     # ---------------------------------------------------------------------------------------------- parts
 
     def _estimator(self, encoder: Any) -> Any:
-        from epicycle.automl._table_model import with_categories
-
-        return with_categories(self.candidate.build(self.arena.seed, n_jobs=1), encoder)
+        return with_categories(self.candidate.build(self.evaluation.seed, n_jobs=1), encoder)
 
     def _table_model(self, candidate: Candidate, rows: int) -> TableModel:
-        estimator = candidate.build(self.arena.seed, n_jobs=1, **self.arena.settings(candidate, min(rows, 2_000)))
-        return TableModel(estimator, dict(self.arena.kinds), form=candidate.family.form, absent="skip")
+        settings = self.evaluation.settings(candidate, min(rows, 2_000))
+        estimator = candidate.build(self.evaluation.seed, n_jobs=1, **settings)
+        return TableModel(estimator, dict(self.evaluation.kinds), form=candidate.family.form, absent="skip")
 
     def _weight(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.arena.weight is None or not self.candidate.family.takes_weight else self.arena.weight[rows]
+        weight = self.evaluation.weight if self.candidate.family.takes_weight else None
+        return None if weight is None else weight[rows]
+
+    def _cross_validation(self) -> dict[str, Any]:
+        """Arguments that the diagnoses by cross-validation share."""
+        evaluation = self.evaluation
+        return {
+            "cv": 3,
+            "ordered": evaluation.facts.ordered,
+            "scoring": evaluation.metric.scoring_argument,
+            "n_jobs": evaluation.n_jobs,
+            "random_state": evaluation.seed,
+        }

@@ -1,4 +1,4 @@
-"""What all candidates share: the encoded training rows, the folds, and a fit on one fold."""
+"""Evaluation of candidates: the encoded training rows, the folds, and the fit and score of a candidate on a fold."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from epicycle.automl._budget import return_freed_memory
 from epicycle.automl._candidates import Candidate
-from epicycle.automl._memory import return_freed_memory
-from epicycle.automl._metrics import Judge
+from epicycle.automl._metrics import Metric
 from epicycle.automl._table_encoder import Coded, TableEncoder, is_feature
 from epicycle.automl._table_model import with_categories
 from epicycle.core._random import stream
@@ -21,20 +22,26 @@ from epicycle.core.estimator._callbacks import TimeLimit
 from epicycle.select._fit_and_score import run_all
 from epicycle.select._inputs import Split
 from epicycle.select._scorers import responses_of
+from epicycle.stats._intervals import standard_error
 
-__all__ = ["Arena", "Facts", "FoldScore"]
+__all__ = ["Evaluation", "Facts", "FoldScore"]
 
-#: Rows of a fold from which the number of boosting rounds is found on rows kept apart.
+#: Training rows of a fold from which the number of boosting rounds is found on a validation set; a tenth of fewer rows
+#: is too noisy.
 EARLY_STOPPING_ROWS = 3_000
-_MOST_TEST_ROWS = 20_000  # of a fold, while candidates are still many
-_PARALLEL_CELLS = 2e6  # below this folds run side by side, above it the threads are inside the fits
-_FEW_TREES = 60
-_LARGE = 16e6  # bytes of a matrix for linear models from which single precision is taken
+#: Test rows of a fold while not all training rows are used: the standard error of an accuracy is then below 0.4%.
+_MAX_TEST_ROWS = 20_000
+#: Cells of a training matrix below which folds run side by side; above it the threads inside a fit are busy.
+_PARALLEL_CELLS = 2e6
+#: Trees of a forest on a small part of the rows: enough to rank candidates.
+_SCREENING_TREES = 60
+#: Bytes of a matrix for linear models from which single precision is used.
+_SINGLE_PRECISION_BYTES = 16e6
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides which candidates suit: the task and the size."""
+    """Task and size of the data, which decide the candidates."""
 
     task: str
     n: int
@@ -46,9 +53,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class FoldScore:
-    """The outcome of one fit: its score, larger is better, its time, its trees, and what it said about test rows.
+    """Result of a fit on one fold: score (larger is better), time, number of trees, and predictions on the test rows.
 
-    scale : how much longer the fit would have taken with all of its trees.
+    scale : factor of the time with all trees of the candidate.
     """
 
     fold: int
@@ -62,11 +69,11 @@ class FoldScore:
 
 
 @dataclass
-class Arena:
-    """Training rows and folds; `widths` says how many features a column becomes for linear models.
+class Evaluation:
+    """Training rows and folds; `widths` is the number of features of a column in the form for linear models.
 
-    Encoders are learnt from all training rows, which they see without the target. One matrix is kept of these, that for
-    trees; rows in other forms are made from it for a fit, and go with it.
+    Encoders are fitted to all training rows, without the target. One matrix of these rows is kept, in the form for
+    trees; other forms are made from it for a fit and dropped after it.
     """
 
     table: pa.Table | None
@@ -75,7 +82,7 @@ class Arena:
     weight: np.ndarray | None
     splits: list[Split]
     facts: Facts
-    judge: Judge
+    metric: Metric
     seed: int
     n_jobs: int | None = None
     widths: Mapping[str, int] = field(default_factory=dict)
@@ -84,19 +91,19 @@ class Arena:
     matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def encoder_options(self, form: str) -> dict[str, Any]:
-        """The arguments of the encoder beside its columns: single precision, or sparse, where the matrix is large."""
+        """Arguments of the encoder besides its columns: single precision, or sparse, where the matrix is large."""
         if form == "trees":
             return {"form": form}
         features = [name for name, kind in self.kinds.items() if is_feature(kind)]
         width = sum(self.widths.get(name, 1) for name in features)
         options: dict[str, Any] = {"form": form}
-        if 8.0 * self.facts.n * width > _LARGE:
+        if 8.0 * self.facts.n * width > _SINGLE_PRECISION_BYTES:
             options["dtype"] = "float32"
             options["sparse"] = width > 3 * len(features)
         return options
 
     def encode(self, forms: Iterable[str]) -> None:
-        """Learn the encoders of these forms and keep the matrix for trees, all that is needed of the table."""
+        """Fit the encoders of these forms and replace the table by the matrix for trees."""
         assert self.table is not None
         for form in ("trees", *forms):
             if form not in self.encoders:
@@ -106,31 +113,31 @@ class Arena:
         self.table = None
 
     def features(self, form: str, rows: Any = slice(None)) -> Any:
-        """The matrix of some training rows."""
+        """Feature matrix of some training rows."""
         return self.encoders[form].of_coded(Coded(self.encoders["trees"], self.matrix, rows))
 
     def largest(self) -> int:
-        """Rows to learn from in a fold."""
+        """Number of training rows of a fold."""
         return max(len(train) for train, _ in self.splits)
 
     def part(self, fold: int, rows: int) -> Split:
-        """The rows of a fold to learn from, no more than so many, and those to score on."""
+        """At most `rows` training rows of a fold, and its test rows."""
         train, test = self.splits[fold]
         if rows < len(train):
             if self.facts.ordered:
                 train = train[-rows:]
             else:
                 train = np.sort(stream(self.seed, "rung", fold).permutation(train)[:rows])
-            if len(test) > _MOST_TEST_ROWS:
-                test = np.sort(stream(self.seed, "scored", fold).choice(test, _MOST_TEST_ROWS, replace=False))
+            if len(test) > _MAX_TEST_ROWS:
+                test = np.sort(stream(self.seed, "scored", fold).choice(test, _MAX_TEST_ROWS, replace=False))
         return train, test
 
     def settings(self, candidate: Candidate, rows: int) -> dict[str, Any]:
-        """What is set for a fit beside the settings of the candidate: how the number of rounds is found."""
+        """Parameters of a fit besides those of the candidate: how the number of rounds is found."""
         if "n_estimators" in candidate.settings:
-            # While rows are few, few trees tell as well who is better.
+            # While rows are few, few trees rank the candidates as well.
             few = rows < 0.5 * self.largest()
-            return {"n_estimators": min(_FEW_TREES, int(candidate.settings["n_estimators"]))} if few else {}
+            return {"n_estimators": min(_SCREENING_TREES, int(candidate.settings["n_estimators"]))} if few else {}
         if not candidate.family.rounds:
             return {}
         rate = float(candidate.settings["learning_rate"])
@@ -138,46 +145,57 @@ class Arena:
             return {"n_estimators": int(np.clip(12 / rate, 30, 600))}
         return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), "n_iter_no_change": 25, "validation_fraction": 0.1}
 
+    def baseline(self) -> tuple[float, float]:
+        """Mean score of a constant on the same folds, and its standard error."""
+        constant = constant_model(self.facts.task)
+        scores = []
+        for train, test in self.splits:
+            constant.fit(np.empty((len(train), 1)), self.y[train])
+            responses = responses_of(constant, np.empty((len(test), 1)), self.metric.classes)
+            weight = None if self.weight is None else self.weight[test]
+            scores.append(self.metric.score(responses, self.y[test], weight))
+        return self.metric.shown(float(np.mean(scores))), float(standard_error(np.array(scores)))
+
     def run(self, candidate: Candidate, rows: int, folds: Sequence[int], limit: float) -> list[FoldScore]:
-        """Fit and score on some folds; every fit may take `limit` seconds."""
+        """Fit and score on some folds, each fit within `limit` seconds."""
         cells = float(min(rows, self.largest())) * len(self.encoders[candidate.family.form].sources_)
         side_by_side = cells < _PARALLEL_CELLS and len(folds) > 1 and n_threads(float("inf"), self.n_jobs) > 1
         jobs = 1 if side_by_side else self.n_jobs
         began = time.perf_counter()
 
-        def work(fold: int) -> FoldScore:
-            return self._one(candidate, rows, fold, limit, jobs)
+        def evaluate(fold: int) -> FoldScore:
+            return self._fit_and_score(candidate, rows, fold, limit, jobs)
 
-        found = run_all(work, list(folds), self.n_jobs if side_by_side else 1)
+        found = run_all(evaluate, list(folds), self.n_jobs if side_by_side else 1)
         return_freed_memory()
         if not side_by_side:
             return found
-        each = (time.perf_counter() - began) / len(found)  # what a fold costs while others run beside it
+        each = (time.perf_counter() - began) / len(found)  # the share of a fold in the time of all
         return [replace(f, seconds=each) for f in found]
 
-    def _one(self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None) -> FoldScore:
+    def _fit_and_score(self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None) -> FoldScore:
         train, test = self.part(fold, rows)
         began = time.perf_counter()
         try:
             model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
             if time.perf_counter() - began >= limit and not getattr(model, "converged_", True) and not trees_of(model):
-                # Stopped on the way. A refit would take longer than anybody knows; of trees fewer are refitted.
-                raise RuntimeError("the fit did not end within the time")
-            responses = responses_of(model, self.features(candidate.family.form, test), self.judge.classes)
-            score = self.judge.score(responses, self.y[test], None if self.weight is None else self.weight[test])
+                # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
+                raise RuntimeError("the fit did not end within its time limit")
+            responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
+            score = self.metric.score(responses, self.y[test], None if self.weight is None else self.weight[test])
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
-        few, all_of_them = model.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
-        scale = 1.0 if few is None or all_of_them is None else all_of_them / few
-        tie = self.judge.tie(responses, self.y[test])
-        kept = {name: said for name, said in responses.items() if name == "predict_proba"}
+        used, wanted = model.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
+        scale = 1.0 if used is None or wanted is None else wanted / used
+        tie = self.metric.tie(responses, self.y[test])
+        kept = {name: values for name, values in responses.items() if name == "predict_proba"}
         return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), tie, scale, responses=kept)
 
     def fitted(
         self, candidate: Candidate, rows: np.ndarray, *, limit: float | None = None, n_jobs: int | None = None
     ) -> Any:
-        """The candidate on some training rows."""
+        """The candidate fitted to some training rows."""
         model = candidate.build(self.seed, n_jobs=n_jobs, **self.settings(candidate, len(rows)))
         with_categories(model, self.encoders[candidate.family.form])
         if limit is not None and hasattr(model, "set_callbacks"):
@@ -188,8 +206,13 @@ class Arena:
         return model.fit(self.features(candidate.family.form, rows), self.y[rows], **weights)
 
 
+def constant_model(task: str) -> Any:
+    """The baseline: the most frequent class with the shares of the classes as probabilities, or the mean."""
+    return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+
+
 def trees_of(model: Any) -> int | None:
-    """Rounds or trees of a model that counts them."""
+    """Number of boosting rounds or trees of a fitted model; None where it has none."""
     count = getattr(model, "n_estimators_", None)
     if count is None and hasattr(model, "n_estimators"):
         count = getattr(model, "n_iter_", None)

@@ -1,24 +1,28 @@
-"""Which score decides, and what predictions are worth: one number for a race, with a bound for the test part."""
+"""Metrics: the score that ranks the candidates, and its interval on the test set."""
 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr, stdtr
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from epicycle.automl._intervals import accelerated_interval, score_of_counts
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._random import stream
 from epicycle.select._scorers import Replay, Scorer, TestScore, score_with, scorer_of
+from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_counts
+from epicycle.stats._row_losses import row_losses
 from epicycle.theory import test_bound
 
-__all__ = ["Judge", "judge_for"]
+__all__ = ["Comparison", "Metric", "compare_losses", "further_metrics", "metric_for"]
 
-#: Short names of scores: scikit-learn's, what to call it, and whether the name says a loss (smaller is better).
+#: Short names of scores: name of the scorer in scikit-learn, label, and whether it is a loss (smaller is better).
 _SHORT: dict[str, tuple[str, str, bool]] = {
     "accuracy": ("accuracy", "accuracy", False),
     "balanced_accuracy": ("balanced_accuracy", "balanced accuracy", False),
@@ -37,13 +41,18 @@ _SHORT: dict[str, tuple[str, str, bool]] = {
 }
 _CLASSES = ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "f1_macro", "log_loss", "brier")
 _NUMBERS = ("r2", "rmse", "mse", "mae", "mape", "poisson")
-#: The rarest class has to have this share for accuracy to say enough.
+#: Accuracy is the default metric while the rarest of two classes has at least this share (0.4 / k of k classes): a
+#: constant then errs on a fifth of the rows or more.
 _SKEWED = 0.2
+#: Bootstrap draws: 1000 for a stable 2.5% quantile, and never fewer than 200, however slow the metric is.
+_MAX_DRAWS, _MIN_DRAWS = 1000, 200
+#: The jackknife of the acceleration leaves out one of so many groups of rows: its third moment needs no more.
+_JACKKNIFE_GROUPS = 60
 
 
 @dataclass(frozen=True)
-class Judge:
-    """A metric: `score` is larger for better predictions, `shown` is what people read."""
+class Metric:
+    """A metric: `score` is larger for better predictions, `shown` is the score under its usual name and sign."""
 
     name: str
     label: str
@@ -59,11 +68,11 @@ class Judge:
 
     @property
     def scoring_argument(self) -> Any:
-        """What to hand to functions with an argument `scoring`: the name where that says all."""
+        """Argument `scoring` of other functions: the name of a scorer where that is enough."""
         return self.scorer if self.name in ("f1", "average_precision") else self.scoring
 
     def replay(self, responses: Mapping[str, np.ndarray]) -> Replay:
-        """What a model said, to be scored: its X are numbers of rows."""
+        """Stored predictions as a model that a scorer can call: its X are numbers of rows."""
         model = DummyClassifier() if self.task == "classification" else DummyRegressor()
         return Replay(model, responses, self.classes)
 
@@ -75,22 +84,26 @@ class Judge:
             return float("nan")
 
     def shown(self, score: float) -> float:
-        """A score as it is called: losses positive."""
+        """The score with its usual sign: losses are positive."""
         return -score if self.loss else score
 
     def tie(self, responses: Mapping[str, np.ndarray], y: np.ndarray) -> float:
-        """What decides between equal scores, larger is better: log loss of classes, squared error of numbers."""
+        """Second criterion between equal scores, larger is better: log loss of classes, squared error of numbers."""
         if self.classes is None:
-            return -float(np.mean((y - responses["predict"]) ** 2))
+            return -float(np.mean(row_losses("squared_error", y, responses["predict"])))
         if "predict_proba" not in responses:
             return -math.inf
-        p = responses["predict_proba"][np.arange(len(y)), np.searchsorted(self.classes, y)]
-        return float(np.mean(np.log(np.clip(p, 1e-15, 1.0))))
+        return -float(np.mean(row_losses("log_loss", y, responses["predict_proba"], self.classes)))
 
     def with_bound(
-        self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None, seed: int,
-        level: float = 0.95, seconds: float = 1.0,
-    ) -> TestScore:  # fmt: skip
+        self,
+        responses: Mapping[str, np.ndarray],
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        seed: int,
+        level: float = 0.95,
+        seconds: float = 1.0,
+    ) -> TestScore:
         """The score and its interval: exact for accuracy, empirical Bernstein for the Brier score, else the bootstrap.
 
         The bootstrap takes fewer draws where they need more than `seconds`.
@@ -105,28 +118,30 @@ class Judge:
         if self.name == "accuracy" and weight is None:
             exact = test_bound(errors=round(n * (1 - score)), n=n, level=level, sides=2)
             return TestScore(score, 1 - exact.upper, 1 - exact.lower, level, "binomial", n, self.name)
-        quick = score_of_counts(self.name, responses, y, self.classes, weight)
-        if quick is None:
-            quick = self._slowly(responses, y, weight)
-        _, low, high = accelerated_interval(quick, n, level, seed, seconds)
+        resampled = score_of_counts(self.name, responses, y, self.classes, weight)
+        if resampled is None:
+            resampled = self._score_of_copies(responses, y, weight)
+        low, high = bootstrap_interval(resampled, n, level, seed, seconds)
         ends = sorted((self.shown(low), self.shown(high)))
         return TestScore(self.shown(score), ends[0], ends[1], level, "bootstrap", n, self.name)
 
-    def _slowly(self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None) -> Any:
-        """Any other metric of drawn rows, as scikit-learn computes it."""
+    def _score_of_copies(
+        self, responses: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None
+    ) -> ScoreOfCounts:
+        """Any other metric of drawn rows, as scikit-learn computes it: every row is copied as often as it was drawn."""
 
         def score(counts: np.ndarray) -> float:
             rows = np.repeat(np.arange(len(y)), np.asarray(counts, dtype=np.int64))
-            said = {name: values[rows] for name, values in responses.items()}
+            drawn = {name: values[rows] for name, values in responses.items()}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.score(said, y[rows], None if weight is None else weight[rows])
+                return self.score(drawn, y[rows], None if weight is None else weight[rows])
 
         return score
 
 
-def judge_for(metric: str | None, task: str, y: np.ndarray) -> Judge:
-    """The judge of a metric; by default accuracy (the area under the ROC curve where classes are skewed), or R2."""
+def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
+    """The metric of that name; by default accuracy (the area under the ROC curve where classes are skewed), or R2."""
     classes = np.unique(y) if task == "classification" else None
     if metric is None:
         metric = _default(task, y)
@@ -155,11 +170,11 @@ def judge_for(metric: str | None, task: str, y: np.ndarray) -> Judge:
         ) from None
     if short in ("f1", "average_precision") and classes is not None:
         scorer = _for_class(scorer, classes[1])
-    return Judge(short.removeprefix("neg_"), label, scorer, scoring, loss, task, classes)
+    return Metric(short.removeprefix("neg_"), label, scorer, scoring, loss, task, classes)
 
 
 def _for_class(scorer: Any, positive: Any) -> Any:
-    """The scorer, told which class is positive where labels are no zeros and ones."""
+    """The scorer with the positive class as an argument, for labels other than 0 and 1."""
     from sklearn.metrics import make_scorer
 
     needs = scorer._response_method
@@ -175,9 +190,125 @@ def _default(task: str, y: np.ndarray) -> str:
     return "roc_auc" if len(shares) == 2 else "log_loss"
 
 
-def further_metrics(judge: Judge) -> tuple[str, ...]:
-    """What else is told about the test part."""
-    if judge.task == "regression":
+def further_metrics(metric: Metric) -> tuple[str, ...]:
+    """Further metrics that are reported for the test set."""
+    if metric.task == "regression":
         return ("r2", "rmse", "mae")
-    two = judge.classes is not None and len(judge.classes) == 2
+    two = metric.classes is not None and len(metric.classes) == 2
     return ("accuracy", "balanced_accuracy", "log_loss", "brier", *(("roc_auc", "average_precision") if two else ()))
+
+
+def bootstrap_interval(
+    score: ScoreOfCounts, n: int, level: float, seed: int, seconds: float = 1.0
+) -> tuple[float, float]:
+    """Interval of a score from rows drawn with replacement; fewer draws where they take more than `seconds`."""
+    if n < 3:
+        return np.nan, np.nan
+    rng, began, draws = stream(seed, "resample"), time.perf_counter(), []
+    for b in range(_MAX_DRAWS):
+        draws.append(score(np.bincount(rng.integers(0, n, n), minlength=n)))
+        if b + 1 >= _MIN_DRAWS and time.perf_counter() - began > seconds:
+            break
+    return bca_interval(score(np.ones(n)), np.array(draws), score, n, level, n_groups=_JACKKNIFE_GROUPS)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Losses of two models on the same rows.
+
+    Attributes
+    ----------
+    metric : str
+        "error rate" of classifiers, "squared error" of regressors.
+    first, second : float
+        The mean loss of each.
+    difference : float
+        First less second: negative where the first is better.
+    lower, upper : float
+        Of the difference, at `level`.
+    p_value : float
+        Of a difference as large where both are equally good: McNemar's exact test, or Student's paired t.
+    test : str
+    only_first, only_second : int or None
+        Rows that only the one got right, of classifiers.
+    n : int
+    level : float
+    verdict : str
+    """
+
+    metric: str
+    first: float
+    second: float
+    difference: float
+    lower: float
+    upper: float
+    p_value: float
+    test: str
+    only_first: int | None
+    only_second: int | None
+    n: int
+    level: float
+    verdict: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare_losses(
+    first: np.ndarray,
+    second: np.ndarray,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    metric: str,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the losses of two models row by row.
+
+    Errors are compared by McNemar's exact test; the interval of their difference inverts the binomial tail of the rows
+    on which the models differ, each of the two kinds of rows at half the risk, so that it holds for any number of rows.
+    Other losses are compared by Student's t for pairs, with a BCa bootstrap interval.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n, differences = len(a), a - b
+    if n < 2:
+        raise DataError(f"{n} row; expected at least 2 to compare models")
+    only_a = only_b = None
+    if metric == "error rate":
+        only_a, only_b = int(np.sum(differences < 0)), int(np.sum(differences > 0))
+        p, test = _mcnemar(only_a, only_b), "McNemar, exact"
+        lower, upper = _difference_of_errors(only_a, only_b, n, level)
+    else:
+        p, test = _paired_t(differences), "Student's t for pairs"
+        lower, upper = bootstrap_interval(lambda c: float(c @ differences / c.sum()), n, level, seed)
+    difference = float(differences.mean())
+    if p < 1 - level and difference != 0:
+        better, worse = (names[0], names[1]) if difference < 0 else (names[1], names[0])
+        verdict = f"{better} is better than {worse}: its {metric} is smaller by {abs(difference):.4g} (p = {p:.2g})."
+    else:
+        verdict = f"{names[0]} and {names[1]} cannot be distinguished on {n:,} rows (p = {p:.2g})."
+    return Comparison(
+        metric, float(a.mean()), float(b.mean()), difference, lower, upper, p, test, only_a, only_b, n, level, verdict
+    )
+
+
+def _mcnemar(a: int, b: int) -> float:
+    """Two-sided, from the binomial distribution of one half."""
+    if a + b == 0:
+        return 1.0
+    return min(1.0, 2 * float(bdtr(min(a, b), a + b, 0.5)))
+
+
+def _difference_of_errors(a: int, b: int, n: int, level: float) -> tuple[float, float]:
+    """Bounds of P(only A wrong) - P(only B wrong): each of the two shares has an exact interval at half the risk."""
+    half = 1 - (1 - level) / 2
+    only_a_wrong, only_b_wrong = (test_bound(errors=k, n=n, level=half, sides=2) for k in (b, a))
+    return only_a_wrong.lower - only_b_wrong.upper, only_a_wrong.upper - only_b_wrong.lower
+
+
+def _paired_t(differences: np.ndarray) -> float:
+    n, spread = len(differences), float(differences.std(ddof=1))
+    if spread == 0:
+        return 1.0 if differences[0] == 0 else 0.0
+    t = float(differences.mean()) / (spread / math.sqrt(n))
+    return float(2 * stdtr(n - 1, -abs(t)))

@@ -1,4 +1,4 @@
-"""From a source to the rows to learn from and the rows to test on: what is done first, and the same each time."""
+"""Training and test set of a source, and the folds of the training set: at random, by groups, or in order of time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,127 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.base import is_classifier
 
-from epicycle.automl._column_kinds import as_numbers
-from epicycle.automl._profiles import Warned
-from epicycle.automl._splitting import group_labels, order_of, split_table
+from epicycle.automl._columns import (
+    as_dates,
+    as_numbers,
+    as_text,
+    check_varies,
+    choose_target,
+    kind_of_column,
+    known_rows,
+    sample_of,
+    target_values,
+    task_of,
+)
+from epicycle.automl._data_checks import DataIssue
 from epicycle.automl._tables import read_table, source_name
-from epicycle.automl._targets import check_varies, choose_target, known_rows, target_values, task_of
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.select._inputs import Rows, Split, folds_of, held_out_part
 
-__all__ = ["Parts", "read_parts"]
+__all__ = ["Parts", "folds", "order_of", "read_parts", "split_rows"]
+
+
+def order_of(table: pa.Table, asked: str | None, skip: tuple[str, ...]) -> tuple[str | None, np.ndarray | None]:
+    """The column of time, and the order of the rows by it; None where the rows are not ordered.
+
+    "auto" finds a column of dates by which the rows are sorted already.
+    """
+    if asked is None or asked == "none":
+        return None, None
+    if asked != "auto":
+        if asked not in table.column_names:
+            raise DataError(f"order={asked!r}: the table has no such column")
+        return asked, np.argsort(_times(table[asked], asked), kind="stable")
+    for name in table.column_names:
+        if name in skip:
+            continue
+        found = kind_of_column(sample_of(table.select([name]), 2_000)[name], name).kind
+        if not found.startswith("date") or table[name].null_count:
+            continue
+        times = _times(table[name], name)
+        steps = np.diff(times)
+        if len(np.unique(times)) >= max(10, 0.02 * len(times)) and not np.isnan(times).any():
+            if (steps >= 0).all():
+                return name, np.arange(len(times))
+            if (steps <= 0).all():
+                return name, np.arange(len(times))[::-1].copy()
+    return None, None
+
+
+def _times(column: Any, name: str) -> np.ndarray:
+    kind = kind_of_column(column, name).kind
+    if kind.startswith("date"):
+        return as_numbers(as_dates(column, kind.removeprefix("date").strip()).cast(pa.int64()))
+    values = as_numbers(column)
+    if np.isnan(values).all():
+        raise DataError(f"order={name!r}: expected dates or numbers")
+    return values
+
+
+def split_rows(
+    y: np.ndarray,
+    *,
+    task: str,
+    test_size: float,
+    groups: np.ndarray | None = None,
+    order: np.ndarray | None = None,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Indices of the training rows and of the test rows in the order of use, and how they were split."""
+    n = len(y)
+    if not 0 < test_size < 1:
+        raise ParameterError(f"test_size={test_size!r}; expected a share between 0 and 1")
+    if order is not None:
+        n_train = min(max(n - round(n * test_size), 1), n - 1)
+        return order[:n_train], order[n_train:], "in order of time"
+    classifier = task == "classification"
+    rows = Rows(np.empty((n, 1)), y, None, groups)
+    train, test = held_out_part(rows, test_size, classifier=classifier, ordered=False, seed=seed)
+    if groups is not None:
+        return train, test, "by groups"
+    return train, test, "stratified by class" if classifier else "at random"
+
+
+def folds(
+    y: np.ndarray, *, task: str, groups: np.ndarray | None, ordered: bool, seed: int, k: int | None = None
+) -> list[Split]:
+    """Splits of the training set; fewer folds for more rows, one split for millions."""
+    n = len(y)
+    if k is None:
+        k = 5 if n <= 200_000 else 3
+    if groups is not None:
+        k = min(k, len(np.unique(groups)))
+    k = max(2, min(k, n // 2))
+    rows = Rows(np.empty((n, 1)), y, None, groups)
+    splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
+    if task == "classification":
+        # With one class only a fold can be neither fitted nor scored.
+        usable = [(a, b) for a, b in splits if len(np.unique(y[a])) > 1 and len(np.unique(y[b])) > 1]
+        if not usable and ordered:
+            usable = folds_of(Rows(np.empty((n, 1)), y), k, classifier=True, seed=seed)
+        splits = usable or splits
+    return splits[-1:] if n > 2_000_000 else splits
+
+
+def group_labels(table: pa.Table, name: str) -> np.ndarray:
+    """The groups of all rows as whole numbers; a missing one is a group of its own."""
+    if name not in table.column_names:
+        raise DataError(f"groups={name!r}: the table has no such column")
+    text = as_text(table[name])
+    codes = (
+        text.dictionary_encode() if not isinstance(text, pa.ChunkedArray) else text.combine_chunks().dictionary_encode()
+    )
+    numbers: np.ndarray = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(np.unique(numbers)) < 2:
+        raise DataError(f"groups={name!r}: one group only; expected at least 2")
+    return numbers
 
 
 @dataclass
 class Parts:
-    """The training part and the test part.
+    """Training set and test set.
 
     Attributes
     ----------
@@ -30,15 +137,15 @@ class Parts:
     weight_train, weight_test : ndarray or None
     groups_train : ndarray or None
     rows_test : ndarray
-        Where the test rows stand in the source.
+        Indices of the test rows in the source.
     target, task : str
     roles : dict
-        Columns that have a part of their own, by name: "target", "weight", "group", "order".
+        Columns that are no features, by name: "target", "weight", "group", "order".
     how : str
-        How the rows were divided.
+        How the rows were split.
     ordered : bool
         Whether the rows are in order of time.
-    warned : list of Warned
+    warned : list of DataIssue
     """
 
     train: pa.Table
@@ -55,7 +162,7 @@ class Parts:
     roles: dict[str, str]
     how: str
     ordered: bool
-    warned: list[Warned]
+    warned: list[DataIssue]
 
     @property
     def n_rows(self) -> int:
@@ -74,7 +181,7 @@ def read_parts(
     order: str | None = "auto",
     seed: int = 0,
 ) -> Parts:
-    """Read a source and set its test part aside.
+    """Read a source and split it into training and test set.
 
     Parameters
     ----------
@@ -84,16 +191,16 @@ def read_parts(
         The column to predict; by default one called target, y, label, class, outcome or response, else the last.
     task : {"auto", "regression", "classification"}, default="auto"
     test : str, path or frame, optional
-        Test rows of their own; no row of `data` is then set aside.
+        A separate test set; all rows of `data` are then training rows.
     test_size : float, default=0.2
-        The share of rows that is set aside.
+        Share of the rows for the test set.
     groups : str, optional
-        A column whose values say which rows belong together; groups are never divided.
+        A column of groups; the rows of a group are all in the training set or all in the test set.
     weight : str, optional
-        A column of weights.
+        A column of sample weights.
     order : str, optional
-        A column of time: the last rows are set aside. "auto" takes a column of dates by which the rows are sorted
-        already; None takes rows at random.
+        A column of time: the last rows are the test set. "auto" takes a column of dates by which the rows are sorted
+        already; None splits at random.
     seed : int, default=0
 
     Returns
@@ -105,7 +212,7 @@ def read_parts(
     >>> from epicycle.automl import read_parts
     >>> parts = read_parts("iris")
     >>> parts.task, parts.train.num_rows, parts.test.num_rows, parts.how
-    ('classification', 120, 30, 'with equal shares of classes')
+    ('classification', 120, 30, 'stratified by class')
     """
     table = read_table(data)
     name, why = choose_target(table, target, data)
@@ -125,16 +232,27 @@ def read_parts(
     w = None if weight is None else _weights(table[weight], weight)
     if test is not None:
         return _given_test(test, table, y, w, g, at, roles, name, why, task, warned, ordered=time_column is not None)
-    train, held, plan = split_table(table, y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
+    train, held, how = split_rows(y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
     chosen = table.take(pa.array(train)), table.take(pa.array(held))
     del table
     pa.default_memory_pool().release_unused()
     return Parts(
-        train=chosen[0], test=chosen[1], y_train=y[train], y_test=y[held],
-        weight_train=None if w is None else w[train], weight_test=None if w is None else w[held],
-        groups_train=None if g is None else g[train], rows_test=rows[held], target=name, why_target=why, task=task,
-        roles=roles, how=plan.how, ordered=plan.ordered, warned=warned,
-    )  # fmt: skip
+        train=chosen[0],
+        test=chosen[1],
+        y_train=y[train],
+        y_test=y[held],
+        weight_train=None if w is None else w[train],
+        weight_test=None if w is None else w[held],
+        groups_train=None if g is None else g[train],
+        rows_test=rows[held],
+        target=name,
+        why_target=why,
+        task=task,
+        roles=roles,
+        how=how,
+        ordered=at is not None,
+        warned=warned,
+    )
 
 
 def _roles(table: pa.Table, target: str, groups: str | None, weight: str | None) -> dict[str, str]:
@@ -145,21 +263,21 @@ def _roles(table: pa.Table, target: str, groups: str | None, weight: str | None)
         if column not in table.column_names:
             raise DataError(f"{argument}={column!r}: the table has no such column")
         if column in roles:
-            raise ParameterError(f"{argument}={column!r}: is the {roles[column]} already")
+            raise ParameterError(f"{argument}={column!r}: is already the {roles[column]}")
         roles[column] = role
     return roles
 
 
-def _with_target(table: pa.Table, name: str, task: str) -> tuple[pa.Table, np.ndarray, list[Warned]]:
-    """The rows that have a target, where they stood, and a word about the others."""
+def _with_target(table: pa.Table, name: str, task: str) -> tuple[pa.Table, np.ndarray, list[DataIssue]]:
+    """The rows that have a target, their indices, and an issue for the others."""
     known = known_rows(table[name], classes=task == "classification")
     rows = np.arange(table.num_rows)
     if known.all():
         return table, rows, []
     gone = int((~known).sum())
-    said = f"{gone:,} rows ({gone / len(known):.1%}) have no {name} and are left out"
+    text = f"{gone:,} rows ({gone / len(known):.1%}) have no {name} and are left out"
     severity = "medium" if gone > 0.05 * len(known) else "low"
-    return table.filter(pa.array(known)), rows[known], [Warned("missing target", severity, said, (name,))]
+    return table.filter(pa.array(known)), rows[known], [DataIssue("missing target", severity, text, (name,))]
 
 
 def _weights(column: Any, name: str) -> np.ndarray:
@@ -173,9 +291,20 @@ def _weights(column: Any, name: str) -> np.ndarray:
 
 
 def _given_test(
-    source: Any, table: pa.Table, y: np.ndarray, w: np.ndarray | None, g: np.ndarray | None, at: np.ndarray | None,
-    roles: dict[str, str], name: str, why: str, task: str, warned: list[Warned], *, ordered: bool,
-) -> Parts:  # fmt: skip
+    source: Any,
+    table: pa.Table,
+    y: np.ndarray,
+    w: np.ndarray | None,
+    g: np.ndarray | None,
+    at: np.ndarray | None,
+    roles: dict[str, str],
+    name: str,
+    why: str,
+    task: str,
+    warned: list[DataIssue],
+    *,
+    ordered: bool,
+) -> Parts:
     held = read_table(source)
     gone = [column for column in table.column_names if column not in held.column_names and roles.get(column) != "group"]
     if gone:
@@ -193,9 +322,53 @@ def _given_test(
     weight = next((column for column, role in roles.items() if role == "weight"), None)
     order = np.arange(len(y)) if at is None else at
     return Parts(
-        train=table.take(pa.array(order)) if at is not None else table, test=held, y_train=y[order], y_test=y_test,
+        train=table.take(pa.array(order)) if at is not None else table,
+        test=held,
+        y_train=y[order],
+        y_test=y_test,
         weight_train=None if w is None else w[order],
         weight_test=None if weight is None else _weights(held[weight], weight),
-        groups_train=None if g is None else g[order], rows_test=rows, target=name, why_target=why, task=task,
-        roles=roles, how="as given", ordered=ordered, warned=[*warned, *more],
-    )  # fmt: skip
+        groups_train=None if g is None else g[order],
+        rows_test=rows,
+        target=name,
+        why_target=why,
+        task=task,
+        roles=roles,
+        how="as given",
+        ordered=ordered,
+        warned=[*warned, *more],
+    )
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows with a target: the table without rows whose target is missing, and the indices of the rows in the source."""
+
+    table: pa.Table
+    y: np.ndarray
+    target: str
+    rows: np.ndarray
+    left_out: int
+
+
+def read_rows(data: Any, model: Any, target: str | None = None, *, fitted: bool = True) -> LabelledRows:
+    """Rows of a source with the target of a model; a fitted classifier has to know their classes."""
+    table = read_table(data)
+    name = target or getattr(model, "target", None)
+    if name is None:
+        raise ParameterError("target: the model does not name the column that it predicts; expected --target COLUMN")
+    if name not in table.column_names:
+        raise DataError(f"{source_name(data)}: has no column {name!r}, the target")
+    classes = bool(is_classifier(model))
+    known = known_rows(table[name], classes=classes)
+    if not known.any():
+        raise DataError(f"{source_name(data)}: no row has a {name}")
+    if not known.all():
+        table = table.filter(pa.array(known))
+    y = target_values(table[name], classes=classes, name=name)
+    if classes and fitted:
+        labels = np.asarray(model.classes_)
+        y = y if y.dtype.kind == labels.dtype.kind else y.astype(labels.dtype)
+        if len(new := np.setdiff1d(y, labels)):
+            raise DataError(f"{name!r}: has classes that the model does not know: {', '.join(map(str, new[:5]))}")
+    return LabelledRows(table, y, name, np.flatnonzero(known), int((~known).sum()))

@@ -1,6 +1,7 @@
-"""The search: candidates compete on few rows first, the better half goes on with more, then the leaders are varied.
+"""Search for the best candidate by successive halving, then by random variation of the leaders.
 
-Nothing is begun that is not expected to end in time: how long a fit takes is told by those on fewer rows.
+Candidates are evaluated on few rows first, and the better half on more rows. A fit begins only if it is expected to
+end in time: its duration is extrapolated from fits to fewer rows.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ import numpy as np
 
 from epicycle.automl._budget import Budget, Durations
 from epicycle.automl._candidates import Axis, Candidate, Family
-from epicycle.automl._evaluation import Arena, FoldScore
+from epicycle.automl._evaluation import Evaluation, FoldScore
 from epicycle.core._random import stream
+from epicycle.stats._intervals import standard_error
 
-__all__ = ["Entry", "Race"]
+__all__ = ["Entry", "Search"]
 
-_MOST_TRIALS = 400
-_FIRST_RUNG = 0.25  # share of the time after which no further settings are tried on the first rung
-_PATIENCE = 60  # trials without a better one
-_FINALISTS = 4  # candidates that meet on all rows and folds
+#: Trials of the random variation at most, and trials without an improvement after which it ends.
+_MAX_TRIALS, _PATIENCE = 400, 60
+#: Share of the time after which no further candidates are tried on the first rung: the rest is for the better ones.
+_FIRST_RUNG_SHARE = 0.25
+#: Candidates that are evaluated on all rows and folds.
+_FINALISTS = 4
+#: Rows of the leaderboard at most; the report stays small.
+_MAX_LEADERBOARD = 200
 
 
 @dataclass
 class Entry:
-    """A candidate and how it did, by number of rows and fold."""
+    """A candidate and its results by number of rows and fold."""
 
     candidate: Candidate
     results: dict[tuple[int, int], FoldScore] = field(default_factory=dict)
@@ -43,7 +49,7 @@ class Entry:
         return float(scores.mean()) if len(scores) and np.isfinite(scores).all() else -math.inf
 
     def merit(self, rows: int, folds: Sequence[int] | None = None) -> tuple[float, float]:
-        """The mean score, and what decides between equal ones."""
+        """The mean score, and the second criterion between equal scores."""
         ties = [r.tie for (n, fold), r in self.results.items() if n == rows and (folds is None or fold in folds)]
         return round(self.mean(rows, folds), 12), float(np.mean(ties)) if ties else -math.inf
 
@@ -62,28 +68,32 @@ class Entry:
         return round(float(np.mean(found))) if found else None
 
 
-class Race:
-    """Candidates on folds, within a budget.
+class Search:
+    """Search over the candidates of some families, within a budget of time.
 
     Parameters
     ----------
-    arena : Arena
+    evaluation : Evaluation
     families : list of Family
     budget : Budget
-    tell : callable
-        ``tell(entry, rows, is_leader)`` after each candidate on each rung.
+    on_evaluated : callable
+        ``on_evaluated(entry, is_leader)`` after each candidate on each rung.
     after : callable
-        ``after(seconds)``: how many seconds have to be left when a fit to all rows takes so long.
+        ``after(seconds)``: seconds to reserve for the steps after the search when a fit to all rows takes `seconds`.
     """
 
     def __init__(
-        self, arena: Arena, families: Sequence[Family], budget: Budget, tell: Callable[[Entry, int, bool], None],
+        self,
+        evaluation: Evaluation,
+        families: Sequence[Family],
+        budget: Budget,
+        on_evaluated: Callable[[Entry, bool], None],
         after: Callable[[float], float],
-    ) -> None:  # fmt: skip
-        self.arena, self.budget, self.tell, self.after = arena, budget, tell, after
+    ) -> None:
+        self.evaluation, self.budget, self.on_evaluated, self.after = evaluation, budget, on_evaluated, after
         self.families = list(families)
-        self.k = len(arena.splits)
-        self.full = arena.largest()
+        self.k = len(evaluation.splits)
+        self.full = evaluation.largest()
         self.durations = {id(family): Durations(family.grows) for family in families}
         most = max((len(family.starts) for family in families), default=0)
         self.entries = [
@@ -94,11 +104,11 @@ class Race:
         ]
         self.leader: Entry | None = None
         self.rungs = self._rungs()
-        #: What a setting that is left to the model comes to, as a place to vary it from.
-        self.typical = {"gamma": 1.0 / max(arena.facts.p, 1)}
+        #: Values of hyperparameters that are left to the model by default, as a start for their variation.
+        self.typical = {"gamma": 1.0 / max(evaluation.facts.p, 1)}
 
     def _rungs(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Rows and folds of each rung; the last is all of both."""
+        """Rows and folds of each rung of successive halving; the last has all of both."""
         folds = tuple(range(self.k))
         rows = int(np.clip(100 * self.budget.seconds, 500, 4_000))
         rungs = []
@@ -112,27 +122,30 @@ class Race:
     # ---------------------------------------------------------------------------------------------- time
 
     def expected(self, entry: Entry, rows: int) -> float | None:
-        """Seconds of one fit to so many rows."""
+        """Expected seconds of one fit to so many rows."""
         own = Durations(entry.candidate.family.grows, [(n, r.seconds * r.scale) for (n, _), r in entry.results.items()])
         known = own.expected(rows)
         return known if known is not None else self.durations[id(entry.candidate.family)].expected(rows)
 
     def kept(self, entry: Entry | None) -> float:
-        """Seconds that have to be left for the refit of the leader and what comes after it."""
+        """Seconds to reserve for the refit of the leader and the steps after it."""
         chosen = entry or self.leader
         refit = 0.0 if chosen is None else (self.expected(chosen, int(self.full * self.k / max(self.k - 1, 1))) or 0.0)
         return self.after(refit)
 
-    def _evaluate(self, entry: Entry, rows: int, folds: Sequence[int], *, at_all_costs: bool = False) -> bool:
-        """Fit on the folds that are missing; False where the time does not allow it."""
+    def _evaluate(self, entry: Entry, rows: int, folds: Sequence[int], *, force: bool = False) -> bool:
+        """Fit on the folds without a result; False where the time does not allow it.
+
+        `force` begins a fit however little time there is.
+        """
         missing = [fold for fold in folds if (rows, fold) not in entry.results]
         if not missing:
             return True
         left = self.budget.left(self.kept(self.leader))
         each = self.expected(entry, rows)
-        if at_all_costs:
+        if force:
             left = max(left, 1.0)
-        # It would be refitted if it wins: what it needs for that must be there too.
+        # If it wins it is refitted to all rows: the time for that must be left too.
         elif (
             left <= 0
             or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0))
@@ -140,7 +153,7 @@ class Race:
         ):
             return False
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
-        for result in self.arena.run(entry.candidate, rows, missing, min(limit, left)):
+        for result in self.evaluation.run(entry.candidate, rows, missing, min(limit, left)):
             entry.results[(rows, result.fold)] = result
             self.durations[id(entry.candidate.family)].add(rows, result.seconds * result.scale)
         return True
@@ -148,26 +161,26 @@ class Race:
     # ---------------------------------------------------------------------------------------------- rungs
 
     def run(self) -> Entry:
-        """Race, vary the leaders, confirm; returns the winner."""
+        """Run the rungs, vary the leaders, confirm on other folds; returns the winner."""
         alive = list(self.entries)
         for step, (rows, folds) in enumerate(self.rungs):
             last = step == len(self.rungs) - 1
             before = self.budget.spent()
             for number, entry in enumerate(alive):
-                if step == 0 and not last and self.budget.spent() - before > _FIRST_RUNG * self.budget.seconds:
-                    entry.status = "not within the time"
+                if step == 0 and not last and self.budget.spent() - before > _FIRST_RUNG_SHARE * self.budget.seconds:
+                    entry.status = "out of time"
                     continue
-                # The first model shows its score over all folds at once.
+                # The first model is scored on all folds at once, so that a first result is shown early.
                 first = step == 0 and number == 0
-                # However little time there is, there is a model in the end.
+                # Until there is a model fits are forced: however little time there is, the search ends with one.
                 force = self.leader is None
-                done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds, at_all_costs=force)
-                self._note(entry, rows, done, last)
+                done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds, force=force)
+                self._record(entry, done)
             scored = [entry for entry in alive if entry.mean(rows, folds) > -math.inf]
             if not scored:
                 break
             scored.sort(key=lambda entry: -entry.mean(rows, folds))
-            # On all folds a fit costs most, and by then two of them have said who is far behind.
+            # The last rung costs most, and two folds have shown by then which candidates are far behind.
             keep = _FINALISTS if step == len(self.rungs) - 2 else max(_FINALISTS, math.ceil(len(scored) / 2))
             for entry in scored[keep:]:
                 entry.status = f"dropped at {rows:,} rows" if rows < self.full else "behind"
@@ -177,25 +190,23 @@ class Race:
         if self.leader is None:
             raise RuntimeError("no candidate could be fitted")
         for entry in self.entries:
-            if entry.status == "racing":
+            if entry.status == "running":
                 entry.status = "finished"
         self.leader.status = "chosen"
         return self.leader
 
-    def _note(self, entry: Entry, rows: int, done: bool, last: bool) -> None:
+    def _record(self, entry: Entry, done: bool) -> None:
         if entry.failure():
             entry.status = f"failed: {entry.failure()}"
             return
         if not done:
-            entry.status = (
-                "not within the time" if not entry.results else f"not within the time beyond {entry.most_rows():,} rows"
-            )
+            entry.status = "out of time" if not entry.results else f"out of time beyond {entry.most_rows():,} rows"
             return
-        entry.status = "racing"
-        self.tell(entry, rows, self._leads(entry))
+        entry.status = "running"
+        self.on_evaluated(entry, self._leads(entry))
 
     def _leads(self, entry: Entry) -> bool:
-        """Whether the entry leads now; answers out of folds are kept of the leader alone."""
+        """Whether the entry leads now; out-of-fold predictions are kept of the leader alone."""
         best = self.leader
         if best is entry:
             return True
@@ -208,9 +219,9 @@ class Race:
         return leads
 
     def _beats(self, entry: Entry, best: Entry) -> bool:
-        """By the most rows that both have seen; or with more rows, a better score than the other has with fewer."""
+        """Whether the entry is better on the largest common number of rows, or on more rows than the best has seen."""
         if self.budget.left(self.kept(entry)) <= 0:
-            return False  # what could not be refitted in time cannot win
+            return False  # a candidate that cannot be refitted in time cannot win
         both = set(entry.results) & set(best.results)
         if both:
             rows = max(n for n, _ in both)
@@ -222,10 +233,10 @@ class Race:
     # ---------------------------------------------------------------------------------------------- variation
 
     def _vary(self) -> None:
-        """Settings near those of the leaders, dropped as soon as they fall behind on the folds so far."""
-        rng = stream(self.arena.seed, "search")
+        """Try hyperparameters near those of the leaders; a trial ends when it falls behind on the folds so far."""
+        rng = stream(self.evaluation.seed, "search")
         since = 0
-        for trial in range(1, _MOST_TRIALS + 1):
+        for trial in range(1, _MAX_TRIALS + 1):
             if self.leader is None or since >= _PATIENCE:
                 return
             family = self._family(rng)
@@ -244,19 +255,19 @@ class Race:
             since = 0 if better else since + 1
 
     def _fidelity(self) -> int | None:
-        """Rows on which a few more trials fit into the time; None where none does."""
+        """Rows on which a few more trials fit into the time; None where there are none."""
         assert self.leader is not None
         left = self.budget.left(self.kept(self.leader))
         for rows in sorted({rows for rows, _ in self.rungs}, reverse=True):
             each = self.expected(self.leader, rows) or 0.0
-            few = all(other == self.full for other, _ in self.rungs)  # nothing is learnt from fewer rows
-            trials = 2 if few else 6 if rows == self.full else 8
+            single = all(other == self.full for other, _ in self.rungs)  # fewer rows were not tried
+            trials = 2 if single else 6 if rows == self.full else 8
             if each * self.k * trials < left:
                 return rows
         return None
 
     def _family(self, rng: np.random.Generator) -> Family | None:
-        """Mostly that of the leader, sometimes another, by rank."""
+        """A family drawn by rank, mostly that of the leader."""
         ranked: list[Family] = []
         for entry in sorted(self.entries, key=lambda e: (-e.most_rows(), -e.mean(e.most_rows()))):
             family = entry.candidate.family
@@ -278,12 +289,12 @@ class Race:
         while not changed:
             for name in names:
                 if wild or rng.random() < max(0.35, 1 / len(names)):
-                    settings[name] = _moved(family.space[name], settings.get(name, self.typical.get(name)), rng, wild)
+                    settings[name] = _varied(family.space[name], settings.get(name, self.typical.get(name)), rng, wild)
                     changed = True
         return Candidate(family, settings)
 
     def _challenge(self, entry: Entry, rows: int) -> bool | None:
-        """Whether the entry becomes the leader; None where the time is up."""
+        """Evaluate a trial against the leader; whether it becomes the leader, None where the time is up."""
         leader = self.leader
         assert leader is not None
         folds = tuple(range(self.k))
@@ -295,22 +306,22 @@ class Race:
             if not group:
                 continue
             if not self._evaluate(entry, rows, group):
-                return self._drop(entry, "not within the time")
+                return self._drop(entry, "out of time")
             done += group
-            apart = entry.scores(rows, done) - reference[done]
-            if not np.isfinite(apart).all():
+            gain = entry.scores(rows, done) - reference[done]
+            if not np.isfinite(gain).all():
                 return self._drop(entry, f"failed: {entry.failure()}")
-            spread = float(np.std(apart, ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else 0.0
-            if float(apart.mean()) + 0.5 * spread <= 0:
+            error = float(np.std(gain, ddof=1) / math.sqrt(len(gain))) if len(gain) > 1 else 0.0
+            if float(gain.mean()) + 0.5 * error <= 0:
                 return self._drop(entry, "behind")
         if entry.merit(rows, folds) <= leader.merit(rows, folds):
             return self._drop(entry, "behind")
         if rows < self.full:
             self._evaluate(entry, self.full, folds)  # where the time allows it
-        entry.status = "racing"
+        entry.status = "running"
         self.entries.append(entry)
         leads = self._leads(entry)
-        self.tell(entry, rows, leads)
+        self.on_evaluated(entry, leads)
         return leads
 
     def _drop(self, entry: Entry, status: str) -> bool:
@@ -320,11 +331,47 @@ class Race:
             self.entries.append(entry)
         return False
 
+    # ---------------------------------------------------------------------------------------------- results
+
+    def ranked(self) -> list[Entry]:
+        """Entries with scores, from best to worst on the most rows."""
+        tried = [entry for entry in self.entries if entry.results and not entry.failure()]
+        return sorted(tried, key=lambda e: (-e.most_rows(), -e.mean(e.most_rows())))
+
+    def leaderboard(self, winner: Entry, final: Candidate) -> list[dict[str, Any]]:
+        """Rows of the leaderboard: the winner as it was refitted, then the other candidates from best to worst."""
+
+        def rank(entry: Entry) -> tuple[Any, ...]:
+            rows = entry.most_rows()
+            return (entry is not winner, -rows, -entry.mean(rows))
+
+        tried = [entry for entry in self.entries if entry.results]
+        untried = [entry for entry in self.entries if not entry.results]
+        ordered = [*sorted(tried, key=rank), *untried][:_MAX_LEADERBOARD]
+        return [self._row(entry, final if entry is winner else entry.candidate) for entry in ordered]
+
+    def _row(self, entry: Entry, candidate: Candidate) -> dict[str, Any]:
+        rows = entry.most_rows()
+        scores = entry.scores(rows)
+        finite = scores[np.isfinite(scores)]
+        return {
+            "name": candidate.name,
+            "method": candidate.family.name,
+            "params": dict(candidate.settings),
+            "score_mean": self.evaluation.metric.shown(float(finite.mean())) if len(finite) else None,
+            "score_se": float(standard_error(finite)) if len(finite) > 1 else None,
+            "seconds": round(entry.seconds(), 4),
+            "n_folds": len(scores),
+            "rows": rows,
+            "rounds": entry.rounds(),
+            "status": entry.status,
+        }
+
     # ---------------------------------------------------------------------------------------------- confirmation
 
     def _confirm(self) -> None:
-        """On few rows the best of many trials is partly lucky: the first few meet again on other folds."""
-        extra = self.arena.more_splits
+        """Compare the finalists again on other folds: on few rows the best of many trials is partly lucky."""
+        extra = self.evaluation.more_splits
         if not extra or self.leader is None:
             return
         ranked = sorted(
@@ -333,7 +380,7 @@ class Race:
         )[:4]
         if len(ranked) < 2:
             return
-        self.arena.splits.extend(extra)
+        self.evaluation.splits.extend(extra)
         folds = tuple(range(self.k, self.k + len(extra)))
         kept = [entry for entry in ranked if self._evaluate(entry, self.full, folds) and not entry.failure()]
         whole = (*range(self.k), *folds)
@@ -342,19 +389,21 @@ class Race:
             best = max(kept, key=lambda e: e.merit(self.full, whole))
             if best is not self.leader:
                 self.leader = best
-            self.tell(best, self.full, True)
+            self.on_evaluated(best, True)
 
 
-def _moved(axis: Axis, value: Any, rng: np.random.Generator, wild: bool) -> Any:
+def _varied(axis: Axis, value: Any, rng: np.random.Generator, wild: bool) -> Any:
     return axis.draw(rng) if wild or value is None else axis.near(value, rng, 0.2)
 
 
 def final_candidate(entry: Entry, full: int) -> Candidate:
-    """The candidate as it is refitted to all rows: with the number of rounds that the folds (of `full` rows) found."""
+    """The candidate for the refit to all rows, with the number of rounds found on the folds (of `full` rows)."""
     candidate, rounds = entry.candidate, entry.rounds()
     if rounds is None:
         return candidate
     if "n_estimators" in candidate.settings:
-        cut_short = entry.most_rows() >= full and rounds < candidate.settings["n_estimators"]
-        return replace(candidate, settings={**candidate.settings, "n_estimators": rounds}) if cut_short else candidate
+        stopped_early = entry.most_rows() >= full and rounds < candidate.settings["n_estimators"]
+        return (
+            replace(candidate, settings={**candidate.settings, "n_estimators": rounds}) if stopped_early else candidate
+        )
     return replace(candidate, settings={**candidate.settings, "n_estimators": max(rounds, 1)})

@@ -1,4 +1,4 @@
-"""Rows of a source block by block, in constant memory, with the columns and types that a model was fitted to."""
+"""Blocks of rows of a source, in constant memory, with the columns and types that a model was fitted to."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ import pyarrow.parquet
 
 from epicycle.automl._tables import (
     EMBEDDED,
+    HEAD_BYTES,
     as_table,
+    check_text,
+    convert_options,
     csv_options,
+    decimal_point_of,
     embedded,
     head_of,
     kind_of_content,
     kind_of_file,
+    parse_error,
     source_name,
 )
-from epicycle.automl._text_files import HEAD_BYTES, check_text, convert_options, decimal_point_of, parse_error
 from epicycle.core._exceptions import DataError, DataFileError
 
 __all__ = ["blocks_of"]
@@ -35,10 +39,10 @@ _BLOCK_ROWS = 65_536
 
 
 def blocks_of(source: Any, types: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Tables of some rows each, in order; `types` names the columns wanted and the types that they had.
+    """Blocks of rows in order; `types` names the columns and their types at the fit.
 
-    Every column wanted has to be there; text is read by the types, so that a text in a column of numbers is an error
-    that names it.
+    Every column has to be there. Text files are parsed by these types, so that a text in a column of numbers is an
+    error that names the column.
     """
     name = source_name(source)
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():
@@ -74,7 +78,7 @@ def _from_stdin(types: Mapping[str, str]) -> Iterator[pa.Table]:
         with pa.PythonFile(raw, mode="r") as stream:
             yield from _from_text(stream, kind, head, types, "standard input")
         return
-    content = pa.py_buffer(raw.read())  # these kinds have their directory at the end
+    content = pa.py_buffer(raw.read())  # the index of these formats is at the end
     yield from _from_file(content, kind, types, "standard input")
 
 
@@ -83,7 +87,7 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
         yield from (_selected(block, types, name) for block in _json_blocks(stream))
         return
     options = csv_options(head, name)
-    # The first lines tell what is there; how it is read follows from what the model expects.
+    # The first lines give the columns; their types follow from what the model was fitted to.
     whole = head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
     point = decimal_point_of(head, options.delimiter)
     convert = convert_options(decimal_point=point)
@@ -93,16 +97,18 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
     raw = dict(zip(names, first.column_names, strict=True))
     wanted = {raw[column]: _read_as(types[column], first.schema.field(raw[column]).type) for column in types}
     reader = pa.csv.open_csv(
-        stream, read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES), parse_options=options,
+        stream,
+        read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES),
+        parse_options=options,
         convert_options=convert_options(wanted, list(wanted), point),
-    )  # fmt: skip
+    )
     with reader:
         for batch in reader:
             yield pa.Table.from_batches([batch]).rename_columns(list(types))
 
 
 def _read_as(known: str, found: Any) -> Any:
-    """The type by which a column of text is read."""
+    """The type as which a column of a text file is parsed."""
     if known == "bool":
         return pa.bool_()
     if "string" in known or "dictionary" in known:
@@ -113,14 +119,14 @@ def _read_as(known: str, found: Any) -> Any:
 
 
 def _json_blocks(stream: Any) -> Iterator[pa.Table]:
-    """Whole lines at a time."""
+    """Blocks of whole lines."""
     rest = b""
     while piece := bytes(stream.read(_BLOCK_BYTES)):
         content = rest + piece
-        cut = content.rfind(b"\n") + 1
-        rest = content[cut:]
-        if content[:cut].strip():
-            yield pa.json.read_json(pa.BufferReader(content[:cut]))
+        end = content.rfind(b"\n") + 1
+        rest = content[end:]
+        if content[:end].strip():
+            yield pa.json.read_json(pa.BufferReader(content[:end]))
     if rest.strip():
         yield pa.json.read_json(pa.BufferReader(rest))
 

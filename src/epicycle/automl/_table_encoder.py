@@ -1,6 +1,6 @@
-"""Columns of a table to features of a model: numbers, levels of categories and parts of dates, by name.
+"""TableEncoder: columns of a table as features, from numbers, levels of categories and parts of dates.
 
-What is learnt (medians, means, spreads, levels) comes from the rows of `fit` alone, and never from a target.
+Medians, means, scales and levels come from the rows of `fit` alone, and never from a target.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from epicycle.automl._column_kinds import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.automl._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
 from epicycle.automl._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.data._categories import codes_among, count_levels
 
 __all__ = ["Coded", "TableEncoder", "is_feature"]
 
 #: Parts of a date, each a feature where it varies in the rows of the fit.
 _PARTS = ("days", "year", "month", "weekday", "hour")
-_MOST_LEVELS = {"trees": 254, "linear": 40}
+_MAX_LEVELS = {"trees": 254, "linear": 40}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Columns of a table as a matrix of numbers.
+    """Encode the columns of a table as a matrix of numbers.
 
     For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
     level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
@@ -38,7 +39,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : "auto" or dict of str, default="auto"
-        What each column is: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
+        Kind of each column: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
         text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
         Columns that are not named are left out. "auto" decides by types and values.
     form : {"trees", "linear"}, default="trees"
@@ -48,7 +49,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         A sparse matrix, for ``form="linear"`` with many levels; numbers are then scaled without being centred.
     dtype : {"float64", "float32"}, default="float64"
     absent : {"error", "skip"}, default="error"
-        What to do when the table of `fit` lacks a column that `columns` names.
+        Whether a column of `columns` that the table of `fit` lacks is an error or is skipped.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     types_ : dict of str
         The types that the columns had.
     categorical_ : list of int
-        Which features are numbers of levels, with ``form="trees"``.
+        Indices of the categorical features, with ``form="trees"``.
     sources_ : list of str
         The column that each feature comes from.
     median_, mean_, scale_ : ndarray
@@ -117,7 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ---------------------------------------------------------------------------------------------- fit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
-        """Learn medians, spreads and levels.
+        """Learn medians, scales and levels.
 
         Parameters
         ----------
@@ -232,14 +233,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return {name: kind for name, kind in wanted.items() if name in there}
 
     def _levels(self, column: Any, weight: np.ndarray | None) -> np.ndarray:
-        text = as_text(column)
-        coded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
-        codes: np.ndarray = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        values = coded.dictionary.to_pylist()
-        n = np.bincount(codes + 1, weight, len(values) + 1)[1:]
-        most = self.max_levels or _MOST_LEVELS[self.form]
-        order = sorted(range(len(values)), key=lambda i: (-n[i], values[i]))[:most]
-        return np.array(sorted(values[i] for i in order), dtype=str)
+        found = count_levels(as_text(column), weight)
+        kept = found.most_frequent(self.max_levels or _MAX_LEVELS[self.form])
+        return np.array(sorted(kept), dtype=str)
 
     # ---------------------------------------------------------------------------------------------- transform
 
@@ -372,13 +368,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The number of the level of each row, -1 where it is missing or unknown."""
         if isinstance(table, Coded):
             return table.codes(name, self.levels_[name])
-        levels = pa.array(self.levels_[name].tolist(), pa.string())
         try:
-            found = pc.index_in(as_text(table[name]), value_set=levels)
+            return codes_among(as_text(table[name]), self.levels_[name])
         except pa.ArrowException as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
-        codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
-        return codes
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features.

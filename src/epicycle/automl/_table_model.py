@@ -1,4 +1,4 @@
-"""An estimator with the table that it reads: columns by name in, predictions out."""
+"""TableModel: an estimator behind an encoder of table columns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from epicycle.automl._columns import target_values
 from epicycle.automl._table_encoder import TableEncoder
 from epicycle.automl._tables import as_table
-from epicycle.automl._targets import target_values
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core._history import History
 
 if TYPE_CHECKING:
     import os
@@ -31,15 +32,15 @@ def _has(name: str) -> Any:
 
 
 class TableModel(MetaEstimatorMixin, BaseEstimator):
-    """An estimator behind a :class:`TableEncoder`: it is fitted to a table, and predicts from one.
+    """An estimator behind a :class:`TableEncoder`, for tables with named columns.
 
     Parameters
     ----------
     estimator : regressor or classifier
-        Trees are told which features are categories.
+        Regressor or classifier; trees get the indices of the categorical features.
     columns : "auto" or dict of str, default="auto"
-        What each column is, as for :class:`TableEncoder`. A column of the kind "target" is what `fit` learns where it
-        is given no y.
+        Kind of each column, as for :class:`TableEncoder`. A column of the kind "target" is the target where `fit` gets
+        no y.
     form : {"auto", "trees", "linear"}, default="auto"
         "auto" is "trees" for estimators that take missing values.
     max_levels, sparse, dtype, absent
@@ -97,7 +98,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def target(self) -> str | None:
-        """The name of the column that is predicted, where `columns` says it."""
+        """Name of the target column, where `columns` has one."""
         if not isinstance(self.columns, dict):
             return None
         return next((name for name, kind in self.columns.items() if kind == "target"), None)
@@ -110,12 +111,16 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         if form == "auto":
             form = "trees" if get_tags(self.estimator).input_tags.allow_nan else "linear"
         return TableEncoder(
-            self.columns, form=form, max_levels=self.max_levels, sparse=self.sparse, dtype=self.dtype,
+            self.columns,
+            form=form,
+            max_levels=self.max_levels,
+            sparse=self.sparse,
+            dtype=self.dtype,
             absent=self.absent,
-        )  # fmt: skip
+        )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableModel:
-        """Learn the table, then the model.
+        """Fit the encoder, then the model.
 
         Parameters
         ----------
@@ -136,7 +141,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
         return self.fit_encoded(encoder, encoder.transform(X), np.asarray(y), sample_weight)
 
     def fit_encoded(self, encoder: TableEncoder, features: Any, y: np.ndarray, sample_weight: Any = None) -> TableModel:
-        """Fit to features that a fitted encoder gave, where they are there already.
+        """Fit to features that were already encoded.
 
         Parameters
         ----------
@@ -180,7 +185,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
             raise NotFittedError(str(error)) from None
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for rows.
+        """Predict rows.
 
         Parameters
         ----------
@@ -253,7 +258,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def history_(self) -> History:
-        """What happened in every iteration of the fit."""
+        """Iterations of the fit."""
         self._check_fitted()
         return getattr(self.model_, "history_", History())
 
@@ -270,7 +275,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):
 
 
 def with_categories(estimator: Any, encoder: TableEncoder) -> Any:
-    """The estimator, told which features are numbers of levels."""
+    """The estimator with the indices of the categorical features as a parameter, where it takes one."""
     if encoder.form == "trees" and "categorical_features" in estimator.get_params(deep=False):
         estimator.set_params(categorical_features=list(encoder.categorical_) or None)
     return estimator

@@ -1,10 +1,18 @@
-"""Tables in: a file, standard input, a data set that comes with scikit-learn, or a frame; as one Arrow table."""
+"""Tables from files, standard input, data sets of scikit-learn or frames, as Arrow tables.
+
+The first bytes of a text file are checked before it is read: encoding, delimiter, names of the columns.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import os
+import re
 import stat
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +24,161 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from epicycle.automl._text_files import (
-    HEAD_BYTES,
-    MAX_COLUMNS,
-    check_names,
-    check_text,
-    convert_options,
-    decimal_point_of,
-    delimiter_of,
-    header_of,
-    parse_error,
-)
 from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data._frames import is_frame
 
-__all__ = ["EMBEDDED", "as_table", "embedded", "kind_of_content", "kind_of_file", "read_table", "source_name"]
+__all__ = [
+    "EMBEDDED",
+    "HEAD_BYTES",
+    "MAX_COLUMNS",
+    "NULLS",
+    "as_table",
+    "check_text",
+    "decimal_point_of",
+    "delimiter_of",
+    "embedded",
+    "header_of",
+    "kind_of_content",
+    "kind_of_file",
+    "parse_error",
+    "read_table",
+    "source_name",
+]
 
-#: Data sets that come with scikit-learn: the loader, and what is to be predicted.
+#: Bytes that are checked before a file is read.
+HEAD_BYTES = 1 << 18
+#: More columns than this are refused: a dense table of them is seldom what is wanted.
+MAX_COLUMNS = 5_000
+#: Texts that count as missing in text files.
+NULLS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "#N/A",
+    "NaN",
+    "nan",
+    "-NaN",
+    "-nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+    "?",
+    "<NA>",
+)
+
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+def check_text(head: bytes, name: str) -> None:
+    """Refuse what is no text in UTF-8; `head` is the beginning of the file."""
+    if not head.strip():
+        raise DataFileError(f"{name}: the file is empty")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataFileError(f"{name}: the text is in UTF-16; expected UTF-8 (convert it: iconv -f UTF-16 -t UTF-8)")
+    control = sum(head.count(byte) for byte in (b"\0", b"\x01", b"\x02", b"\x03", b"\x04", b"\x05", b"\x06"))
+    if control:
+        raise DataFileError(f"{name}: holds binary data, not text; expected CSV, JSON lines, Parquet or Arrow")
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # a character cut off at the end is no error
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise DataFileError(
+            f"{name}: line {line} is not valid UTF-8 (byte 0x{head[error.start]:02x}); convert the file first, for "
+            "example with iconv -f LATIN1 -t UTF-8"
+        ) from None
+
+
+def delimiter_of(head: bytes, name: str) -> str:
+    """The delimiter: the character that splits most lines into the same number of fields, more than one."""
+    text = head.decode("utf-8", errors="ignore").lstrip("\ufeff")
+    lines = text.splitlines()
+    if len(head) >= HEAD_BYTES:
+        lines = lines[:-1] or lines
+    if lines and len(lines[0]) >= HEAD_BYTES // 2:
+        raise DataFileError(f"{name}: the first line is longer than {HEAD_BYTES // 2:,} characters; expected a table")
+    best, best_key = ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        widths = [len(row) for row in _rows(lines[:200], delimiter) if row]
+        if not widths:
+            continue
+        width, count = Counter(widths).most_common(1)[0]
+        key = (count / len(widths) if width > 1 else 0.0, width)
+        if key > best_key:
+            best, best_key = delimiter, key
+    if best_key[1] < 2:
+        raise DataFileError(f"{name}: has one column only; expected columns separated by commas, semicolons, tabs or |")
+    return best
+
+
+def header_of(head: bytes, delimiter: str, name: str) -> list[str]:
+    """Names of the columns, checked to be unique."""
+    text = head.decode("utf-8", errors="ignore").lstrip("\ufeff")
+    names = next((row for row in _rows(text.splitlines()[:50], delimiter) if row), [])
+    names = [column.strip() for column in names]
+    if len(names) > MAX_COLUMNS:
+        raise DataFileError(
+            f"{name}: {len(names):,} columns; expected at most {MAX_COLUMNS:,} (choose among them first, for example "
+            "with FilterSelection, or put them into a sparse matrix and fit a linear model)"
+        )
+    check_names(names, name)
+    return names
+
+
+def check_names(names: list[str], name: str) -> None:
+    """Check that every column has a name, and no two the same."""
+    repeated = sorted(column for column, count in Counter(names).items() if count > 1 and column)
+    if repeated:
+        raise DataFileError(
+            f"{name}: several columns are named {', '.join(map(repr, repeated[:5]))}; expected one each"
+        )
+    if sum(not column for column in names) > 1:
+        raise DataFileError(f"{name}: {sum(not column for column in names)} columns have no name")
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+    except csv.Error:
+        return []
+
+
+def parse_error(error: Exception, name: str) -> DataFileError:
+    """The message of a parser as one sentence that names the file."""
+    message = " ".join(str(error).split())
+    if "UTF8" in message or "utf-8" in message.lower():
+        return DataFileError(
+            f"{name}: holds text that is not valid UTF-8; convert the file first, for example with iconv -f LATIN1 -t "
+            "UTF-8"
+        )
+    message = message.removeprefix("CSV parse error: ").removeprefix("JSON parse error: ")
+    return DataFileError(f"{name}: cannot be read: {message[:240]}")
+
+
+def decimal_point_of(head: bytes, delimiter: str) -> str:
+    """A comma where semicolons separate the columns and hardly any number has a point."""
+    text = head.decode("utf-8", errors="ignore")
+    comma, point = (len(re.findall(rf"\d{mark}\d", text)) for mark in (",", "[.]"))
+    return "," if delimiter == ";" and comma > 10 * point else "."
+
+
+def convert_options(
+    types: dict[str, pa.DataType] | None = None, columns: list[str] | None = None, decimal_point: str = "."
+) -> pa.csv.ConvertOptions:
+    """Options of the conversion of text to values."""
+    return pa.csv.ConvertOptions(
+        null_values=list(NULLS),
+        strings_can_be_null=True,
+        column_types=types,
+        include_columns=columns,
+        decimal_point=decimal_point,
+    )
+
+
+#: Data sets that come with scikit-learn: the loader and the target.
 EMBEDDED = {
     "breast_cancer": ("load_breast_cancer", "diagnosis"),
     "diabetes": ("load_diabetes", "progression"),
@@ -42,15 +187,24 @@ EMBEDDED = {
     "wine": ("load_wine", "cultivar"),
 }
 _SUFFIXES = {
-    ".csv": "CSV", ".tsv": "CSV", ".txt": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow",
-    ".feather": "Arrow", ".ipc": "Arrow", ".arrows": "Arrow", ".json": "JSON lines", ".jsonl": "JSON lines",
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".txt": "CSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+    ".arrows": "Arrow",
+    ".json": "JSON lines",
+    ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
-}  # fmt: skip
+}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 def source_name(source: Any) -> str:
-    """What to call a source in messages."""
+    """Name of a source in messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if os.fspath(source) == "-" else os.fspath(source)
     return type(source).__name__
@@ -98,7 +252,7 @@ def read_table(source: Any) -> pa.Table:
 
 
 def checked(table: pa.Table, name: str) -> pa.Table:
-    """The table, if it has rows, and columns with names of their own."""
+    """The table with stripped column names, checked to have rows and unique names."""
     names = [str(column).strip() for column in table.column_names]
     if len(names) > MAX_COLUMNS:
         raise DataFileError(f"{name}: {len(names):,} columns; expected at most {MAX_COLUMNS:,}")
@@ -109,7 +263,7 @@ def checked(table: pa.Table, name: str) -> pa.Table:
 
 
 def kind_of_file(path: Path) -> str:
-    """CSV, Parquet, Arrow or JSON lines, by the end of the name; the file exists and can be read."""
+    """CSV, Parquet, Arrow or JSON lines by the suffix of a file, which is checked to be readable."""
     name = os.fspath(path)
     try:
         status = path.stat()
@@ -142,7 +296,7 @@ def kind_of_content(head: bytes, name: str) -> str:
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file, unpacked where it is compressed."""
+    """The first bytes of a file, decompressed where necessary."""
     try:
         with pa.input_stream(path, compression="detect") as stream:
             return bytes(stream.read(HEAD_BYTES))
@@ -151,7 +305,7 @@ def head_of(path: Path) -> bytes:
 
 
 def csv_options(head: bytes, name: str) -> pa.csv.ParseOptions:
-    """The delimiter; names and number of columns are checked on the way."""
+    """Parse options with the delimiter; names and number of columns are checked."""
     delimiter = delimiter_of(head, name)
     header_of(head, delimiter, name)
     return pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)

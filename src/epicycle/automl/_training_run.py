@@ -1,4 +1,4 @@
-"""What a training run leaves: the model, how it was found, what it is worth, and the files that say so."""
+"""Result of a training run: the model, the leaderboard, the test score, the findings, and the files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.automl._folder import write_folder
-from epicycle.automl._metrics import Judge
-from epicycle.automl._profiles import ColumnProfile, Warned
+from epicycle.automl._data_checks import ColumnProfile, DataIssue
+from epicycle.automl._metrics import Metric
+from epicycle.automl._output import write_folder
 from epicycle.automl._table_model import TableModel
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._optional import optional_import
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
@@ -31,7 +31,7 @@ __all__ = ["TestPart", "TrainingRun"]
 
 @dataclass(frozen=True)
 class TestPart:
-    """The rows set aside: where they stood, their targets, and what the model said about them."""
+    """The test set: indices of its rows in the source, their targets, and the predictions of the model."""
 
     __test__ = False  # no test, whatever its name
 
@@ -43,7 +43,7 @@ class TestPart:
 
 @dataclass(repr=False)
 class TrainingRun:
-    """The outcome of :func:`epicycle.train`.
+    """Result of :func:`epicycle.train`.
 
     Attributes
     ----------
@@ -54,20 +54,20 @@ class TrainingRun:
     baseline : dict
         The score of a constant.
     test : TestScore
-        The score on the test part with its interval at 95%.
+        The score on the test set with its interval at 95%.
     tests : dict of TestScore
-        Further scores of the test part.
+        Further metrics of the test set.
     certificate : Certificate
         Of the fit.
     findings : dict of Finding
         Diagnoses: "bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold".
     skipped : dict of str
-        Diagnoses that were left out, and why.
+        Diagnoses that were skipped, and why.
     importances : list of dict
-        What the score loses where a column is shuffled.
+        Loss of score when a column is shuffled.
     profile : list of ColumnProfile
-        What each column holds, and what was done with it.
-    warnings : list of Warned
+        Contents of each column, and how it is encoded.
+    warnings : list of DataIssue
     test_part : TestPart
     script : str
         The text of train.py.
@@ -75,7 +75,7 @@ class TrainingRun:
     """
 
     model_: TableModel
-    judge: Judge
+    metric: Metric
     task: str
     source: str
     target: str
@@ -87,7 +87,7 @@ class TrainingRun:
     baseline_test: float
     certificate: Certificate
     profile: list[ColumnProfile]
-    warnings: list[Warned]
+    warnings: list[DataIssue]
     test_part: TestPart
     script: str
     sizes: dict[str, int]
@@ -98,8 +98,8 @@ class TrainingRun:
     importances: list[dict[str, Any]] = field(default_factory=list)
     examples: dict[str, list[Any]] = field(default_factory=dict)
     drift: list[dict[str, Any]] = field(default_factory=list)
-    race: list[dict[str, Any]] = field(default_factory=list)
-    without_twins: TestScore | None = None
+    search_history: list[dict[str, Any]] = field(default_factory=list)
+    without_duplicates: TestScore | None = None
     seconds: float = 0.0
     created: str = ""
 
@@ -112,7 +112,7 @@ class TrainingRun:
         best = self.leaderboard[0]
         lines = [
             f"{best['name']} predicts {self.target} ({self.task}, {self.source})",
-            f"  {self.judge.label} {self.test.score:.4g} on {self.test.n:,} test rows, between {self.test.lower:.4g} "
+            f"  {self.metric.label} {self.test.score:.4g} on {self.test.n:,} test rows, between {self.test.lower:.4g} "
             f"and {self.test.upper:.4g} at {self.test.level:.0%} ({self.test.method}); a constant scores "
             f"{self.baseline_test:.4g}",
             f"  certificate: {self.certificate}",
@@ -125,7 +125,7 @@ class TrainingRun:
     # ---------------------------------------------------------------------------------------------- as data
 
     def record(self) -> dict[str, Any]:
-        """All of it in plain values of bounded size, as a report takes it.
+        """The run in plain values of bounded size, the input of a report.
 
         Returns
         -------
@@ -141,8 +141,13 @@ class TrainingRun:
             "title": f"{self.target} from {self.source}",
             "created": self.created,
             "data": {
-                "rows": sum(self.sizes.values()), "columns": len(self.profile), "source": self.source,
-                "target": self.target, "task": self.task, "split": dict(self.sizes), "how": self.how,
+                "rows": sum(self.sizes.values()),
+                "columns": len(self.profile),
+                "source": self.source,
+                "target": self.target,
+                "task": self.task,
+                "split": dict(self.sizes),
+                "how": self.how,
             },
             "columns": columns,
             "warnings": [w.to_dict() for w in self.warnings],
@@ -151,20 +156,22 @@ class TrainingRun:
             "best": self.leaderboard[0]["name"],
             "baseline": self.baseline,
             "metric": {
-                "name": self.judge.name, "greater_is_better": self.judge.greater_is_better, "label": self.judge.label,
+                "name": self.metric.name,
+                "greater_is_better": self.metric.greater_is_better,
+                "label": self.metric.label,
             },
             "test": {**_score_dict(self.test), "baseline_score": self.baseline_test},
             "certificate": certificate_dict(self.certificate),
             "findings": findings,
-            "curves": {"importances": self.importances, "race": self.race, **self._learning_curve()},
+            "curves": {"importances": self.importances, "race": self.search_history, **self._learning_curve()},
             "skipped": self.skipped,
             "drift": self.drift,
             "environment": environment(self.seed, self.seconds, self.budget),
             "reproduce": self.script,
-        }  # fmt: skip
+        }
 
     def _plan(self) -> list[str]:
-        """What is done with the columns: those that are treated alike on one line."""
+        """Encoding of the columns: those that are treated alike on one line."""
         alike: dict[str, list[str]] = {}
         for p in self.profile:
             alike.setdefault(p.treatment, []).append(p.name)
@@ -175,7 +182,7 @@ class TrainingRun:
         curve = getattr(self.findings.get("bias_variance"), "curve", None)
         if curve is None:
             return {}
-        shown = self.judge.shown
+        shown = self.metric.shown
         return {
             "learning_curve": {
                 "sizes": [int(n) for n in curve.x],
@@ -199,10 +206,12 @@ class TrainingRun:
             "params": best["params"],
             "task": self.task,
             "target": self.target,
-            "metric": self.judge.name,
+            "metric": self.metric.name,
             "test": _score_dict(self.test),
             "tests": {name: _score_dict(score) for name, score in self.tests.items()},
-            "test_without_duplicates": None if self.without_twins is None else _score_dict(self.without_twins),
+            "test_without_duplicates": None
+            if self.without_duplicates is None
+            else _score_dict(self.without_duplicates),
             "baseline": {"cross_validated": self.baseline.get("score_mean"), "test": self.baseline_test},
             "cross_validated": {
                 "score": best["score_mean"],
@@ -245,11 +254,11 @@ class TrainingRun:
 
     def _write_predictions(self, path: Path) -> None:
         part = self.test_part
-        said = part.responses["predict"]
+        predictions = part.responses["predict"]
         proba = part.responses.get("predict_proba")
         names = (
-            [f"p({label})" for label in self.judge.classes]
-            if proba is not None and self.judge.classes is not None
+            [f"p({label})" for label in self.metric.classes]
+            if proba is not None and self.metric.classes is not None
             else []
         )
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -257,7 +266,7 @@ class TrainingRun:
             writer.writerow(["row", self.target, "prediction", *names])
             for i in range(len(part.y)):
                 numbers = [] if proba is None or not names else [repr(float(p)) for p in proba[i]]
-                writer.writerow([int(part.rows[i]), _cell(part.y[i]), _cell(said[i]), *numbers])
+                writer.writerow([int(part.rows[i]), _cell(part.y[i]), _cell(predictions[i]), *numbers])
 
 
 def _cell(value: Any) -> Any:
@@ -266,27 +275,35 @@ def _cell(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Text as UTF-8, as a whole or not at all."""
+    """Write text as UTF-8 atomically."""
     write_atomically(path, [text.encode()])
 
 
 def _score_dict(score: TestScore) -> dict[str, Any]:
     return {
-        "metric": score.metric, "score": score.score, "lower": score.lower, "upper": score.upper, "level": score.level,
-        "method": score.method, "n": score.n,
-    }  # fmt: skip
+        "metric": score.metric,
+        "score": score.score,
+        "lower": score.lower,
+        "upper": score.upper,
+        "level": score.level,
+        "method": score.method,
+        "n": score.n,
+    }
 
 
 def certificate_dict(certificate: Certificate) -> dict[str, Any]:
     """A certificate in plain values."""
     return {
-        "kind": certificate.kind, "value": certificate.value, "tolerance": certificate.tolerance,
-        "meaning": certificate.meaning, "holds": bool(certificate.holds),
-    }  # fmt: skip
+        "kind": certificate.kind,
+        "value": certificate.value,
+        "tolerance": certificate.tolerance,
+        "meaning": certificate.meaning,
+        "holds": bool(certificate.holds),
+    }
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for what is no finite number, and plain numbers for NumPy's."""
+    """The value with None for numbers that are not finite, and Python numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {str(k): _finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -296,7 +313,7 @@ def _finite(value: Any) -> Any:
 
 
 def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
-    """What the run depends on."""
+    """Versions and settings that the run depends on."""
     import pyarrow
     import scipy
     import sklearn
@@ -304,13 +321,19 @@ def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
     from epicycle import __version__
 
     return {
-        "epicycle": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "epicycle": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
         "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__, "pyarrow": pyarrow.__version__, "platform": sys.platform, "seed": seed,
-        "seconds": round(seconds, 2), "budget": budget,
-    }  # fmt: skip
+        "scikit-learn": sklearn.__version__,
+        "pyarrow": pyarrow.__version__,
+        "platform": sys.platform,
+        "seed": seed,
+        "seconds": round(seconds, 2),
+        "budget": budget,
+    }
 
 
 def now() -> str:
-    """The moment, as text."""
+    """Current time as text."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,4 +1,4 @@
-"""The commands, and what they exit with: 0 done, 2 bad input, 130 interrupted, 141 nobody reads any more.
+"""The commands and their exit status: 0 done, 2 bad input, 130 interrupted, 141 broken pipe.
 
 A command imports what it needs when it runs, so that ``epicycle --version`` and ``--help`` answer at once.
 """
@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from epicycle.cli._options import Jobs, Json, Order, Out, Seed, Target
 
 __all__ = ["app", "main"]
 
@@ -52,6 +50,15 @@ Data = Annotated[
         help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set such as iris.",
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of threads; by default by the size of the work.")]
+Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column to predict.")]
+Order = Annotated[
+    str,
+    typer.Option("--order", metavar="COLUMN", help="A column of time; auto finds one, none splits at random."),
+]
+Out = Annotated[str | None, typer.Option("--out", metavar="PATH", help="Where to write; - is standard output.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
 
 
@@ -63,29 +70,34 @@ def _train(
             metavar="[DATA]",
             show_default=False,
             help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set that comes with "
-            "scikit-learn: breast_cancer (taken where nothing is named), diabetes, digits, iris, wine.",
+            "scikit-learn: breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,
     target: Target = None,
     task: Annotated[str, typer.Option("--task", help="auto, classification or regression.")] = "auto",
     time: Annotated[
-        float | None, typer.Option("--time", metavar="SECONDS", help="For all of it; 60, or 10 for the demo.")
+        float | None, typer.Option("--time", metavar="SECONDS", help="Time limit; 60, or 10 for the demo.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="What decides: accuracy, roc_auc, log_loss, f1, r2, rmse, mae, ...")
+        str | None,
+        typer.Option(
+            "--metric", help="Metric that ranks the candidates: accuracy, roc_auc, log_loss, f1, r2, rmse, mae, ..."
+        ),
     ] = None,
-    test: Annotated[str | None, typer.Option("--test", metavar="DATA", help="Test rows of their own.")] = None,
-    test_size: Annotated[float, typer.Option("--test-size", help="The share of rows that is set aside.")] = 0.2,
+    test: Annotated[str | None, typer.Option("--test", metavar="DATA", help="A separate test set.")] = None,
+    test_size: Annotated[float, typer.Option("--test-size", help="Share of the rows for the test set.")] = 0.2,
     groups: Annotated[
-        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group are never divided.")
+        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of a group stay on one side of every split.")
     ] = None,
-    weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Weights of the rows.")] = None,
+    weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Sample weights.")] = None,
     order: Order = "auto",
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Not to be used; may be given more than once.")
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="Leave it out; may be given more than once."),
     ] = None,
     models: Annotated[
-        str | None, typer.Option("--models", help="Methods to try, divided by commas; by default all that suit.")
+        str | None,
+        typer.Option("--models", help="Methods to try, separated by commas; by default all that suit."),
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -95,25 +107,37 @@ def _train(
     ] = None,
     json: Json = False,
 ) -> None:
-    """From a table to a trusted model: profile, compare, refit, score once on rows set aside, diagnose, report.
+    """Train a model on a table: check the data, compare models, refit, score the test set once, diagnose, report.
 
     Writes report.html, report.json, model.epi, metrics.json, predictions.csv and train.py into DIR.
     """
     from epicycle.cli._train import run_training
 
     run_training(
-        data, target=target, task=task, time=time, metric=metric, test=test, test_size=test_size, groups=groups,
-        weight=weight, order=None if order == "none" else order, drop=tuple(drop or ()),
-        models=None if models is None else [m.strip() for m in models.split(",") if m.strip()], seed=seed, n_jobs=jobs,
-        out=out, as_json=json,
-    )  # fmt: skip
+        data,
+        target=target,
+        task=task,
+        time=time,
+        metric=metric,
+        test=test,
+        test_size=test_size,
+        groups=groups,
+        weight=weight,
+        order=None if order == "none" else order,
+        drop=tuple(drop or ()),
+        models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
 
 
 @app.command("predict")
 def _predict(
     model: Model,
     data: Data,
-    proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Also write the probabilities of the classes.")] = False,
     out: Out = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     seed: Seed = 0,
@@ -149,22 +173,30 @@ def _cv(
     data: Data,
     target: Target = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds.")] = 5,
-    metric: Annotated[str | None, typer.Option("--metric", help="What to measure.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="The metric.")] = None,
     groups: Annotated[
-        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of one group stay together.")
+        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of a group stay in one fold.")
     ] = None,
     order: Order = "auto",
     seed: Seed = 0,
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Cross-validate a model on a table: fit it anew on all folds but one, score on that one."""
-    from epicycle.cli._cv import run_cv
+    """Cross-validate a model on a table: fit it to all folds but one, score it on that one."""
+    from epicycle.cli._score import run_cv
 
     run_cv(
-        model, data, target=target, folds=folds, metric=metric, groups=groups, order=None if order == "none" else order,
-        seed=seed, n_jobs=jobs, as_json=json,
-    )  # fmt: skip
+        model,
+        data,
+        target=target,
+        folds=folds,
+        metric=metric,
+        groups=groups,
+        order=None if order == "none" else order,
+        seed=seed,
+        n_jobs=jobs,
+        as_json=json,
+    )
 
 
 @app.command("compare")
@@ -177,8 +209,8 @@ def _compare(
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Which of two models predicts better, by a paired test on the same rows."""
-    from epicycle.cli._compare import run_comparison
+    """Compare two models by a paired test on the same rows."""
+    from epicycle.cli._score import run_comparison
 
     run_comparison(first, second, data, target=target, seed=seed, as_json=json)
 
@@ -188,8 +220,8 @@ def _methods(
     family: Annotated[str | None, typer.Option("--family", help="Only the methods of this family.")] = None,
     json: Json = False,
 ) -> None:
-    """List every method that exists, with its solvers, engines and kind of certificate."""
-    from epicycle.cli._methods import print_methods
+    """List all methods with their solvers, engines and kinds of certificate."""
+    from epicycle.cli._info import print_methods
 
     print_methods(family, as_json=json)
 
@@ -199,8 +231,8 @@ def _show(
     model: Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that save() wrote.")],
     json: Json = False,
 ) -> None:
-    """Show what a model file holds."""
-    from epicycle.cli._show import print_model
+    """Show the contents of a model file."""
+    from epicycle.cli._info import print_model
 
     print_model(model, as_json=json)
 
@@ -212,8 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # the parser makes the second of the first
-        # The reader (head, less) has seen enough. What is still buffered goes nowhere, without a complaint at exit.
+    except (BrokenPipeError, SystemExit):  # the parser turns the first into the second
+        # The reader (head, less) has closed the pipe: discard the buffered output, without an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
@@ -226,10 +258,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _in_one_line(error: Exception) -> str | None:
-    """What to tell the user about bad input; None for an error that is nobody's input but our fault."""
+    """Message for an error of the input; None for an error of the program."""
     from epicycle.core._exceptions import EpicycleError
 
-    if hasattr(error, "format_message"):  # what the command line parser raises
+    if hasattr(error, "format_message"):  # of the command line parser
         message = error.format_message()
     elif isinstance(error, OSError) and error.strerror and error.filename is not None:
         message = f"{os.fsdecode(error.filename)}: {error.strerror}"

@@ -1,32 +1,82 @@
-"""``epicycle report``: the score and the diagnosis of a model again, on new rows."""
+"""``epicycle report``: score and diagnose a model on new data; the record of a report and its curves."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from epicycle.automl._folder import check_folder, write_folder
-from epicycle.automl._metrics import further_metrics, judge_for
-from epicycle.automl._new_rows import read_rows
-from epicycle.automl._profiles import profile_columns
+from epicycle import report
+from epicycle.automl import TrainingRun
+from epicycle.automl._data_checks import profile_columns
+from epicycle.automl._metrics import further_metrics, metric_for
+from epicycle.automl._output import check_folder, write_folder
+from epicycle.automl._parts import read_rows
 from epicycle.automl._table_encoder import is_feature
 from epicycle.automl._tables import source_name
 from epicycle.automl._training_run import certificate_dict, environment, now
-from epicycle.cli._records import curves_of, files_of
-from epicycle.core._exceptions import EpicycleError
+from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.diagnose import slices, threshold_of_scores
 from epicycle.io import load
 from epicycle.report._plain import plain
 from epicycle.select._scorers import responses_of
 
-__all__ = ["run_report"]
+__all__ = ["curves_of", "report_files", "run_report"]
 
-_MOST_ROWS = 20_000
+
+def report_files(run: TrainingRun) -> dict[str, Callable[[Path], None]]:
+    """report.html and report.json, as functions that write them."""
+    record = run.record()
+    part = run.test_part
+    record["curves"] = {**curves_of(part.y, part.responses, run.metric.classes, part.weight), **record["curves"]}
+    return files_of(record)
+
+
+def files_of(record: Mapping[str, Any]) -> dict[str, Callable[[Path], None]]:
+    """report.html and report.json, as functions that write them."""
+    return {
+        "report.html": lambda path: report.write(record, path, None),
+        "report.json": lambda path: report.write(record, None, path),
+    }
+
+
+def curves_of(
+    y: np.ndarray, responses: Mapping[str, np.ndarray], classes: np.ndarray | None, weight: np.ndarray | None
+) -> dict[str, Any]:
+    """Curves of predictions: calibration, ROC, precision and recall, confusion matrix; residuals of a regression."""
+    made: dict[str, Callable[[], Any]] = {}
+    if classes is None:
+        made["residuals"] = lambda: report.curves.residuals(y, responses["predict"])
+    else:
+        made["confusion"] = lambda: report.curves.confusion(y, responses["predict"])
+        p = responses.get("predict_proba")
+        if p is not None and len(classes) == 2:
+            counts = [int(np.sum(y == label)) for label in classes]
+            rare = int(np.argmin(counts)) if counts[0] != counts[1] else 1
+            positive, score = y == classes[rare], p[:, rare]
+            made["calibration"] = lambda: report.curves.calibration(positive, score, sample_weight=weight)
+            made["roc"] = lambda: report.curves.roc(positive, score, sample_weight=weight)
+            made["precision_recall"] = lambda: report.curves.precision_recall(positive, score, sample_weight=weight)
+            made["threshold"] = lambda: report.curves.operating_points(positive, score)
+        elif p is not None:
+            # With more classes: calibration of the largest probability.
+            right, sure = np.asarray(classes)[p.argmax(axis=1)] == y, p.max(axis=1)
+            made["calibration"] = lambda: report.curves.calibration(right, sure, sample_weight=weight)
+    found = {}
+    for name, make in made.items():
+        try:
+            found[name] = make()
+        except DataError:  # one class only, or no row: nothing to draw
+            continue
+    return found
+
+
+_MAX_SLICE_ROWS = 20_000
 
 
 def run_report(
@@ -55,22 +105,24 @@ def run_report(
 
 
 def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, n_jobs: int | None) -> dict[str, Any]:
-    """What a report is made from, of a model on new rows."""
+    """Record of a report: score and diagnoses of a model on labelled rows."""
     rows = read_rows(data, model, target)
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     task = "regression" if classes is None else "classification"
-    judge = judge_for(None, task, rows.y if classes is None else np.concatenate([rows.y, classes]))
-    said = responses_of(model, rows.table, classes)
-    score = judge.with_bound(said, rows.y, None, seed)
-    tests = {name: judge_for(name, task, rows.y if classes is None else classes).with_bound(said, rows.y, None, seed)
-             for name in further_metrics(judge)}  # fmt: skip
+    metric = metric_for(None, task, rows.y if classes is None else np.concatenate([rows.y, classes]))
+    responses = responses_of(model, rows.table, classes)
+    score = metric.with_bound(responses, rows.y, None, seed)
+    tests = {
+        name: metric_for(name, task, rows.y if classes is None else classes).with_bound(responses, rows.y, None, seed)
+        for name in further_metrics(metric)
+    }
     features = dict(getattr(getattr(model, "encoder_", None), "columns_", {}))
     profile, warned = profile_columns(
         rows.table.select([c for c in rows.table.column_names if c in features] or rows.table.column_names), {}
     )
     findings: list[dict[str, Any]] = []
-    at = slice(0, _MOST_ROWS)
-    part = rows.table.slice(0, _MOST_ROWS)
+    at = slice(0, _MAX_SLICE_ROWS)
+    part = rows.table.slice(0, _MAX_SLICE_ROWS)
     try:
         names = [name for name, kind in features.items() if is_feature(kind)] or list(part.column_names)
         found = slices(
@@ -78,28 +130,33 @@ def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, 
         )
         examples = {name: np.asarray(values).tolist() for name, values in found.worst_rows.items()}
         findings.append({"slot": "slices", **found.to_dict(), "examples": examples})
-    except EpicycleError:  # too few rows to tell slices apart
+    except EpicycleError:  # too few rows to compare slices
         pass
-    if classes is not None and len(classes) == 2 and "predict_proba" in said and len(np.unique(rows.y)) == 2:
+    if classes is not None and len(classes) == 2 and "predict_proba" in responses and len(np.unique(rows.y)) == 2:
         rare = int(np.argmin([np.sum(rows.y == label) for label in classes]))
-        cut = threshold_of_scores(said["predict_proba"][:, rare], rows.y == classes[rare], random_state=seed)
-        findings.append({"slot": "threshold", **cut.to_dict()})
+        threshold = threshold_of_scores(responses["predict_proba"][:, rare], rows.y == classes[rare], random_state=seed)
+        findings.append({"slot": "threshold", **threshold.to_dict()})
     certificate = getattr(model, "certificate_", None)
     name = type(getattr(model, "model_", model)).__name__
     return {
         "title": f"{name} on {source_name(data)}",
         "created": now(),
         "data": {
-            "rows": len(rows.y), "columns": rows.table.num_columns, "source": source_name(data), "target": rows.target,
-            "task": task, "split": {"test": len(rows.y)}, "model": str(path),
+            "rows": len(rows.y),
+            "columns": rows.table.num_columns,
+            "source": source_name(data),
+            "target": rows.target,
+            "task": task,
+            "split": {"test": len(rows.y)},
+            "model": str(path),
         },
         "columns": [{**p.to_dict(), "missing": p.missing / max(len(rows.y), 1)} for p in profile],
         "warnings": [w.to_dict() for w in warned],
-        "metric": {"name": judge.name, "greater_is_better": judge.greater_is_better, "label": judge.label},
+        "metric": {"name": metric.name, "greater_is_better": metric.greater_is_better, "label": metric.label},
         "test": plain(score),
         "tests": {key: plain(value) for key, value in tests.items()},
         "certificate": None if certificate is None else certificate_dict(certificate),
         "findings": findings,
-        "curves": curves_of(rows.y, said, classes, None),
+        "curves": curves_of(rows.y, responses, classes, None),
         "environment": environment(seed, 0.0, 0.0),
-    }  # fmt: skip
+    }

@@ -46,7 +46,7 @@ def n_threads(work: float, n_jobs: int | None = None) -> int:
 
 def budget() -> int:
     """Threads that this process may run at once."""
-    return max(1, min(cpu_count(), _native.max_threads()))
+    return max(1, min(cpu_count(), _native.core.max_threads()))
 
 
 @cache

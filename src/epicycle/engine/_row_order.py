@@ -24,12 +24,12 @@ def row_hashes(X: Any) -> np.ndarray:
     """64 bits for each row of an array, a CSR matrix or an array of strings; equal rows have equal ones."""
     out = np.empty(X.shape[0], np.uint64)
     if sp.issparse(X):
-        _native.csr_row_hashes(X.data, X.indices, X.indptr, X.shape[1], out)
+        _native.core.csr_row_hashes(X.data, X.indices, X.indptr, X.shape[1], out)
     elif X.dtype == object:
         texts = (text.encode("utf-8", "surrogatepass") for text in X.tolist())
         out[:] = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
     else:
-        _native.row_hashes(X, out)
+        _native.core.row_hashes(X, out)
     return out
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle import _native, engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
@@ -26,7 +26,7 @@ from epicycle.data import Batch
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.kernels._gram import block_rows
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, rows_of
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, select_rows
 from epicycle.kernels._prepared import as_texts
 from epicycle.optim import Solution
 
@@ -57,7 +57,7 @@ class KernelLearner:
 
     def show(self, K: np.ndarray, order: np.ndarray, share: np.ndarray | None, began: float) -> float:
         """One pass over the rows in this order, from time `began`; gives the weight of the mistakes."""
-        at, self.square = _native.kernel_perceptron_pass(
+        at, self.square = _native.kernel.perceptron_pass(
             K, order, share, 0, self.sign, self.scores, self.counts, self.square
         )
         shares = np.ones(len(at)) if share is None else share[at]
@@ -109,7 +109,7 @@ class KernelLearner:
             if lower > 0 and upper - lower <= want * lower:
                 break
             if number < passes:
-                square = _native.kernel_margin_pass(K, self.sign, scores, a, square)
+                square = _native.kernel.margin_pass(K, self.sign, scores, a, square)
         return MarginBounds(max(lower, 0.0), max(upper, lower))
 
 
@@ -359,7 +359,7 @@ class KernelPerceptron(KernelClassifier):
         if self.kernel_.takes == "precomputed":
             self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
         else:
-            self.X_fit_ = rows_of(rows, self.kernel_, support)
+            self.X_fit_ = select_rows(rows, self.kernel_, support)
         C = coefficients[support]
         self.dual_coef_ = C[:, 0] if C.shape[1] == 1 else C
         self.intercept_ = C.sum(axis=0) if self.fit_intercept else np.zeros(C.shape[1])

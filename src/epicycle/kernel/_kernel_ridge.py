@@ -26,12 +26,12 @@ import scipy.linalg
 import scipy.optimize
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, rows_of
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
 
@@ -158,7 +158,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         kept = np.flatnonzero(weight > 0)
         alphas, choose = self._alphas(Y.shape[1])
         if len(kept) < len(Y):
-            rows, Y, weight = rows_of(rows, self.kernel_, kept), Y[kept], weight[kept]
+            rows, Y, weight = select_rows(rows, self.kernel_, kept), Y[kept], weight[kept]
         self._require(len(kept), 5.0 if choose else 2.0)
         self._keep(rows, kept)
         K = self._gram(self.kernel_.prepare(rows))

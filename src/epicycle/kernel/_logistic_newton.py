@@ -30,7 +30,7 @@ from functools import partial
 import numpy as np
 import scipy.linalg
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._threads import n_threads
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor

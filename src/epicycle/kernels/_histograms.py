@@ -57,7 +57,7 @@ class ChiSquare(_OfHistograms):
         self._set(gamma=float(self.gamma))
 
     def _distances(self, A: Vectors, B: Vectors) -> Array:
-        return _native.columns_block(A.values, np.ascontiguousarray(B.values.T), CHI_SQUARE, 0.0)
+        return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), CHI_SQUARE, 0.0)
 
     def block(self, A: Vectors, B: Vectors) -> Array:
         D = self._distances(A, B)
@@ -84,7 +84,7 @@ class HistogramIntersection(_OfHistograms):
     """
 
     def block(self, A: Vectors, B: Vectors) -> Array:
-        return _native.columns_block(A.values, np.ascontiguousarray(B.values.T), SMALLER, 0.0)
+        return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), SMALLER, 0.0)
 
     def prepared_diagonal(self, A: Vectors) -> Array:
         return A.values.sum(axis=1)

@@ -37,13 +37,13 @@ def radial(A: Vectors, B: Vectors, kind: int, parameter: float = 1.0) -> Array:
     """A function of the squared distances; those that would cancel are computed from differences."""
     dense = not (sp.issparse(A.values) or sp.issparse(B.values))
     if dense and A.values.shape[1] <= _FEW:
-        D = _native.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
+        D = _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
         return _function_of(D, kind, parameter)
     G = inner_products(A, B)
     if dense:
-        _native.radial_block(G, A.squares, B.squares, A.values, B.values, kind, parameter)
+        _native.kernel.radial_block(G, A.squares, B.squares, A.values, B.values, kind, parameter)
         return G
-    _native.radial_block(G, A.squares, B.squares, None, None, SQUARED, 0.0)
+    _native.kernel.radial_block(G, A.squares, B.squares, None, None, SQUARED, 0.0)
     near = np.argwhere(np.add.outer(A.squares, B.squares) * _CANCELLED > G)
     for start in range(0, len(near), _PAIRS):
         i, j = near[start : start + _PAIRS].T
@@ -56,7 +56,7 @@ def _function_of(D: Array, kind: int, parameter: float) -> Array:
     if kind != SQUARED:
         flat = D.reshape(1, -1)
         flat *= -0.5
-        _native.radial_block(flat, np.zeros(1), np.zeros(flat.shape[1]), None, None, kind, parameter)
+        _native.kernel.radial_block(flat, np.zeros(1), np.zeros(flat.shape[1]), None, None, kind, parameter)
     return D
 
 
@@ -316,7 +316,7 @@ class Laplacian(LeafKernel):
         return prepared_vectors(X, like, centre=True, scale=np.asarray(scale) if isinstance(scale, tuple) else scale)
 
     def _distances(self, A: Vectors, B: Vectors) -> Array:
-        return _native.columns_block(A.values, np.ascontiguousarray(B.values.T), 1, 0.0)
+        return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 1, 0.0)
 
     def block(self, A: Vectors, B: Vectors) -> Array:
         D = self._distances(A, B)
@@ -387,7 +387,7 @@ class Periodic(LeafKernel):
         return Circles(values, squared_lengths(values), rows.shift, rows.values)
 
     def block(self, A: Circles, B: Circles) -> Array:
-        D = _native.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
+        D = _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
         D *= -0.5
         return np.exp(D, out=D)
 
@@ -397,7 +397,7 @@ class Periodic(LeafKernel):
     def _gradient(self, A: Circles, name: str) -> Iterator[Array]:
         K = self.block(A, A)
         if name == "length_scale":
-            yield K * _native.columns_block(A.values, np.ascontiguousarray(A.values.T), 0, 0.0)
+            yield K * _native.kernel.columns_block(A.values, np.ascontiguousarray(A.values.T), 0, 0.0)
             return
         total = np.zeros_like(K)
         for x in A.columns.T:

@@ -106,11 +106,11 @@ class Spectrum(_OfWords):
 
     def _table(self, texts: Texts, alphabet: Array) -> Array:
         found = texts.ranked(alphabet)
-        return _native.word_table(found.letters, found.offsets, self.k, len(alphabet))
+        return _native.kernel.word_table(found.letters, found.offsets, self.k, len(alphabet))
 
     def _counts(self, texts: Texts, alphabet: Array) -> tuple[Array, Array, Array]:
         found = texts.ranked(alphabet)
-        return _native.word_counts(found.letters, found.offsets, self.k, max(len(alphabet), 1))
+        return _native.kernel.word_counts(found.letters, found.offsets, self.k, max(len(alphabet), 1))
 
 
 def _squares(counts: Array, indptr: Array) -> Array:
@@ -178,7 +178,7 @@ class Mismatch(_OfWords):
             raise ParameterError(f"Mismatch: k={self.k} with {base} letters gives more words than can be numbered")
         ranked = texts.ranked(alphabet)
         ranked.letters[ranked.letters < 0] = base  # one more letter stands for all that the alphabet does not have
-        codes, counts, indptr = _native.word_counts(ranked.letters, ranked.offsets, self.k, base + 1)
+        codes, counts, indptr = _native.kernel.word_counts(ranked.letters, ranked.offsets, self.k, base + 1)
         distinct, column = np.unique(codes, return_inverse=True)
         digits = distinct[:, None] // (base + 1) ** np.arange(self.k - 1, -1, -1) % (base + 1)
         digits[digits == base] = -1
@@ -187,7 +187,7 @@ class Mismatch(_OfWords):
             24.0 * near * (len(distinct) + len(codes)), f"{near:,} neighbours of each of {len(distinct):,} words",
             "take a smaller m or k",
         )  # fmt: skip
-        words, runs = _native.neighbour_words(digits.astype(np.int32).ravel(), self.k, base, self.m)
+        words, runs = _native.kernel.neighbour_words(digits.astype(np.int32).ravel(), self.k, base, self.m)
         reached, place = np.unique(words, return_inverse=True)
         spread = sp.csr_array((np.ones(len(words)), place, runs), shape=(len(distinct), len(reached)))
         counted = sp.csr_array((counts, column, indptr), shape=(len(X), len(distinct)))
@@ -262,7 +262,7 @@ class Subsequence(LeafKernel):
     def _words(self, texts: Texts, alphabet: Array, *, slope: bool) -> Array:
         found = texts.ranked(alphabet)
         base = max(len(alphabet), 1)
-        return _native.gapped_words(found.letters, found.offsets, self.length, base, self.decay, slope)
+        return _native.kernel.gapped_words(found.letters, found.offsets, self.length, base, self.decay, slope)
 
     def block(self, A: Texts | Gapped, B: Texts | Gapped) -> Array:
         if isinstance(A, Gapped) and isinstance(B, Gapped):
@@ -273,7 +273,7 @@ class Subsequence(LeafKernel):
         K = np.empty((A.n_rows, B.n_rows))
         for i in range(A.n_rows):  # a row at a time: an interrupt is heard in between
             own = A.take(slice(i, i + 1))
-            K[i] = _native.subsequence_block(
+            K[i] = _native.kernel.subsequence_block(
                 own.letters, own.offsets, B.letters, B.offsets, self.length, self.decay, slope
             )[0]
         return K

@@ -171,7 +171,7 @@ def product_of_words(A: Words, B: Words) -> np.ndarray:
         return np.ascontiguousarray(A.matrix.toarray() @ B.matrix.toarray().T)
     out = np.zeros((n, m))
     left, right = A.matrix, B.columns
-    _native.sparse_product(
+    _native.kernel.sparse_product(
         left.data, left.indices.astype(np.int64, copy=False), left.indptr.astype(np.int64, copy=False),
         right.data, right.indices.astype(np.int64, copy=False), right.indptr.astype(np.int64, copy=False), out,
     )  # fmt: skip

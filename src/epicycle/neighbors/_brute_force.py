@@ -104,11 +104,11 @@ class _product_search:  # noqa: N801 - used as a function
             last = min(first + _ROWS, len(X))
             out = G if last - first == _ROWS else np.empty((len(Q), last - first), dtype=self.dtype)
             np.matmul(A, self.B[first:last].T, out=out)
-            _native.neighbours_dense(
+            _native.neighbors.dense_update(
                 out, self.c[first:last], first, own, X, self.metric.kind, self.metric.power, base, slack, scale, k,
                 *lists.arrays,
             )  # fmt: skip
-        return _native.neighbours_dense_settle(own, X, self.metric.kind, self.metric.power, k, *lists.arrays)
+        return _native.neighbors.dense_settle(own, X, self.metric.kind, self.metric.power, k, *lists.arrays)
 
 
 def _product_in_double(search: _product_search) -> _product_search:
@@ -143,9 +143,9 @@ class _column_search:  # noqa: N801 - used as a function
         A = np.ascontiguousarray(Q, dtype=np.float64)
         kind = _COLUMNS[self.metric.kind]
         for number, block in enumerate(self.blocks):
-            D = _native.columns_block(A, block, kind, self.metric.power)
-            _native.neighbours_given(D, number * _ROWS, self.n, k, *lists.arrays)
-        return _native.neighbours_given_settle(self.n, k, *lists.arrays)
+            D = _native.kernel.columns_block(A, block, kind, self.metric.power)
+            _native.neighbors.given_update(D, number * _ROWS, self.n, k, *lists.arrays)
+        return _native.neighbors.given_settle(self.n, k, *lists.arrays)
 
 
 class _sparse_search:  # noqa: N801 - used as a function
@@ -165,9 +165,9 @@ class _sparse_search:  # noqa: N801 - used as a function
         lists = ShortLists(A.shape[0], k)
         parts = (A.data, A.indices, A.indptr, B.data, B.indices, B.indptr, self.columns)
         if self.metric.kind not in (EUCLIDEAN, COSINE):
-            D = _native.csr_distances(*parts, self.metric.kind, self.metric.power)
-            _native.neighbours_given(D, 0, B.shape[0], k, *lists.arrays)
-            return _native.neighbours_given_settle(B.shape[0], k, *lists.arrays)
+            D = _native.neighbors.csr_distances(*parts, self.metric.kind, self.metric.power)
+            _native.neighbors.given_update(D, 0, B.shape[0], k, *lists.arrays)
+            return _native.neighbors.given_settle(B.shape[0], k, *lists.arrays)
         squares = squared_lengths(A.astype(np.float64))
         longest = float(np.sqrt(self.squares.max(initial=0.0)))
         terms = float(np.diff(A.indptr).max(initial=0))
@@ -176,8 +176,8 @@ class _sparse_search:  # noqa: N801 - used as a function
         c = np.zeros(B.shape[0]) if cosine else self.squares / 2
         base, scale = (np.ones(A.shape[0]), 1.0) if cosine else (squares, 2.0)
         which = (self.metric.kind, self.metric.power)
-        _native.neighbours_csr(G, c, 0, *parts, *which, base, slack, scale, k, *lists.arrays)
-        return _native.neighbours_csr_settle(*parts, *which, k, *lists.arrays)
+        _native.neighbors.csr_update(G, c, 0, *parts, *which, base, slack, scale, k, *lists.arrays)
+        return _native.neighbors.csr_settle(*parts, *which, k, *lists.arrays)
 
 
 def _unit_sparse(X: Any) -> Any:

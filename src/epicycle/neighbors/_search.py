@@ -41,7 +41,7 @@ def _by_tree(
     if Q.dtype != X.dtype:
         Q, X = Q.astype(np.float64), X.astype(np.float64)
     X, Q = np.ascontiguousarray(X), np.ascontiguousarray(Q)
-    exact = _native.exact_distances(Q, X, metric.kind, metric.power, rows)
+    exact = _native.neighbors.exact_distances(Q, X, metric.kind, metric.power, rows)
     sequence = np.lexsort((rows, exact), axis=1)
     exact, rows = np.take_along_axis(exact, sequence, axis=1), np.take_along_axis(rows, sequence, axis=1)
     distances, found = metric.from_native(exact[:, :k]), rows[:, :k].copy()

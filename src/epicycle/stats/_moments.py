@@ -17,7 +17,7 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.data._finite import require_finite
+from epicycle.data._numbers import require_finite
 
 __all__ = [
     "Moments",
@@ -54,9 +54,9 @@ def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, 
     p = batch.X.shape[1]
     if sp.issparse(batch.X):
         X = batch.X
-        M = _native.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
+        M = _native.core.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
     else:
-        M = _native.moments(batch.X, Y, batch.weight, shift)
+        M = _native.core.moments(batch.X, Y, batch.weight, shift)
     return M, *_counted(batch)
 
 

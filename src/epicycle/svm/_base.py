@@ -12,14 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator._estimator import MethodCard, seed_of
 from epicycle.data import ArrayData, Batch
 from epicycle.kernels._given import Entries
 from epicycle.kernels._inner_products import Linear
-from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, rows_of
+from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Solution
 from epicycle.svm._kernel_rows import KernelRows, PairMatrices, kernel_rows
 from epicycle.svm._subproblems import Options, Solved, Subproblem, interim, solve
@@ -254,7 +255,7 @@ converged_ : bool""",
         if self.kernel_.takes == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = rows_of(fit.rows, self.kernel_, support)
+            self.support_vectors_ = select_rows(fit.rows, self.kernel_, support)
         self._columns_ = columns
         self.intercept_ = intercepts
         if isinstance(self.kernel_, Linear):

@@ -231,12 +231,12 @@ class Decomposition:
         problem = (self.rows.square(chosen), self.diagonal[chosen], ridge, p.lo[chosen], p.hi[chosen], p.epsilon)
         # b and v are updated in place
         if self.seed is not None:
-            steps, _, curvature = _native.coordinate_sweeps(*problem, b, v, target, _SWEEPS)
+            steps, _, curvature = _native.svm.coordinate_sweeps(*problem, b, v, target, _SWEEPS)
         else:
             groups = np.array([0, len(chosen)], dtype=np.int64)
             if p.group is not None:
                 groups = np.searchsorted(p.group[chosen], np.arange(int(p.group.max()) + 2)).astype(np.int64)
-            steps, _, curvature = _native.smo(*problem, groups, b, v, target, limit)
+            steps, _, curvature = _native.svm.smo(*problem, groups, b, v, target, limit)
         self.steps += steps
         self.curvature = min(self.curvature, curvature)
         change = b - before

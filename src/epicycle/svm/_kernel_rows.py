@@ -186,14 +186,14 @@ class _SingleGaussian:
         A, B = self.values[rows], self.values[columns]
         G = A @ B.T
         first = columns.start if K is not None else 0
-        _native.gaussian_single(G, self.squares[rows], self.squares[columns], A, B, K, places, first)
+        _native.svm.gaussian_single(G, self.squares[rows], self.squares[columns], A, B, K, places, first)
         return G
 
     def square(self, rows: Array) -> Array:
         """Rows against themselves, for half the cost."""
         A, squares = self.values[rows], self.squares[rows]
         G = A @ A.T
-        _native.gaussian_single(G, squares, squares, A, A)
+        _native.svm.gaussian_single(G, squares, squares, A, A)
         return G
 
 
@@ -217,10 +217,10 @@ def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: in
     step = 4096
 
     def work(start: int) -> None:
-        _native.add_rows(K, rows, coefficients, start, min(start + step, n), out)
+        _native.svm.add_rows(K, rows, coefficients, start, min(start + step, n), out)
 
     if threads <= 1:
-        _native.add_rows(K, rows, coefficients, 0, n, out)
+        _native.svm.add_rows(K, rows, coefficients, 0, n, out)
     else:
         in_order(iter(range(0, n, step)), work, lambda done: None, threads)
 

@@ -110,7 +110,9 @@ class Descent:
             report,
         )
         X: Any = self.data.X
-        done = _native.csr_dual_passes(*csr_parts(X), *rest) if sp.issparse(X) else _native.dual_passes(X, *rest)
+        done = (
+            _native.svm.csr_dual_passes(*csr_parts(X), *rest) if sp.issparse(X) else _native.svm.dual_passes(X, *rest)
+        )
         self.passes += done
         return done
 
@@ -118,9 +120,9 @@ class Descent:
         """The gap itself, at theta(beta) summed afresh. Where it is too large, all rows are visited again."""
         X: Any = self.data.X
         if sp.issparse(X):
-            self.w = _native.csr_dual_weights(*csr_parts(X), self.table, self.problem.scale)
+            self.w = _native.svm.csr_dual_weights(*csr_parts(X), self.table, self.problem.scale)
         else:
-            self.w = _native.dual_weights(X, self.table, self.problem.scale)
+            self.w = _native.svm.dual_weights(X, self.table, self.problem.scale)
         y, c, beta = self.table[:, TARGET], self.table[:, BOUND], self.table[:, BETA]
         half = 0.5 * float(self.w @ self.w)
         linear = float(y @ beta) - self.problem.epsilon * float(np.abs(beta).sum())
@@ -169,7 +171,7 @@ def dual_descent(
 ) -> tuple[list[Optimum], str, dict[str, Any]]:
     """Solve all problems, a few side by side: (optima, why it ended, state to go on from)."""
     X: Any = data.X
-    square = _native.csr_row_squares(*csr_parts(X)) if sp.issparse(X) else _native.row_squares(X)
+    square = _native.core.csr_row_squares(*csr_parts(X)) if sp.issparse(X) else _native.core.row_squares(X)
     square += problem.scale**2
     entries = X.nnz if sp.issparse(X) else X.size
     # One pass at a time where there are callbacks; the passes themselves do not depend on it.

@@ -101,9 +101,9 @@ def margin_statistic(
         form: tuple[Any, ...] = (*problem.loss, float(width[at]))
         X: Any = batch.X
         if sp.issparse(X):
-            *sums, g, H = _native.csr_margin_sums(*csr_parts(X), *rest, *form)
+            *sums, g, H = _native.svm.csr_margin_sums(*csr_parts(X), *rest, *form)
         else:
-            *sums, g, H = _native.margin_sums(X, *rest, *form)
+            *sums, g, H = _native.svm.margin_sums(X, *rest, *form)
         totals.append(sums)
         gradients.append(g)
         hessians.append(H)

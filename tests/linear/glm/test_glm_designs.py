@@ -108,7 +108,7 @@ def test_levels_are_found_by_value_and_unknown_ones_named(frame, tmp_path):
     other = table.assign(c=pd.Categorical(table.c.astype(str), categories=list("zyxvuq")), d=table.d.astype(str))
     assert_allclose(model.predict(other), model.predict(table), rtol=1e-12)
     new = other.assign(c=["new", *other.c.astype(str)[1:]])
-    with pytest.raises(DataError, match="column 'c' has a level that the fit did not see: 'new'"):
+    with pytest.raises(DataError, match="column 'c' has levels that the fit did not see: 'new'"):
         model.predict(new)
     ignoring = clone(model).set_params(handle_unknown="ignore").fit(table, y)
     effect = dict(zip(ignoring.coefficient_names_, ignoring.coef_, strict=True))[f"c[{table.c[0]}]"]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.data import ArrayData, Data
-from epicycle.linear.glm._categories import Levels, array_codes, unknown_level
+from epicycle.data._categories import LevelEncoder, Levels
 from epicycle.stats._moments import csr_parts
 
 __all__ = ["Design", "in_large_blocks"]
@@ -74,19 +74,18 @@ class Design:
         left, right = (X[:, : len(dense)], X[:, len(dense) :]) if self.in_order else (X[:, dense], X[:, codes])
         if not self.raw:
             return left, right
+        encoder = level_encoder(self.levels, self.ignore_unknown)
         coded = np.empty(right.shape, X.dtype, order="F")
         for c, j in enumerate(codes):
-            coded[:, c] = array_codes(right[:, c], self.levels[j])
-            if not self.ignore_unknown and (unknown := coded[:, c] < 0).any():
-                raise unknown_level(str(j), right[int(unknown.argmax()), c])
+            coded[:, c] = encoder.codes(right[:, c], self.levels[j], str(j))
         return left, coded
 
     def tables(self) -> tuple[Array, Array, Array]:
-        """Where the coefficients of every column of codes begin, how many levels it has, how many are left out."""
+        """For every column of codes its first coefficient, its number of levels, and how many of them are left out."""
         return self.first, self.counts, self.skip
 
     def parts(self, X: Any) -> tuple[Any, ...]:
-        """What the native kernels take of a batch's X before everything else."""
+        """The leading arguments of the native kernels for the X of a batch."""
         if sp.issparse(X):
             return csr_parts(X)
         return (*self.split(X), *self.tables())
@@ -168,3 +167,11 @@ def in_large_blocks(data: Data, design: Design) -> Data:
     k, p = len(design.levels), design.n_dense
     work = (k * (k + p) + p * p) / 2 + 1.0
     return _LargeBlocks(data, int((design.size + 1) ** 2 / work))
+
+
+def level_encoder(levels: Levels, ignore_unknown: bool, estimator_name: str = "") -> LevelEncoder:
+    """The encoder of a design: -1 is the code of what has no effect."""
+    if ignore_unknown:
+        return LevelEncoder(levels, "missing", missing_code=-1.0, estimator_name=estimator_name)
+    advice = "; with handle_unknown='ignore' they have no effect"
+    return LevelEncoder(levels, "error", missing_code=None, estimator_name=estimator_name, advice=advice)

@@ -1,4 +1,4 @@
-"""What one pass over the rows gives for a generalized linear model: each function maps a batch to sums.
+"""Sums over rows of a generalized linear model: each function maps a batch to its terms.
 
 Losses, gradients and Hessians are weighted sums over rows, neither divided by the total weight nor penalised. The
 gradient is in (w, b); of the Hessian the lower triangle is filled.
@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Batch
 from epicycle.linear.glm._design import Design
+from epicycle.linear.glm._inputs import Rows, Target
 from epicycle.linear.glm._response import Response, Terms
-from epicycle.linear.glm._targets import Rows, Target
 from epicycle.linear.logistic._statistics import Largest
 from epicycle.stats.families import StandardFamily
 
@@ -41,7 +41,7 @@ Sums = tuple[float, float, Largest, Largest, Array, Array]
 
 @dataclass(frozen=True)
 class Model:
-    """What every pass has to know."""
+    """The model that every pass evaluates."""
 
     response: Response
     target: Target
@@ -70,7 +70,7 @@ def row_statistic(
     given = (rows.y, rows.weight, rows.offset)
     how = (w, b, metric, response.native, response.a, response.b, expected, hessian)
     sparse = sp.issparse(X)
-    kernel: Any = _native.csr_glm_pass if sparse else _native.glm_pass
+    kernel: Any = _native.glm.csr_evaluate if sparse else _native.glm.evaluate
     loss, pearson, least, reach, g, H = kernel(*parts, *given, *(() if sparse else (model.shift,)), *how)
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
@@ -122,7 +122,7 @@ def _add_up(
 ) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     sparse = sp.issparse(batch.X)
-    kernel: Any = _native.csr_glm_add_up if sparse else _native.glm_add_up
+    kernel: Any = _native.glm.csr_accumulate if sparse else _native.glm.accumulate
     head = parts if sparse else (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
     positive = np.maximum(h, 0.0) if below else h
@@ -167,7 +167,7 @@ def diagonal_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[
 
 
 def floor_statistic(batch: Batch, model: Model, w: Array, b: float, radius: float, reach: float) -> tuple[Largest]:
-    """How far curvatures can fall, at worst, when the parameters move by `radius` in the norm of the Hessian.
+    """The least ratio of curvatures after and before a move of the parameters by `radius` in the norm of the Hessian.
 
     Row i moves by no more than radius / sqrt(h_i), nor than radius * reach. Gives the least ratio, negated.
     """

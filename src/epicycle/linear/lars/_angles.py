@@ -93,7 +93,7 @@ class GramAngles(Angles):
 
     def turn(self, active: np.ndarray, v: np.ndarray) -> None:
         self._f = np.zeros(self.p)
-        _native.gram_lasso_move(self.G, active, -v, self._f)
+        _native.linear.gram_lasso_move(self.G, active, -v, self._f)
 
     def first_entry(self, C: float, outside: np.ndarray, positive: bool, limit: float) -> tuple[float, int]:
         return _first_of_all(C, self.c, self._f, outside, positive, limit)
@@ -107,7 +107,7 @@ class GramAngles(Angles):
 
     def refresh(self, active: np.ndarray, w: np.ndarray) -> float:
         self.c = self.xy.copy()
-        _native.gram_lasso_move(self.G, active, w, self.c)
+        _native.linear.gram_lasso_move(self.G, active, w, self.c)
         return max(self.yy - float(w @ (self.xy[active] + self.c[active])), 0.0)
 
     def look_at_all(self) -> None:

@@ -175,7 +175,7 @@ class LeastAngle:
         products = np.ascontiguousarray(self.angles.gram_with(j, self.active))
         least = 10 * (k + 1) * self.eps * square
         self._out[j] = False
-        if _native.cholesky_append(self._L, k, products, square, least) <= least:
+        if _native.linear.cholesky_append(self._L, k, products, square, least) <= least:
             return False
         self.active = np.append(self.active, j)
         self.s, self.w = np.append(self.s, sign), np.append(self.w, 0.0)
@@ -183,7 +183,7 @@ class LeastAngle:
 
     def _leave(self, i: int) -> None:
         self._barred[self.active[i]] = True
-        _native.cholesky_remove(self._L, len(self.active), i)
+        _native.linear.cholesky_remove(self._L, len(self.active), i)
         self.active = np.delete(self.active, i)
         self.s, self.w = np.delete(self.s, i), np.delete(self.w, i)
         self._out = self.angles.norm > 0  # what depended on it may enter now
@@ -206,7 +206,7 @@ class LeastAngle:
 
     def _solve(self, b: np.ndarray) -> np.ndarray:
         x = b.copy()
-        _native.cholesky_solve(self._L, x)
+        _native.linear.cholesky_solve(self._L, x)
         return x
 
     # ---------------------------------------------------------------- moves

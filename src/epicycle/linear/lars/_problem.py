@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from epicycle import _native
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Data
 from epicycle.linear.lars._angles import Angles, ColumnAngles, GramAngles
 from epicycle.linear.lars._least_angle import LeastAngle
@@ -57,7 +57,7 @@ def certify(path: LeastAngle, alpha: float, tol: float) -> Certificate:
     if alpha == 0:
         return gap_certificate(path.excess(), angles.yy / 2, tol)
     alive = (angles.norm > 0).astype(np.uint8)
-    objective, dual, _ = _native.lasso_dual_point(
+    objective, dual, _ = _native.linear.lasso_dual_point(
         angles.c, np.where(w == 0, slack, 0.0), w, np.full(p, alpha), np.zeros(p), path.positive, alive, path.rr
     )
     return gap_certificate(max(objective - dual, 0.0), angles.yy / 2, tol)

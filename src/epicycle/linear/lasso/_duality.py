@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.optim._penalties import ElasticNet
 

@@ -52,7 +52,7 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int, fi
         # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
         # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
         settle = share == 1.0
-        done, gap, _ = _native.gram_lasso_descend(
+        done, gap, _ = _native.linear.gram_lasso_descend(
             problem.G, problem.slots, square, problem.xy, problem.yy, problem.penalty.l1, problem.penalty.l2,
             problem.penalty.positive, problem.w, problem.q, max_epochs=20, target=target,
             max_work=WORK_PER_CALL, until_settled=settle,
@@ -83,7 +83,7 @@ def _newton_step(problem: GramProblem) -> float:
     trial[S] += t * d
     trial[S[at_zero]] = 0.0
     q = problem.q.copy()
-    _native.gram_lasso_move(problem.G, rows, trial[S] - w[S], q)
+    _native.linear.gram_lasso_move(problem.G, rows, trial[S] - w[S], q)
     if problem.value(trial, q) > problem.value(w, problem.q):  # only by rounding
         return 0.0
     w[:], problem.q[:] = trial, q

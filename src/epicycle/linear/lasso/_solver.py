@@ -90,12 +90,12 @@ class LassoSolver(ABC):
             if len(free):
                 self._free(free)
             self._refresh(penalty, alive)
-            objective, dual, scale = _native.lasso_dual_point(
+            objective, dual, scale = _native.linear.lasso_dual_point(
                 self.c, self.slack, self.w, penalty.l1, penalty.l2, penalty.positive, alive, self.rr
             )
             lower = max(lower, dual)
             gap = max(objective - lower, 0.0)
-            left = _native.lasso_screen(
+            left = _native.linear.lasso_screen(
                 self.c, self.slack, self.w, self.norm, penalty.l1, penalty.l2, penalty.positive, scale,
                 float(np.sqrt(2 * max(objective - dual, 0.0))), alive, score,
             )  # fmt: skip
@@ -232,7 +232,7 @@ class ColumnSolver(LassoSolver):
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
         support = np.flatnonzero(self.w)
         q = self.xy[gram.columns]
-        _native.gram_lasso_move(gram.gram, gram.slot[support], self.w[support], q)
+        _native.linear.gram_lasso_move(gram.gram, gram.slot[support], self.w[support], q)
         fresh = self._seen[gram.columns] >= self._way
         q[fresh] = self.c[gram.columns[fresh]]
         return q
@@ -246,7 +246,7 @@ class ColumnSolver(LassoSolver):
             before = w.copy()
             epochs = 0
             while epochs < EPOCHS_PER_ROUND:
-                done, gap, _ = _native.csc_lasso_descend(
+                done, gap, _ = _native.linear.csc_lasso_descend(
                     *design.parts, design.v, working_set, mean, square, penalty.l1, penalty.l2, penalty.positive,
                     w, r, max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
                 )  # fmt: skip
@@ -261,7 +261,7 @@ class ColumnSolver(LassoSolver):
             X, columns = np.asfortranarray(design.X[:, working_set]), np.arange(len(working_set))
         u, epochs = design.weighted(r), 0
         while epochs < EPOCHS_PER_ROUND:
-            done, gap, _ = _native.lasso_descend(
+            done, gap, _ = _native.linear.lasso_descend(
                 X, design.v, columns, mean, square, penalty.l1, penalty.l2, penalty.positive, w, u,
                 max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
             )  # fmt: skip

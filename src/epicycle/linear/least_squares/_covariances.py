@@ -210,9 +210,9 @@ def _weighted_moments(batch: Batch, weight: np.ndarray, frame: Frame) -> np.ndar
     p = batch.X.shape[1]
     nothing = np.zeros((batch.n_rows, 1))
     if not sp.issparse(batch.X):
-        M = _native.moments(batch.X, nothing, weight, np.append(frame.mean, 0.0))
+        M = _native.core.moments(batch.X, nothing, weight, np.append(frame.mean, 0.0))
     else:
-        M = _native.csr_moments(*csr_parts(batch.X), nothing, weight, np.zeros(1))
+        M = _native.core.csr_moments(*csr_parts(batch.X), nothing, weight, np.zeros(1))
     keep = [*range(p), p + 1] if frame.intercept else [*range(p)]
     M = M[np.ix_(keep, keep)]
     if sp.issparse(batch.X) and frame.intercept:  # from (x, 1) to (x - mean, 1)

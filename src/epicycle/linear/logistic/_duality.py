@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 
 __all__ = ["DualScales", "Outcome", "column_gap", "dual_scales", "gap_certificate", "stationary"]
 

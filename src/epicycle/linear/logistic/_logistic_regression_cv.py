@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config

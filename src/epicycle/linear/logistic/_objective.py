@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine._minibatches import can_draw_rows, minibatches
 from epicycle.linear.logistic._statistics import (

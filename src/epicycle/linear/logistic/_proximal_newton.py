@@ -285,4 +285,4 @@ def divergence_statistic(
     margin = np.ascontiguousarray(_own_margin(Z, codes))
     weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else np.ascontiguousarray(weight)
-    return (np.array([_native.coin_divergence(margin, w, of_class[codes]) for of_class in factors]),)
+    return (np.array([_native.linear.coin_divergence(margin, w, of_class[codes]) for of_class in factors]),)

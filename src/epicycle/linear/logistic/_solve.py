@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import History
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import seed_of
 from epicycle.linear.logistic._objective import LogisticObjective, inverse_factor
 from epicycle.linear.logistic._separation import find_separation, largest_margin

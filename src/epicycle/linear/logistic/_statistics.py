@@ -44,9 +44,9 @@ def binary_gradient(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
-        loss, g, h = _native.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
+        loss, g, h = _native.linear.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
     else:
-        loss, g, h = _native.logistic_gradient(X, batch.y, weight, shift, w, b)
+        loss, g, h = _native.linear.logistic_gradient(X, batch.y, weight, shift, w, b)
     return loss, g[None, :], np.array([[h]])
 
 
@@ -57,9 +57,9 @@ def binary_hessian(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
-        loss, g, H = _native.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
+        loss, g, H = _native.linear.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
     else:
-        loss, g, H = _native.logistic_hessian(X, batch.y, weight, shift, w, b)
+        loss, g, H = _native.linear.logistic_hessian(X, batch.y, weight, shift, w, b)
     return loss, g[None, :], H
 
 
@@ -91,7 +91,9 @@ def multinomial_gradient(
     """(loss, gradient in (W, b), Hessian in b where `curvature` asks for it), without the penalty."""
     weight = row_weights(batch, class_weight)
     if not sp.issparse(batch.X):
-        return _native.multinomial_gradient(batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature)
+        return _native.linear.multinomial_gradient(
+            batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature
+        )
     X = batch.X
     loss, P = _probabilities(X, batch, params, weight)
     weighted = P if weight is None else P * weight[:, None]
@@ -113,7 +115,7 @@ def multinomial_hessian(
     R[np.arange(batch.n_rows), batch.y] -= w
     g = np.column_stack([np.asarray(X.T @ R).T, R.sum(axis=0)])
     if sp.issparse(X):
-        H = _native.csr_multinomial_curvature(*csr_parts(X), w, np.ascontiguousarray(P))
+        H = _native.linear.csr_multinomial_curvature(*csr_parts(X), w, np.ascontiguousarray(P))
     else:
         H = _dense_curvature(np.hstack([X, np.ones((batch.n_rows, 1))]), w, P).reshape(K * d, K * d)
     return loss, g, H
@@ -127,10 +129,10 @@ def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray
     for start in range(0, n, 512):  # the products of probabilities and features are K times the size of the rows
         rows = slice(start, start + 512)
         U = (P[rows, :, None] * X1[rows, None, :]).reshape(-1, K * d)
-        H -= _native.moments(U, none[rows], w[rows], origin)[:-1, :-1]
+        H -= _native.core.moments(U, none[rows], w[rows], origin)[:-1, :-1]
     H = H.reshape(K, d, K, d)
     for k in range(K):
-        H[k, :, k] += _native.moments(X1, none, w * P[:, k], origin[:d])[:-1, :-1]
+        H[k, :, k] += _native.core.moments(X1, none, w * P[:, k], origin[:d])[:-1, :-1]
     return H
 
 
@@ -150,8 +152,8 @@ def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | N
     weight, none = row_weights(batch, class_weight), np.empty((batch.n_rows, 0))
     X = batch.X
     if sp.issparse(X):
-        return (_native.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
-    return (_native.moments(X, none, weight, shift),)
+        return (_native.core.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
+    return (_native.core.moments(X, none, weight, shift),)
 
 
 class Largest(float):

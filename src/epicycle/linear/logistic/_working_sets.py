@@ -118,7 +118,7 @@ class ColumnLogistic:
             radius = float(np.sqrt(present / 2))
             left = 0
             for k in range(self.rows):
-                left = max(left, _native.lasso_screen(
+                left = max(left, _native.linear.lasso_screen(
                     self.c[k], slack[k], self.W[k], self.norm, l1s, l2s, False, scale, radius, alive[k], score[k]
                 ))  # fmt: skip
             stop = report is not None and report(
@@ -160,7 +160,7 @@ class ColumnLogistic:
                 self.design.subtract(support, -self.W[k, support], self.Z[k])
         U = np.empty_like(self.U)
         if self.rows == 1:
-            self.loss = _native.logistic_residual(self.Z[0], self.Y[0], self.v, U[0])
+            self.loss = _native.linear.logistic_residual(self.Z[0], self.Y[0], self.v, U[0])
             self.margin = np.where(self.codes == 1, self.Z[0], -self.Z[0])
             up, down = float(U[0] @ self.Y[0]), -float(U[0] @ (1 - self.Y[0]))
             M = np.array([[down, -down], [-up, up]])
@@ -209,7 +209,7 @@ class ColumnLogistic:
         for s in dual_scales(W, c, slack, l1, l2).factors:
             gap = column_gap(W, c, slack, l1, l2, s)
             if gap < best:
-                gap += _native.coin_divergence(self.margin, self.v, s * self._balance[self.codes])
+                gap += _native.linear.coin_divergence(self.margin, self.v, s * self._balance[self.codes])
             if gap < best:
                 best, scale = gap, s
         return best, scale
@@ -243,9 +243,9 @@ class ColumnLogistic:
             }  # fmt: skip
             if isinstance(design, SparseColumns):
                 data, indices, indptr, n = design.parts
-                taken, gap, moved = _native.csc_logistic_descend(data, indices, indptr, n, **arguments)
+                taken, gap, moved = _native.linear.csc_logistic_descend(data, indices, indptr, n, **arguments)
             else:
-                taken, gap, moved = _native.logistic_descend(X, **arguments)
+                taken, gap, moved = _native.linear.logistic_descend(X, **arguments)
             self.beta[k] += moved
             steps += taken
             if gap <= target or taken == 0:

@@ -18,9 +18,8 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Batch
 from epicycle.engine._row_order import content_order
-from epicycle.linear.online._base_classifier import OnlineClassifier
+from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
-from epicycle.linear.online._labels import positive_codes
 from epicycle.linear.online._learner import State, coefficients, new_state
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import predictor_batch

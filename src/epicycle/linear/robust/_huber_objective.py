@@ -74,9 +74,9 @@ def huber_statistic(batch: Batch, frame: Frame, coef: np.ndarray, intercept: flo
     weight, sum of |r| and number; the largest |r| of an inlier."""
     y = (batch.y - frame.y_shift) / frame.y_scale
     if sp.issparse(batch.X):
-        sums = _native.csr_huber_sums(*csr_parts(batch.X), y, batch.weight, coef, intercept, limit)
+        sums = _native.linear.csr_huber_sums(*csr_parts(batch.X), y, batch.weight, coef, intercept, limit)
     else:
-        sums = _native.huber_sums(batch.X, y, batch.weight, frame.shift, coef, intercept, limit)
+        sums = _native.linear.huber_sums(batch.X, y, batch.weight, frame.shift, coef, intercept, limit)
     return *sums[:-1], Largest(sums[-1])
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epicycle import _native
-from epicycle.tree._ensemble import CATEGORICAL, GrownTree
+from epicycle.tree._ensemble import GrownTree
+from epicycle.tree._nodes import CATEGORICAL
 from epicycle.tree.boosting._boosting import Growth
 from epicycle.tree.boosting._partition_nodes import Step
 
@@ -131,7 +132,7 @@ class Plan:
         gain, value, count = np.zeros(size), np.zeros(size), np.zeros(size, np.int64)
         total = np.zeros((size, 2))
         leaves = [i for i, node in enumerate(self.nodes) if node.number not in self.left]
-        total[leaves] = _native.sums_of_ranges(sums, self.measure)
+        total[leaves] = _native.tree.sums_of_ranges(sums, self.measure)
         count[leaves] = rows
         for i in reversed(range(size)):
             node = self.nodes[i]
@@ -197,7 +198,7 @@ class Plan:
             allowed = None
             if node.groups is not None:
                 allowed = g.groups[node.groups][:, self.features].any(axis=0).astype(np.uint8)
-            feature, bin_, kind, sides, gain, left_sum, middle = _native.best_split(
+            feature, bin_, kind, sides, gain, left_sum, middle = _native.tree.best_split(
                 node.hist, node.count, node.sum, node.rows, node.low, node.high, allowed, self.measure, self.features,
                 g.n_bins, g.categorical, g.monotone, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain,
                 g.smoothing,

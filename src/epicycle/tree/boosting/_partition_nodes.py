@@ -11,7 +11,7 @@ from epicycle import _native
 from epicycle.data._quantiles import digit_counts
 from epicycle.tree._binning import MISSING
 from epicycle.tree.boosting._boosting import with_weights
-from epicycle.tree.boosting._losses import Loss, UserLoss
+from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Extremes, Part, Scores
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, row_sizes
 
@@ -119,7 +119,7 @@ def begin_growing(part: Part, scores: Scores, measures: np.ndarray, plan: Draw, 
     found = np.empty((len(measures), 3))
     for k, measure in enumerate(measures):
         gh = drawn.times(_gradients(part, scores, k, plan.first_order))
-        found[k] = _native.quantise_rows(gh, rows, measure, packed[k])
+        found[k] = _native.tree.quantise_rows(gh, rows, measure, packed[k])
     pieces = tuple({0: (0, len(rows))} for _ in measures)
     extremes = Extremes(found[:, 0], found[:, 1:])
     return Growing(drawn, tuple(packed), (rows,) * len(measures), pieces, extremes)
@@ -137,7 +137,7 @@ def divided(growing: Growing, part: Part, steps: list[Step]) -> Growing:
     for step in steps:
         begin, end = pieces[step.output][step.node]
         piece = order[step.output][begin:end]
-        middle = begin + _native.divide_rows(part.rows, step.feature, step.sides, piece)
+        middle = begin + _native.tree.divide_rows(part.rows, step.feature, step.sides, piece)
         pieces[step.output].update({step.left: (begin, middle), step.left + 1: (middle, end)})
     return replace(growing, order=tuple(order), pieces=tuple(pieces))
 
@@ -170,7 +170,7 @@ def histograms(
         if begin == end:
             continue
         rows = growing.order[k][begin:end]
-        _native.node_histogram(part.rows, growing.packed[k], rows, shape.features, shape.n_bins, hist, count)
+        _native.tree.node_histogram(part.rows, growing.packed[k], rows, shape.features, shape.n_bins, hist, count)
         sums[i] = hist.reshape(-1)[cells]
         if count is not None:
             counts[i] = count.reshape(-1)[cells]
@@ -199,7 +199,7 @@ def leaf_sums(
     for k, nodes in enumerate(leaves):
         begin, end = np.array([growing.pieces[k][node] for node in nodes], np.int64).T.copy()
         gh = growing.drawn.times(_gradients(part, scores, k, first_order))
-        sums += [_native.sum_ranges(gh, growing.order[k], begin, end, measures[k]), end - begin]
+        sums += [_native.tree.sum_ranges(gh, growing.order[k], begin, end, measures[k]), end - begin]
     return tuple(sums)
 
 
@@ -233,7 +233,7 @@ def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[l
 
 
 def leaf_slopes(
-    numbers: LeafNumbers, part: Part, scores: Scores, loss: Loss | UserLoss, k: int, values: np.ndarray
+    numbers: LeafNumbers, part: Part, scores: Scores, loss: BoostingLoss, k: int, values: np.ndarray
 ) -> tuple[Any, ...]:
     """Sums of gradients, curvatures and |gradients| of the leaves of output k with these values added."""
     rows, which, weight = numbers.of_output(k)

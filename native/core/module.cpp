@@ -1,0 +1,45 @@
+// The module epicycle._native: one submodule for each folder of kernels. The binding files are the only ones that know
+// Python.
+#include "core/binding.hpp"
+#include "core/threads.hpp"
+
+namespace epicycle {
+void bind_cart(nb::module_ &m);
+void bind_core(nb::module_ &m);
+void bind_glm(nb::module_ &m);
+void bind_kernel(nb::module_ &m);
+void bind_lars(nb::module_ &m);
+void bind_lasso(nb::module_ &m);
+void bind_linear(nb::module_ &m);
+void bind_linear_svm(nb::module_ &m);
+void bind_local(nb::module_ &m);
+void bind_logistic(nb::module_ &m);
+void bind_neighbors(nb::module_ &m);
+void bind_online(nb::module_ &m);
+void bind_robust(nb::module_ &m);
+void bind_stumps(nb::module_ &m);
+void bind_svm(nb::module_ &m);
+void bind_tree(nb::module_ &m);
+void bind_tree_parts(nb::module_ &m);
+}  // namespace epicycle
+
+NB_MODULE(_native, m) {
+    using namespace epicycle;
+    m.doc() = "Compiled kernels: pure functions of arrays.";
+    release_pool_before_fork();
+    const auto bind = [&m](const char *name, const char *doc, std::initializer_list<void (*)(nb::module_ &)> parts) {
+        nb::module_ submodule = m.def_submodule(name, doc);
+        for (const auto part : parts) part(submodule);
+    };
+    bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
+    bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
+         {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
+    bind("glm", "Generalised linear models.", {bind_glm});
+    bind("online", "Stochastic gradients, one row at a time.", {bind_online});
+    bind("local", "Local regression on a line and in space.", {bind_local});
+    bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
+    bind("neighbors", "Exact nearest neighbours by brute force.", {bind_neighbors});
+    bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
+    bind("cart", "Decision trees and forests.", {bind_cart});
+    bind("tree", "Boosted trees over binned features, and stumps.", {bind_tree, bind_tree_parts, bind_stumps});
+}

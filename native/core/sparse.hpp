@@ -1,0 +1,27 @@
+// A view of a CSR matrix with 32- or 64-bit indices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace epicycle {
+
+template <class T, class I>
+struct Csr {
+    const T *data;
+    const I *indices, *indptr;
+    std::size_t rows, cols;
+};
+
+// Every index inside the matrix and every row pointer in order: checked before a kernel follows them.
+template <class T, class I>
+bool well_formed(const Csr<T, I> &X, std::size_t nnz) {
+    if (X.indptr[0] < 0 || static_cast<std::size_t>(X.indptr[X.rows]) > nnz) return false;
+    for (std::size_t i = 0; i < X.rows; ++i)
+        if (X.indptr[i] > X.indptr[i + 1]) return false;
+    for (I a = X.indptr[0]; a < X.indptr[X.rows]; ++a)
+        if (X.indices[a] < 0 || static_cast<std::size_t>(X.indices[a]) >= X.cols) return false;
+    return true;
+}
+
+}  // namespace epicycle

@@ -1,0 +1,14 @@
+"""Compiled kernels: pure functions of arrays. X is float32 or float64 in any memory order, indices 32- or 64-bit."""
+
+from epicycle._native import (
+    cart as cart,
+    core as core,
+    glm as glm,
+    kernel as kernel,
+    linear as linear,
+    local as local,
+    neighbors as neighbors,
+    online as online,
+    svm as svm,
+    tree as tree,
+)

@@ -1,0 +1,116 @@
+"""Files of a training run: a folder that is written as a whole or not at all, and the script that reproduces it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from epicycle.core._exceptions import DataFileError
+
+__all__ = ["check_folder", "script_of", "write_folder"]
+
+
+def check_folder(directory: str | os.PathLike[str]) -> Path:
+    """The absolute path of an output folder, checked to be writable."""
+    target = Path(directory).expanduser().absolute()
+    if target.exists() and not target.is_dir():
+        raise DataFileError(f"out: {target} is a file; expected a directory, or a name for a new one")
+    parent = target.parent
+    if not parent.is_dir():
+        raise DataFileError(f"out: the directory {parent} does not exist")
+    place = target if target.exists() else parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise DataFileError(f"out: no permission to write in {place}")
+    return target
+
+
+def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable[[Path], None]]) -> Path:
+    """Write all files into a temporary folder beside the target, then move them into place.
+
+    A new folder appears with all of its files. In an existing folder each file is replaced atomically, and other files
+    stay. An error before that leaves nothing behind.
+    """
+    target = check_folder(directory)
+    temporary = target.parent / f".epicycle-{secrets.token_hex(8)}.tmp"
+    try:
+        temporary.mkdir()
+        for name, write in files.items():
+            write(temporary / name)
+        if target.exists():
+            for name in files:
+                os.replace(temporary / name, target / name)
+            temporary.rmdir()
+        else:
+            os.rename(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            shutil.rmtree(temporary)
+        if isinstance(error, OSError) and not isinstance(error, DataFileError):
+            raise DataFileError(f"cannot write {target}: {error.strerror or error}") from error
+        raise
+    return target
+
+
+_TEXT = '''\
+"""Reproduces {what}, bit for bit: python train.py [DATA]"""
+
+import sys
+
+import epicycle as ep
+
+DATA = {data}
+
+model = ep.TableModel(
+    ep.{estimator},
+    columns={{
+{columns}    }},{options}
+)
+
+
+def read(data):
+    """The training set and the test set."""
+    return ep.training.read_parts(
+        data,
+{arguments}    )
+
+
+if __name__ == "__main__":
+    parts = read(sys.argv[1] if len(sys.argv) > 1 else DATA)
+    model.fit(parts.train, parts.y_train, sample_weight=parts.weight_train)
+    print(f"score on {{len(parts.y_test)}} test rows: {{model.score(parts.test, parts.y_test):.4f}}")
+    model.save("reproduced.epi")
+'''
+
+
+def script_of(
+    data: Any,
+    class_name: str,
+    settings: Mapping[str, Any],
+    kinds: Mapping[str, str],
+    options: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+) -> str:
+    """Text of train.py, which fits the chosen model again without the search.
+
+    `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`.
+    """
+    path = None
+    if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
+        path = os.path.abspath(data) if os.path.exists(data) else os.fspath(data)
+    parameters = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    columns = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
+    more = "".join(f"\n    {name}={value!r}," for name, value in options.items())
+    given = "".join(f"        {name}={value!r},\n" for name, value in arguments.items())
+    return _TEXT.format(
+        what=f"the {class_name} of this folder",
+        data="None  # give the path of the table" if path is None else repr(path),
+        estimator=f"{class_name}({parameters})",
+        columns=columns,
+        options=more,
+        arguments=given,
+    )

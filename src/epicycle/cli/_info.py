@@ -1,0 +1,101 @@
+"""``epicycle methods`` and ``epicycle show``: the list of methods, and the contents of a model file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._memory import bytes_in_words
+from epicycle.core.estimator._estimator import MethodInfo, methods
+from epicycle.io import ModelDescription, describe
+
+__all__ = ["print_methods", "print_model"]
+
+
+def print_methods(family: str | None, *, as_json: bool) -> None:
+    """Print all methods, or those of one family: a table on a terminal, tab-separated lines into a pipe."""
+    found = methods(family, functions=True)
+    if not found:
+        families = sorted({m.family for m in methods(functions=True)})
+        raise ParameterError(f"--family {family}: expected one of {', '.join(families)}")
+    if as_json:
+        print(json.dumps([asdict(m) for m in found], indent=2))
+    elif sys.stdout.isatty():
+        _print_table(found)
+    else:
+        print("name", "family", "summary", "solvers", "engines", "certificate", sep="\t")
+        for m in found:
+            print(m.name, m.family, m.summary, ",".join(m.solvers), ",".join(m.engines), m.certificate, sep="\t")
+
+
+def _print_table(found: list[MethodInfo]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("method", "summary", "solvers", "engines", "certificate"):
+        table.add_column(column, overflow="fold", no_wrap=column == "method")
+    for m in found:
+        row = (m.name, m.summary, ", ".join(m.solvers), ", ".join(m.engines), m.certificate)
+        table.add_row(*(Text(cell, style="bold" if i == 0 else "") for i, cell in enumerate(row)))
+    Console().print(table)
+
+
+def print_model(path: Path, *, as_json: bool) -> None:
+    """Print the class, parameters, certificates and arrays of the model file `path`."""
+    model = describe(path)
+    if as_json:
+        print(json.dumps(_document(model), indent=2, default=repr))
+        return
+    for title, lines in _sections(model):
+        print(f"{title:<13}{lines[0]}")
+        for line in lines[1:]:
+            print(f"{'':<13}{line}")
+
+
+def _document(model: ModelDescription) -> dict[str, Any]:
+    document = asdict(model)
+    for place, certificate in model.certificates.items():
+        document["certificates"][place]["holds"] = bool(certificate.holds)
+    return document
+
+
+def _sections(model: ModelDescription) -> Iterator[tuple[str, list[str]]]:
+    """Titles and their lines; a section without content is left out."""
+    sections = {
+        "model": [model.class_name],
+        "parameters": [f"{name}={value!r}" for name, value in model.parameters.items()],
+        "parts": _columns([(place, cls) for place, cls in model.parts.items()]),
+        "certificate": _certificates(model),
+        "fitted": _columns([(name,) for name in model.fitted]),
+        "arrays": _columns(
+            [(a.name, a.dtype, "x".join(map(str, a.shape)) or "scalar", bytes_in_words(a.nbytes)) for a in model.arrays]
+        ),
+        "file": [f"{model.path}, {bytes_in_words(model.file_bytes)}, format {model.format_version}"],
+        "written by": [", ".join(f"{name} {version}" for name, version in model.versions.items())],
+    }
+    return ((title, lines) for title, lines in sections.items() if lines)
+
+
+def _certificates(model: ModelDescription) -> list[str]:
+    lines = []
+    for place, certificate in model.certificates.items():
+        lines.append(str(certificate) if place == "model" else f"{place}: {certificate}")
+        if certificate.kind != "none" and certificate.holds and certificate.meaning:
+            lines.append(f"  {certificate.meaning}")
+    return lines
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines with aligned columns."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,115 @@
+"""``epicycle cv`` and ``epicycle compare``: cross-validation of a model, and a paired test of two models."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import clone, is_classifier
+
+from epicycle.automl._metrics import compare_losses, metric_for
+from epicycle.automl._parts import folds as folds_of, group_labels, order_of, read_rows
+from epicycle.core._exceptions import ParameterError
+from epicycle.io import load
+from epicycle.select import k_fold
+from epicycle.stats._row_losses import row_losses
+
+__all__ = ["run_comparison", "run_cv"]
+
+
+def run_cv(
+    path: Path,
+    data: str,
+    *,
+    target: str | None,
+    folds: int,
+    metric: str | None,
+    groups: str | None,
+    order: str | None,
+    seed: int,
+    n_jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Fit on all folds but one and score on that one, for every fold."""
+    model = _model(path)
+    rows = read_rows(data, model, target, fitted=False)
+    task = "classification" if is_classifier(model) else "regression"
+    measured = metric_for(metric, task, rows.y)
+    labels = None if groups is None else group_labels(rows.table, groups)
+    table, y = rows.table, rows.y
+    column, at = (None, None) if groups is not None else order_of(table, order, (rows.target,))
+    if at is not None:
+        table, y = table.take(at), y[at]
+    splits = folds_of(y, task=task, groups=labels, ordered=at is not None, seed=seed, k=folds)
+    found = k_fold(
+        {"model": clone(model)},
+        table,
+        y,
+        cv=splits,
+        scoring=measured.scoring_argument,
+        refit=False,
+        n_jobs=n_jobs,
+        random_state=seed,
+    )
+    scores = [measured.shown(float(score)) for score in found.scores["model"]]
+    mean, error = measured.shown(found.score), found.std_error
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "model": str(path),
+                    "data": data,
+                    "metric": measured.name,
+                    "score": mean,
+                    "standard_error": None if error != error else error,
+                    "folds": scores,
+                    "order": column,
+                    "groups": groups,
+                },
+                indent=2,
+            )
+        )
+        return
+    how = f"in order of {column}" if column else f"by {groups}" if groups else "at random"
+    print(f"{measured.label} {mean:.4g} (standard error {error:.2g}), {len(scores)} folds {how}, {len(y):,} rows")
+    print("  folds: " + ", ".join(f"{score:.4g}" for score in scores))
+
+
+def _model(path: Path) -> Any:
+    """The model of a file, or the variable `model` of a script."""
+    if path.suffix != ".py":
+        return load(path)
+    try:
+        found = runpy.run_path(str(path), run_name="epicycle_cv").get("model")
+    except OSError:
+        raise
+    except Exception as error:
+        raise ParameterError(f"{path}: cannot be run: {type(error).__name__}: {error}") from None
+    if not hasattr(found, "fit"):
+        raise ParameterError(f"{path}: defines no `model` with a fit")
+    return found
+
+
+def run_comparison(first: Path, second: Path, data: str, *, target: str | None, seed: int, as_json: bool) -> None:
+    """Print which model has the smaller mean loss, with its interval and p-value."""
+    a, b = load(first), load(second)
+    if bool(is_classifier(a)) != bool(is_classifier(b)):
+        raise ParameterError(f"{first} and {second}: one predicts classes and one numbers; expected two of a kind")
+    rows = read_rows(data, a, target)
+    metric, loss = ("error rate", "error") if is_classifier(a) else ("squared error", "squared_error")
+    losses, others = (row_losses(loss, rows.y, model.predict(rows.table)) for model in (a, b))
+    names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
+    found = compare_losses(losses, others, names=names, metric=metric, seed=seed)
+    if as_json:
+        print(json.dumps({"a": str(first), "b": str(second), **found.to_dict()}, indent=2))
+        return
+    print(found.verdict)
+    print(f"  {metric}: {names[0]} {found.first:.4g}, {names[1]} {found.second:.4g}, on {found.n:,} rows")
+    print(
+        f"  difference {found.difference:+.4g}, between {found.lower:+.4g} and {found.upper:+.4g} at {found.level:.0%}"
+    )
+    if found.only_first is not None:
+        print(f"  only {names[0]} is right on {found.only_first:,} rows, only {names[1]} on {found.only_second:,}")
+    print(f"  {found.test}: p = {found.p_value:.3g}")
