@@ -1,4 +1,4 @@
-"""What a learner carries from row to row, and the one call that changes it.
+"""The state of a learner, the one call that changes it, and the order in which it takes rows.
 
 The state is a dictionary of arrays: with w = s v for each of K models,
 
@@ -24,9 +24,9 @@ from epicycle import _native
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data, Matrix
 from epicycle.engine._row_order import content_order, repeated
+from epicycle.optim._losses import LOSSES
 
 __all__ = [
-    "LOSSES",
     "SCHEDULES",
     "Piece",
     "Presentations",
@@ -44,10 +44,6 @@ __all__ = [
 
 State = dict[str, np.ndarray]
 
-LOSSES = (
-    "hinge", "perceptron", "log_loss", "modified_huber", "squared_hinge", "squared_error", "huber",
-    "epsilon_insensitive", "squared_epsilon_insensitive",
-)  # fmt: skip
 SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
 #: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
 SPARSE_RATE = 0.01
@@ -56,7 +52,7 @@ STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
 
 @dataclass(frozen=True)
 class Rule:
-    """How a row changes the models: the loss, the schedule of steps and the penalty."""
+    """The change of the models by a row: the loss, the schedule of steps and the penalty."""
 
     loss: str
     schedule: str
@@ -75,10 +71,20 @@ class Rule:
     def vector(self, sparse: bool) -> np.ndarray:
         """The numbers in the order of the kernel's OnlineRule."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
-        return np.array([
-            LOSSES.index(self.loss), self.epsilon, SCHEDULES.index(self.schedule), self.eta0, self.exponent,
-            self.offset, self.alpha, self.l2, self.l1, rate if self.intercept else 0.0, self.average_from,
-        ], dtype=np.float64)  # fmt: skip
+        numbers = [
+            LOSSES[self.loss].native["online"],
+            self.epsilon,
+            SCHEDULES.index(self.schedule),
+            self.eta0,
+            self.exponent,
+            self.offset,
+            self.alpha,
+            self.l2,
+            self.l1,
+            rate if self.intercept else 0.0,
+            self.average_from,
+        ]
+        return np.array(numbers, dtype=np.float64)
 
     def penalty(self, W: np.ndarray) -> float:
         """The penalty of all models, of shape (K, p)."""

@@ -116,7 +116,6 @@ class RidgeCV(BaseRidge):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
-        "fit_intercept": Boolean(),
         "criterion": Choice("loo", "gcv"),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
