@@ -20,6 +20,11 @@ _HELPERS = {path.parent for path in HERE.rglob("*.py") if not path.name.startswi
 sys.path[:0] = [*sorted(str(folder) for folder in _HELPERS), str(HERE.parent)]
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a screen
+# Two test processes share two cores. Threads that wait for work in a loop (OpenBLAS for 2^26 cycles, OpenMP for some
+# milliseconds) then take the time of the other process: a test of many small products needs 3 s in place of 23 s.
+# 2^4 cycles is the least that OpenBLAS takes.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 settings.register_profile("epicycle", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("epicycle")

@@ -83,6 +83,6 @@ def _completed(doc: str, entries: Mapping[str, str], function: Any, where: str) 
             raise TypeError(f"the docstring of {where} names the entry {name!r}, which is in no _docs")
         default = signature[name].default if name in signature else inspect.Parameter.empty
         text = entries[name].replace("{default}", f'"{default}"' if isinstance(default, str) else repr(default))
-        return textwrap.indent(text, indent)
+        return textwrap.indent(_LINE.sub(entry, text), indent)  # an entry may be a block of entries
 
     return _LINE.sub(entry, doc)

@@ -18,7 +18,7 @@ from epicycle.data._frames import frame_columns, is_frame
 from epicycle.plot import axes_of, bars, ink, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
-from epicycle.select._inputs import CROSS_VALIDATION_DOCS, check_model, folds_of, rows_of, rows_ratio, seeded
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import scorer_of
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
@@ -123,7 +123,7 @@ def ablation(
     >>> found.table["component"].tolist()
     ['overall system', 'first', 'second', 'noise']
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, rows)
     if len(rows.X.shape) != 2:
         raise ParameterError("X: expected a table with columns")

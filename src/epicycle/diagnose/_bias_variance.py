@@ -30,8 +30,8 @@ from epicycle.select._inputs import (
     Rows,
     Split,
     check_model,
+    checked_rows,
     folds_of,
-    rows_of,
     rows_ratio,
     seeded,
 )
@@ -207,7 +207,7 @@ def bias_variance(
     >>> found.next_steps[0]
     'add features: interactions, powers, splines, or measurements of another kind'
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, rows)
     number("tolerance", tolerance, low=0, high=1)
     classifier = bool(is_classifier(model))

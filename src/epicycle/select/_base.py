@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError
 from epicycle.core._parameters import (
     AnyOf,

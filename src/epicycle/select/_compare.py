@@ -14,7 +14,7 @@ from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
-from epicycle.select._inputs import Rows, Split, check_weights_taken, rows_of, rows_ratio, seeded
+from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, rows_ratio, seeded
 from epicycle.select._scorers import Scorer, TestScore, on_test_part
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
@@ -153,7 +153,7 @@ def prepared(
     on_score: Any = None,
 ) -> tuple[Rows, int, list[Candidate]]:
     """The inputs, checked before any fit."""
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     open_unit("level", level)
     held = _test_rows(test)
     if held is not None and held.X.shape[1:] != rows.X.shape[1:]:
@@ -276,7 +276,7 @@ def _test_rows(test: tuple[Any, Any] | None) -> Rows | None:
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise ParameterTypeError("test: expected a pair, the rows and the targets of the test set")
     try:
-        return rows_of(test[0], test[1])
+        return checked_rows(test[0], test[1])
     except ValueError as error:
         raise type(error)(f"test: {error}") from None
 

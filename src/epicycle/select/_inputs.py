@@ -32,10 +32,10 @@ __all__ = [
     "Split",
     "check_model",
     "check_weights_taken",
+    "checked_rows",
     "classifies",
     "folds_of",
     "held_out_part",
-    "rows_of",
     "rows_ratio",
     "seeded",
     "take",
@@ -88,7 +88,7 @@ def rows_ratio(splits: Sequence[Split]) -> float:
     return float(np.mean([len(test) / len(train) for train, test in splits]))
 
 
-def rows_of(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
+def checked_rows(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
     """The arguments as :class:`Rows`; every error names the argument."""
     if isinstance(X, Scan) or hasattr(X, "dask"):
         raise DataTypeError(f"X: {type(X).__name__}; expected data in memory, which is split and fitted many times")

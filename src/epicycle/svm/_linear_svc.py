@@ -1,0 +1,166 @@
+"""Linear support vector classification:  minimise  (|w|^2 + u^2) / 2 + C sum_i v_i max(0, 1 - y_i (w'x_i + b))^q,
+
+with q = 1 (hinge) or 2 (squared hinge), y_i = -1 or 1, and the intercept b = s u. Rows with y_i (w'x_i + b) < 1
+violate the margin; only rows that do not exceed it have a say in the solution, which is proven by dual variables
+0 <= a_i <= C v_i with  w = sum_i a_i y_i x_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from epicycle import engine
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.stats._labels import class_weights, encode_labels
+from epicycle.stats._linear_predictor import class_batch, linear_predictor
+from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+
+__all__ = ["LinearSVC"]
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    r"""Linear support vector classification, with the duality gap as its certificate.
+
+    Two classes :math:`y_i \in \{-1, 1\}` minimise
+
+    .. math:: P(w, b) = \tfrac{1}{2} \|w\|^2 + \tfrac{1}{2} (b / s)^2 + C \sum_i v_i \max(0, 1 - y_i (w'x_i + b))^q
+
+    with sample weights :math:`v_i`, :math:`q` = 1 for the hinge and 2 for the squared hinge, and :math:`s` =
+    `intercept_scaling`: the objective of liblinear, in which the intercept is the weight of a constant feature s. More
+    than two classes are separated one against the rest.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+        Of the weights.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        q = 1 or 2.
+    %(C)s
+    %(tol)s
+    %(fit_intercept)s
+    %(intercept_scaling)s
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows of each class.
+    %(solver)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    objective_ : ndarray of shape (1,) or (n_classes,)
+        P of every problem.
+    dual_objective_ : ndarray of shape (1,) or (n_classes,)
+        The proven lower bound on P.
+    %(evidence_attributes)s
+
+    See Also
+    --------
+    LinearSVR : the same for numbers.
+    LogisticRegression : with probabilities.
+
+    Notes
+    -----
+    `class_weight` multiplies the weights of rows by their own class, also one against the rest (liblinear applies only
+    the factor of the one).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from epicycle import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(loss="hinge", C=0.1).fit(scale(X), y)
+    >>> round(model.score(scale(X), y), 3)
+    0.986
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "penalty": Choice("l2"),
+        "loss": Choice("hinge", "squared_hinge"),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        **LINEAR_PARAMETERS,
+    }
+    _card: ClassVar[MethodCard] = LINEAR_CARD
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        tol: float = 1e-5,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.solver = solver
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        %(X)s
+        %(class_labels)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data = self._fit_data(X, y, sample_weight, target="labels")
+        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        K = len(self.classes_)
+        form = {"regression": False, "epsilon": 0.0, "class_weight": factors}
+        problem = self._problem(data, 1 if K == 2 else K, squared=self.loss == "squared_hinge", **form)
+        self._conclude(self._solve(data, problem, 1.0))
+        return self
+
+    def _attributes(self, problem: Any, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
+        return {**super()._attributes(problem, theta, dtype), "classes_": self.classes_}
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
+        data = self._predict_data(X)
+        scores = linear_predictor(data, self.coef_, self.intercept_, self.n_jobs)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class of every row: on whose side it lies, or for more than two that of the largest score."""
+        data = self._predict_data(X)
+        return engine.map(class_batch, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)

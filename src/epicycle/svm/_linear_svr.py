@@ -1,0 +1,155 @@
+"""Linear support vector regression:  minimise  (|w|^2 + u^2) / 2 + C sum_i v_i max(0, |w'x_i + b - y_i| - epsilon)^q,
+
+with q = 1 or 2 and the intercept b = s u. Rows within epsilon of the hyperplane cost nothing and have no say; dual
+variables |beta_i| <= C v_i with  w = sum_i beta_i x_i  prove the solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from epicycle import engine
+from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.data import Batch
+from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+
+__all__ = ["LinearSVR"]
+
+
+class LinearSVR(RegressorMixin, LinearMachine):
+    r"""Linear support vector regression, with the duality gap as its certificate.
+
+    .. math:: P(w, b) = \tfrac{1}{2} \|w\|^2 + \tfrac{1}{2} (b / s)^2
+              + C \sum_i v_i \max(0, |w'x_i + b - y_i| - \epsilon)^q
+
+    with sample weights :math:`v_i`, :math:`q` = 1 or 2, and :math:`s` = `intercept_scaling`: the objective of
+    liblinear, in which the intercept is the weight of a constant feature s.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Residuals up to this size cost nothing.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        q = 1 or 2.
+    %(C)s
+    %(tol)s
+    %(fit_intercept)s
+    %(intercept_scaling)s
+    %(solver)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    objective_ : float
+        P.
+    dual_objective_ : float
+        The proven lower bound on P.
+    %(evidence_attributes)s
+
+    See Also
+    --------
+    LinearSVC : the same for classes.
+    HuberRegressor, QuantileRegressor : other losses that grow linearly, with an intercept that is not penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import LinearSVR
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X @ [1.0, -2.0] + 0.1 * rng.normal(size=500)
+    >>> y[:25] += 100
+    >>> model = LinearSVR(epsilon=0.1).fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 1., -2.])
+    >>> model.certificate_.holds
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "epsilon": Real(minimum=0),
+        "loss": Choice("epsilon_insensitive", "squared_epsilon_insensitive"),
+        **LINEAR_PARAMETERS,
+    }
+    _card: ClassVar[MethodCard] = LINEAR_CARD
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        loss: str = "epsilon_insensitive",
+        C: float = 1.0,
+        tol: float = 1e-5,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.loss = loss
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        %(X)s
+        %(y)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data = self._fit_data(X, y, sample_weight, target="numeric")
+        problem = self._problem(
+            data, 1, regression=True, squared=self.loss == "squared_epsilon_insensitive", epsilon=float(self.epsilon)
+        )
+        total, size = engine.sum(_size_statistic, data, n_jobs=self.n_jobs)
+        self._conclude(self._solve(data, problem, size / total if size > 0 else 1.0))
+        return self
+
+    def _attributes(self, problem: Any, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
+        both = super()._attributes(problem, theta, dtype)
+        return {"coef_": both["coef_"][0], "intercept_": both["intercept_"][0] if self.fit_intercept else 0.0}
+
+    def _keep_values(self, primal: np.ndarray, dual: np.ndarray) -> None:
+        self.objective_, self.dual_objective_ = float(primal[0]), float(dual[0])
+
+    def predict(self, X: Any) -> Any:
+        """b + w'x for every row."""
+        data = self._predict_data(X)
+        intercept = np.array([self.intercept_], dtype=self.coef_.dtype)
+        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+
+
+def _size_statistic(batch: Batch) -> tuple[float, float]:
+    """(sum of the weights, weighted sum of |y|)."""
+    y = np.abs(np.asarray(batch.y, dtype=np.float64))
+    weight = np.ones(len(y)) if batch.weight is None else batch.weight
+    return float(weight.sum()), float(weight @ y)
