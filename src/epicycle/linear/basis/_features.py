@@ -17,10 +17,8 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Batch, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.basis._basis import Basis, expanded_pieces
-from epicycle.linear.basis._fourier import HarmonicBasis
-from epicycle.linear.basis._hinge import HingeBasis
-from epicycle.linear.basis._knots import KNOTS, place_knots
+from epicycle.linear.basis._bases import Basis, HarmonicBasis, HingeBasis, expanded_pieces
+from epicycle.linear.basis._linear_spline import KNOTS, place_knots
 from epicycle.linear.basis._ranges import column_ranges
 from epicycle.optim import Solution
 
@@ -150,7 +148,6 @@ class HingeFeatures(BasisTransformer):
         **KNOTS,
         "linear": Boolean(),
         "sparse_output": Boolean(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
@@ -232,7 +229,6 @@ class FourierFeatures(BasisTransformer):
         "n_harmonics": Integer(minimum=1),
         "period": NoneOr(AnyOf(Real(minimum=0, inclusive=False), ArrayLike())),
         "frequencies": NoneOr(ArrayLike()),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"

@@ -17,7 +17,7 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain,
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
-from epicycle.linear.basis._chebyshev import ChebyshevBasis, degrees_of, monomials, number_of_functions
+from epicycle.linear.basis._bases import ChebyshevBasis, degrees_of, monomials, number_of_functions
 from epicycle.linear.basis._ranges import column_ranges
 
 __all__ = ["PolynomialRegression"]
@@ -47,10 +47,8 @@ class PolynomialRegression(BasisRegressor):
     tol : float, default=1e-10
         Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
         asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------

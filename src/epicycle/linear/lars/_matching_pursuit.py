@@ -216,7 +216,7 @@ class MatchingPursuit(SparseLinearModel):
         solver = pursuit.solver
         solver.start_at(pursuit.w)
         chosen = np.array(pursuit.active, np.int64)
-        c = solver._correlation(chosen) if len(chosen) else np.zeros(0)
+        c = solver.correlation(chosen) if len(chosen) else np.zeros(0)
         scale = np.sqrt(solver.square[chosen] * max(solver.yy, np.finfo(float).tiny))
         worst = float(np.abs(c / scale).max(initial=0.0))
         meaning = (

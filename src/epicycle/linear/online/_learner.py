@@ -1,4 +1,4 @@
-"""What a learner carries from row to row, and the one call that changes it.
+"""The state of a learner, the one call that changes it, and the order in which it takes rows.
 
 The state is a dictionary of arrays: with w = s v for each of K models,
 
@@ -13,6 +13,7 @@ Its mathematics is written down in native/online.hpp.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import _native
-from epicycle.data import Matrix
+from epicycle.core._random import stream
+from epicycle.data import ArrayData, Batch, Data, Matrix
+from epicycle.engine._row_order import content_order, repeated
+from epicycle.optim._losses import LOSSES
 
 __all__ = [
-    "LOSSES",
     "SCHEDULES",
+    "Piece",
+    "Presentations",
     "Rule",
     "State",
     "coefficients",
@@ -33,14 +38,12 @@ __all__ = [
     "learn",
     "new_state",
     "pick_models",
+    "row_batches",
+    "row_squares",
 ]
 
 State = dict[str, np.ndarray]
 
-LOSSES = (
-    "hinge", "perceptron", "log_loss", "modified_huber", "squared_hinge", "squared_error", "huber",
-    "epsilon_insensitive", "squared_epsilon_insensitive",
-)  # fmt: skip
 SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
 #: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
 SPARSE_RATE = 0.01
@@ -49,7 +52,7 @@ STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
 
 @dataclass(frozen=True)
 class Rule:
-    """How a row changes the models: the loss, the schedule of steps and the penalty."""
+    """The change of the models by a row: the loss, the schedule of steps and the penalty."""
 
     loss: str
     schedule: str
@@ -68,10 +71,20 @@ class Rule:
     def vector(self, sparse: bool) -> np.ndarray:
         """The numbers in the order of the kernel's OnlineRule."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
-        return np.array([
-            LOSSES.index(self.loss), self.epsilon, SCHEDULES.index(self.schedule), self.eta0, self.exponent,
-            self.offset, self.alpha, self.l2, self.l1, rate if self.intercept else 0.0, self.average_from,
-        ], dtype=np.float64)  # fmt: skip
+        numbers = [
+            LOSSES[self.loss].native["online"],
+            self.epsilon,
+            SCHEDULES.index(self.schedule),
+            self.eta0,
+            self.exponent,
+            self.offset,
+            self.alpha,
+            self.l2,
+            self.l1,
+            rate if self.intercept else 0.0,
+            self.average_from,
+        ]
+        return np.array(numbers, dtype=np.float64)
 
     def penalty(self, W: np.ndarray) -> float:
         """The penalty of all models, of shape (K, p)."""
@@ -174,3 +187,114 @@ def pick_models(state: State, columns: list[int]) -> State:
             chosen[name] = np.ascontiguousarray(state[name][..., columns])
     chosen["number"] = state["number"].copy()
     return chosen
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which row is shown when.
+#
+# A row of weight v counts as v rows: it is shown as often as its weight says, and a last time for the fraction that
+# is left. Shuffled, the order of an epoch depends on the seed, the epoch and what is in the rows, never on how they
+# are stored. So a fit is the same for rows in another order, for rows that are repeated instead of weighted, and for
+# rows of weight zero that are left out.
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows in memory and the order in which they are shown."""
+
+    X: Matrix
+    y: np.ndarray
+    order: np.ndarray | None
+    fraction: np.ndarray | None
+    start: int = 0
+
+    @property
+    def n_shown(self) -> int:
+        """How many presentations they are."""
+        return len(self.y) if self.order is None else len(self.order)
+
+    @property
+    def total(self) -> float:
+        """How many rows they count for."""
+        if self.fraction is not None:
+            return float(self.fraction.sum())
+        return float(self.n_shown)
+
+
+class Presentations:
+    """The rows of a data set, epoch after epoch.
+
+    Parameters
+    ----------
+    data : Data
+        With float64 targets, or codes of labels.
+    shuffle : bool
+        In memory all rows are shuffled, from files those of each block.
+    seed : int
+    factors : ndarray, optional
+        A factor on the weight of each class.
+    keep : ndarray of bool, optional
+        The rows to learn from, for data in memory.
+    """
+
+    def __init__(
+        self, data: Data, *, shuffle: bool, seed: int, factors: np.ndarray | None = None, keep: np.ndarray | None = None
+    ) -> None:
+        self.data, self.shuffle, self.seed, self.factors = data, shuffle, seed, factors
+        self.memory: Piece | None = None
+        if isinstance(data, ArrayData):
+            y = np.ascontiguousarray(data.y, dtype=np.float64)
+            weight = self._weight(data.weight, y)
+            rows = content_order(data.X, y, weight) if shuffle else None
+            if keep is not None:
+                rows = np.flatnonzero(keep) if rows is None else rows[keep[rows]]
+            self.memory = Piece(data.X, y, *repeated(weight, rows))
+
+    def epoch(self, number: int) -> Iterator[Piece]:
+        """The rows of one epoch, in pieces."""
+        rng = stream(self.seed, "epoch", number)
+        if self.memory is not None:
+            yield _shuffled(self.memory, rng) if self.shuffle else self.memory
+            return
+        for batch in row_batches(self.data):
+            y = np.asarray(batch.y, dtype=np.float64)
+            piece = Piece(batch.X, y, *repeated(self._weight(batch.weight, y)), batch.start)
+            yield _shuffled(piece, rng) if self.shuffle else piece
+
+    def counts(self) -> np.ndarray:
+        """For data in memory, how many rows each row counts for in an epoch; 1 for those that are not shown."""
+        shown = np.zeros(len(self.memory.y))
+        if self.memory.order is None:
+            return np.ones(len(shown))
+        np.add.at(shown, self.memory.order, 1.0 if self.memory.fraction is None else self.memory.fraction)
+        return np.where(shown > 0, shown, 1.0)
+
+    def _weight(self, weight: np.ndarray | None, y: np.ndarray) -> np.ndarray | None:
+        if self.factors is None:
+            return weight
+        factors = self.factors[y.astype(np.intp)]
+        return factors if weight is None else factors * weight
+
+
+def _shuffled(piece: Piece, rng: np.random.Generator) -> Piece:
+    shown = np.arange(len(piece.y)) if piece.order is None else piece.order
+    permutation = rng.permutation(len(shown))
+    fraction = None if piece.fraction is None else piece.fraction[permutation]
+    return Piece(piece.X, piece.y, shown[permutation], fraction, piece.start)
+
+
+def row_batches(data: Data) -> Iterator[Batch]:
+    """All rows in order: from memory as one batch, from files block by block with rows that lie together."""
+    if isinstance(data, ArrayData):
+        yield data.rows(0, data.n_rows)
+        return
+    for batch in data.batches():
+        X = batch.X if sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
+        yield Batch(X, batch.y, batch.weight, batch.start)
+
+
+def row_squares(X: Matrix) -> np.ndarray:
+    """|x_i|^2."""
+    if sp.issparse(X):
+        return _native.core.csr_row_squares(*csr_parts(X))
+    return _native.core.row_squares(X)
