@@ -17,9 +17,10 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Batch
+from epicycle.engine._row_order import content_order
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
-from epicycle.linear.online._learner import State, canonical_order, coefficients, new_state
+from epicycle.linear.online._learner import State, coefficients, new_state
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import predictor_batch
@@ -260,7 +261,7 @@ def _stratified(data: ArrayData, rng: np.random.Generator, share: float) -> np.n
     """A mask of rows to hold out: the share of each class, whatever the order in which the rows are stored."""
     y = np.asarray(data.y, dtype=np.float64)
     held = np.zeros(len(y), dtype=bool)
-    order = rng.permutation(canonical_order(data.X, y, data.weight))
+    order = rng.permutation(content_order(data.X, y, data.weight))
     for code in np.unique(y):
         rows = order[y[order] == code]
         held[rows[: int(np.ceil(share * len(rows)))]] = True

@@ -12,6 +12,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
+from epicycle.engine._row_order import content_order, repeated
 from epicycle.linear.online._base_sgd import (
     SHARED_PARAMETERS,
     StochasticModel,
@@ -23,11 +24,9 @@ from epicycle.linear.online._base_sgd import (
 from epicycle.linear.online._learner import (
     Piece,
     State,
-    canonical_order,
     coefficients,
     copy_state,
     new_state,
-    repeated,
     row_batches,
 )
 from epicycle.stats._linear_predictor import linear_predictor
@@ -199,7 +198,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             return {"_learner_": state, "_float_": self._float_}
 
         def held(data: ArrayData, rng: np.random.Generator) -> np.ndarray:
-            order = rng.permutation(canonical_order(data.X, np.ascontiguousarray(data.y), data.weight))
+            order = rng.permutation(content_order(data.X, np.ascontiguousarray(data.y), data.weight))
             mask = np.zeros(len(order), dtype=bool)
             mask[order[: int(np.ceil(self.validation_fraction * len(order)))]] = True
             if mask.all():
