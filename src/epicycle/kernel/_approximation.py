@@ -108,11 +108,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         p = data.n_features
@@ -261,11 +256,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         ----------
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.kernel_.takes == "precomputed":

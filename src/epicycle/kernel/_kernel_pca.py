@@ -138,11 +138,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         ----------
         %(X)s
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":

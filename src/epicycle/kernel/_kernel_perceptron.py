@@ -243,11 +243,6 @@ class KernelPerceptron(KernelClassifier):
         %(class_labels)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 1.0)

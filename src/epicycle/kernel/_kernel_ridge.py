@@ -139,19 +139,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         Y = data.y[:, None] if data.target_is_vector else data.y
         weight = np.ones(len(Y)) if data.weight is None else data.weight

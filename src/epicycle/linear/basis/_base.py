@@ -79,11 +79,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         self._place(data)

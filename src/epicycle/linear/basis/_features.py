@@ -51,11 +51,6 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         self._place(data)

@@ -193,11 +193,6 @@ class LassoCV(_CrossValidatedRegressor):
         %(rows_or_files)s
         %(y)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _fit(self, X, y, sample_weight, np.ones(1))
         return self
@@ -285,11 +280,6 @@ class ElasticNetCV(_CrossValidatedRegressor):
         %(rows_or_files)s
         %(y)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self.l1_ratio_ = _fit(self, X, y, sample_weight, _l1_ratios(self.l1_ratio, self.alphas))
         return self

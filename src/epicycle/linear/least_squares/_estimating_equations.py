@@ -204,19 +204,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Combine the equations of all rows and solve the result.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Combine the equations of all rows and solve the result."""
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
         p = data.n_features
         moments = settled_moments(data, self.fit_intercept, self.n_jobs)

@@ -207,19 +207,7 @@ class JamesStein(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit by least squares and shrink.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit by least squares and shrink."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         p = data.n_features
         m = self._target(p)

@@ -172,11 +172,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         X : array or data frame of shape (n_samples, n_features)
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.bandwidth is not None and self.span is not None:
             raise ParameterError(

@@ -169,11 +169,6 @@ class RidgeCV(BaseRidge):
         %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         given = None if self.alphas is None else _checked_alphas(self.alphas, zero=self.cv is not None)
         scorer = self._scorer()

@@ -147,11 +147,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         %(class_labels)s
         %(sample_weight)s
         %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

@@ -175,11 +175,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         %(y)s
         %(sample_weight)s
         %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

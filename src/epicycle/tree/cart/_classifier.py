@@ -126,11 +126,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         %(table)s
         %(class_labels)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
         assert isinstance(data, ArrayData)

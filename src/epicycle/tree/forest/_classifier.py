@@ -56,11 +56,6 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
         %(table)s
         %(class_labels)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._forest_data(X, y, sample_weight)
         self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)

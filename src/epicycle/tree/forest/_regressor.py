@@ -58,11 +58,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         %(table)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._forest_data(X, y, sample_weight)
         self._vector_ = data.target_is_vector
