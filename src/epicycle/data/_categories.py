@@ -131,7 +131,7 @@ def _kind_of_level(level: Any) -> str:
 
 @dataclass
 class LevelCounts:
-    """How often each level occurs in a column, by value; counts of consecutive rows add up."""
+    """Number of occurrences of each level of a column; counts of consecutive rows add up."""
 
     counts: dict[Any, float] = field(default_factory=dict)
     n_rows: int = 0
@@ -173,7 +173,7 @@ def learn_levels(
         if max_levels is not None and len(kept) > max_levels:
             warnings.warn(
                 f"{estimator_name}: column {column_label(X, j)} has {len(kept)} levels; the {max_levels} most frequent "
-                "are told apart, the others count as missing",
+                "are kept, the others count as missing",
                 EpicycleWarning,
                 stacklevel=5,
             )
@@ -235,7 +235,8 @@ def _dask_counts(X: Any, columns: Sequence[int]) -> Iterable[list[LevelCounts]]:
 
     parts = X.to_delayed(optimize_graph=False) if is_dask_frame(X) else list(X.rechunk({1: -1}).to_delayed().ravel())
     counted = delayed(_partition_counts, pure=False)
-    return compute(*[counted(part, list(columns)) for part in parts])  # type: ignore[no-any-return]
+    found: Iterable[list[LevelCounts]] = compute(*[counted(part, list(columns)) for part in parts])
+    return found
 
 
 def _partition_counts(part: Any, columns: Sequence[int]) -> list[LevelCounts]:
@@ -308,7 +309,8 @@ def codes_among(column: Any, levels: np.ndarray) -> np.ndarray:
 
         # One hash per row; the list of all distinct values of the column is not made.
         found = pc.index_in(column, value_set=pa.array(levels.tolist(), column.type))
-        return pc.fill_null(found, -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        return codes
     values, index = distinct_values(column)
     code_of = {level: code for code, level in enumerate(levels.tolist())}
     return np.array([*(code_of.get(value, -1) for value in values), -1])[index]
