@@ -311,9 +311,11 @@ def codes_among(column: Any, levels: np.ndarray) -> np.ndarray:
         found = pc.index_in(column, value_set=pa.array(levels.tolist(), column.type))
         codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
         return codes
+    # The last entry is for the index -1 of a missing value.
     values, index = distinct_values(column)
     code_of = {level: code for code, level in enumerate(levels.tolist())}
-    return np.array([*(code_of.get(value, -1) for value in values), -1])[index]
+    code: np.ndarray = np.array([*(code_of.get(value, -1) for value in values), -1])[index]
+    return code
 
 
 def _is_text(kind: Any) -> bool:

@@ -94,5 +94,6 @@ def quantiles(
     else:
         slack = 1e-9 * total / n
         low, high = tau * total - slack, tau * total + slack
-    a, b = select_by_digits(count, np.stack([low, high]), strict=(False, total is not None))
-    return a + (b - a) / 2
+    ends = select_by_digits(count, np.stack([low, high]), strict=(False, total is not None))
+    middle: np.ndarray = ends[0] + (ends[1] - ends[0]) / 2
+    return middle
