@@ -72,13 +72,9 @@ def category_columns(X: Any, asked: Any) -> list[int]:
             "categorical_features: X is sparse; expected a data frame, an array, a scan or a collection"
         )
     if is_frame(X):
-        frame_columns(X)  # says what is wrong with names
+        frame_columns(X)  # refuses names that are not unique
     if isinstance(asked, str):
-        if isinstance(X, Scan):
-            return [j for j, name in enumerate(X.columns) if name in X.text_columns]
-        schema = nw.from_native(X._meta if is_dask(X) else X, eager_only=True).schema
-        kinds = (nw.Categorical, nw.Enum)
-        return [j for j, dtype in enumerate(schema.values()) if isinstance(dtype, kinds) or dtype in kinds]
+        return _columns_by_type(X)
     names = _names(X)
     p = len(names) if names is not None else int(np.shape(X)[-1])
     chosen = list(np.asarray(asked).tolist())
@@ -86,19 +82,27 @@ def category_columns(X: Any, asked: Any) -> list[int]:
         if len(chosen) != p:
             raise ParameterError(f"categorical_features: a mask of {len(chosen)} values; X has {p} columns")
         return [j for j, c in enumerate(chosen) if c]
-    found = []
-    for c in chosen:
-        if isinstance(c, str):
-            if names is None or c not in names:
-                raise ParameterError(f"categorical_features names {c!r}, which X does not have")
-            found.append(names.index(c))
-        elif isinstance(c, int) and not isinstance(c, bool):
-            if not 0 <= c < p:
-                raise ParameterError(f"categorical_features: column {c}; X has {p} columns")
-            found.append(c)
-        else:
-            raise ParameterTypeError(f"categorical_features: {c!r}; expected names, numbers or truth values")
-    return sorted(set(found))
+    return sorted({_column_number(c, names, p) for c in chosen})
+
+
+def _columns_by_type(X: Any) -> list[int]:
+    if isinstance(X, Scan):
+        return [j for j, name in enumerate(X.columns) if name in X.text_columns]
+    schema = nw.from_native(X._meta if is_dask(X) else X, eager_only=True).schema
+    kinds = (nw.Categorical, nw.Enum)
+    return [j for j, dtype in enumerate(schema.values()) if isinstance(dtype, kinds) or dtype in kinds]
+
+
+def _column_number(column: Any, names: list[str] | None, p: int) -> int:
+    if isinstance(column, str):
+        if names is None or column not in names:
+            raise ParameterError(f"categorical_features names {column!r}, which X does not have")
+        return names.index(column)
+    if not isinstance(column, int) or isinstance(column, bool):
+        raise ParameterTypeError(f"categorical_features: {column!r}; expected names, numbers or truth values")
+    if not 0 <= column < p:
+        raise ParameterError(f"categorical_features: column {column}; X has {p} columns")
+    return column
 
 
 def _names(X: Any) -> list[str] | None:

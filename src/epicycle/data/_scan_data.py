@@ -279,6 +279,10 @@ def _is_view(kind: Any) -> bool:
 Item = TypeVar("Item")
 
 
+def _nothing() -> None:
+    """Close a source that needs no closing."""
+
+
 def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
     """The same items, read ahead by a thread of its own; an exception of the source is raised here.
 
@@ -308,9 +312,7 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
         except BaseException as error:
             put(None, error)
         finally:
-            close = getattr(items, "close", None)  # files are closed by the thread that reads them
-            if close is not None:
-                close()
+            getattr(items, "close", _nothing)()  # files are closed by the thread that reads them
 
     reader = threading.Thread(target=read, name="epicycle-reader", daemon=True)
     try:
