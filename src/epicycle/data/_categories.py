@@ -59,7 +59,7 @@ def is_table(X: Any) -> bool:
     return is_frame(X) or is_dask_frame(X) or (isinstance(X, Scan) and X.feature_names is not None)
 
 
-def category_columns(X: Any, asked: Any) -> list[int]:
+def category_columns(X: Any, asked: Any) -> list[int]:  # noqa: C901 - one branch for each way to name columns
     """Numbers of the columns of categories.
 
     `asked` is "from_dtype" (columns of a frame whose type is categorical or an enumeration, and columns of text in

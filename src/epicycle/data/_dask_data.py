@@ -186,7 +186,7 @@ def dask_data(
     targets: Sequence[Any] = [None] * len(parts)
     weights = targets
     if target != "none":
-        y, n_targets, vector = _target(y, X, target, multi_output)
+        y, n_targets, vector = _target(y, target, multi_output)
         targets = _aligned(y, X, len(parts), "y")
     if sample_weight is not None:
         weights = _aligned(sample_weight, X, len(parts), "sample_weight")
@@ -246,7 +246,7 @@ def _sizes(X: Any) -> list[int] | None:
     return [int(n) for n in X.chunks[0]]
 
 
-def _target(y: Any, X: Any, target: TargetKind, multi_output: bool) -> tuple[Any, int, bool]:
+def _target(y: Any, target: TargetKind, multi_output: bool) -> tuple[Any, int, bool]:
     """y, its number of columns, and whether it is a vector."""
     _require_dask(y, "y")
     if y.ndim == 1:

@@ -278,7 +278,7 @@ def _is_view(kind: Any) -> bool:
 Item = TypeVar("Item")
 
 
-def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
+def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:  # noqa: C901 - a reader thread with every way to end
     """The same items; an exception of the source is raised here.
 
     The thread ends when the source does, or when this generator is closed: by the garbage collector at the latest, by

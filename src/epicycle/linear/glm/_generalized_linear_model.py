@@ -256,11 +256,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
             Added to the linear predictor.
         exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
             For the logarithmic link: its logarithm is added to the linear predictor.
-
-        Returns
-        -------
-        GeneralizedLinearModel
-            The fitted estimator.
         """
         family = as_family(self.family)
         if isinstance(family, Multinomial):

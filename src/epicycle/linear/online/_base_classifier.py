@@ -115,11 +115,6 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
             Without it, labels that were not seen before are added to the model.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
-
-        Returns
-        -------
-        self
-            The estimator.
         """
         for _ in self._learn_stream(X, y, classes, sample_weight, scored=False):
             pass

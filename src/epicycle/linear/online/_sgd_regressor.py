@@ -225,11 +225,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
-
-        Returns
-        -------
-        SGDRegressor
-            The estimator.
         """
         self._learn_stream(X, y, sample_weight, None)
         return self

@@ -142,19 +142,7 @@ class HuberRegressor(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         # Its frame of coordinates serves here too; the programme itself only where the scale asks for it.
         absolute = quantile_solver(

@@ -139,19 +139,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         taus = self._quantiles()
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(
