@@ -62,7 +62,7 @@ class NeighboursEstimator(Estimator):
         return data
 
     def _conclude_exact(self) -> None:
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         meaning = (
             "nothing is fitted: the rows are kept, and every search is exact, ties going to the row that comes first"

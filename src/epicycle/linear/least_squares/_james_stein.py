@@ -233,7 +233,7 @@ class JamesStein(RegressorMixin, Estimator):
         self.intercept_ = data.dtype.type(intercept) if self.fit_intercept else 0.0
         self.shrinkage_, self.rank_, self.noise_variance_ = factor, fit.rank, variance
         self.prior_variance_ = float(max(variance * factor / (1 - factor), 0.0)) if factor < 1 else np.inf
-        monitor = self._monitor(1, lambda x: {"coef_": self.coef_, "intercept_": self.intercept_})
+        monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, coef, objective=fit.objective, shrinkage=factor)
         least = excess_certificate(fit.excess, fit.total, self.tol, mean=mean[p:], weight=fit.weight)
         certificate = Certificate(least.kind, least.value, least.tolerance, f"before shrinking, {least.meaning}")

@@ -97,7 +97,7 @@ def _path(data: ArrayData, fold: Fold, l1_ratio: float, settings: PathSettings) 
 
 
 def _smooth(
-    data: ArrayData, Cs: np.ndarray, l1_ratio: float, settings: PathSettings
+    data: ArrayData, Cs: np.ndarray, _l1_ratio: float, settings: PathSettings
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     shift = far_shift(data) if settings.intercept else np.zeros(data.n_features)
     objective = LogisticObjective(

@@ -266,7 +266,7 @@ class Perceptron(OnlineClassifier):
         def observe(state: State) -> None:
             self._learner_ = state
 
-        def attributes(x: np.ndarray) -> dict[str, Any]:
+        def attributes(_x: np.ndarray) -> dict[str, Any]:
             kept = {name: getattr(self, name) for name in ("classes_", "_open_", "_float_")}
             shared = {"_survivors_": self._survivors_} if votes else {}
             return {**kept, **shared, "_learner_": copy_state(self._learner_)}
