@@ -14,16 +14,19 @@ BENCH_ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench sanitize wheel clean distclean
+.PHONY: help demo test test-slow lint format docs bench sanitize wheel clean distclean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMPS)/package ## from a table to a model, with its report in epicycle-breast_cancer/
 	@$(BIN)/epicycle train
 
 test: $(STAMPS)/package $(STAMPS)/test ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+test-slow: $(STAMPS)/package $(STAMPS)/test ## run the long campaigns: kills, fuzzing, coverage by simulation, more examples
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --slow $(PYTEST_ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/lint ## style, types and layers
 	$(BIN)/ruff check .

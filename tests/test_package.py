@@ -2,11 +2,13 @@
 
 import ast
 import importlib.metadata
+import inspect
 import re
 import statistics
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -66,6 +68,106 @@ def test_version_is_that_of_the_metadata():
 
 def test_package_is_typed():
     assert (PACKAGE / "py.typed").is_file()
+
+
+# ---------------------------------------------------------------- where things are
+
+#: Modules named after a family of public names, by the word that they share in the field, not after one of them.
+FAMILIES = {
+    "automl._parts": "reading the parts of a data set from files",
+    "automl._tables": "reading tables",
+    "core._plot_style": "the style of all figures",
+    "core._settings": "config and get_config",
+    "core._threads": "numbers of threads",
+    "core.estimator._callbacks": "callbacks",
+    "core.estimator._catalogue": "the list of methods",
+    "data._data": "data sets and their batches",
+    "exceptions": "errors and warnings, named by their public module",
+    "engine._dask": "passes on a cluster",
+    "engine._passes": "sum and map",
+    "gp._gpc": "as in scikit-learn",
+    "gp._gpr": "as in scikit-learn",
+    "io._describe": "describe and what it returns",
+    "io._files": "save and load",
+    "io._registry": "classes that files may hold",
+    "kernel._approximation": "as scikit-learn's kernel_approximation",
+    "kernels._compositions": "kernels made of kernels",
+    "kernels._given": "kernels that the user gives",
+    "kernels._histograms": "kernels of histograms",
+    "kernels._inner_products": "kernels of inner products",
+    "kernels._networks": "kernels of wide networks",
+    "kernels._stationary": "stationary kernels",
+    "kernels._strings": "kernels of strings",
+    "linalg._least_squares": "solvers of least squares",
+    "linear.lasso._lasso": "the lasso and the elastic net",
+    "linear.lasso._lasso_cv": "the lasso and the elastic net by cross-validation",
+    "linear.lasso._path": "paths of the lasso and the elastic net",
+    "linear.least_squares._james_stein": "shrinkage of means",
+    "neighbors._classification": "as in scikit-learn",
+    "neighbors._regression": "as in scikit-learn",
+    "neighbors._unsupervised": "as in scikit-learn",
+    "online._result": "the result of online evaluation",
+    "optim._duality": "programs and their optimality conditions",
+    "optim._games": "games and saddle points",
+    "optim._losses": "losses",
+    "optim._objective": "objectives and their metrics",
+    "optim._penalties": "penalties",
+    "optim.solvers._gradient_descent": "gradient descent and its learning rates",
+    "optim.solvers._solve": "solve and the list of solvers",
+    "plot._classification": "figures of classifiers",
+    "plot._regression": "figures of regressions",
+    "report._page": "the page of a report",
+    "select._greedy_selection": "forward and backward selection",
+    "select._procedures": "procedures of validation",
+    "select._scorers": "scores",
+    "svm._hulls": "convex hulls of classes",
+    "theory._decomposition": "decompositions of the error",
+}
+
+#: Too many modules in a folder to find one by looking.
+MAX_MODULES = 22
+
+
+def words(name: str) -> set[str]:
+    """``GradientBoostingClassifier``, ``_gradient_boosting`` and plurals as words in the singular."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return {word.removesuffix("s") for word in snake.split("_") if word}
+
+
+def test_public_names_live_in_modules_of_their_name_or_family():
+    objects = [getattr(epicycle, name) for name in epicycle._PUBLIC]
+    packages = [getattr(epicycle, name) for name in epicycle._DECLARED if name not in epicycle._PUBLIC]
+    objects += [getattr(package, name) for package in packages for name in getattr(package, "__all__", [])]
+    wrong = set()
+    for thing in objects:
+        if not (inspect.isclass(thing) or inspect.isfunction(thing)) or not thing.__module__.startswith("epicycle."):
+            continue
+        module = thing.__module__.removeprefix("epicycle.")
+        stem = module.rpartition(".")[2]
+        # The words of a module are among those of the class: _huber for HuberRegressor.
+        named = words(stem) <= words(thing.__name__) or stem.replace("_", "") in thing.__name__.lower()
+        if module not in FAMILIES and not named:
+            wrong.add(f"{module}: {thing.__name__}")
+    assert sorted(wrong) == []
+
+
+def test_no_folder_holds_too_many_modules():
+    folders = Counter(path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    assert {str(folder): n for folder, n in folders.items() if n > MAX_MODULES} == {}
+
+
+def test_the_import_contract_has_no_exceptions():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert [c["name"] for c in contracts if c.get("ignore_imports")] == []
+    assert [layer for c in contracts for layer in c.get("layers", []) if ":" in layer] == []
+
+
+def test_the_readme_counts_the_methods():
+    (shown,) = re.findall(
+        r"\| number of methods \| (\d+) estimators and (\d+) functions", (ROOT / "README.md").read_text()
+    )
+    estimators = len(epicycle.methods())
+    assert tuple(map(int, shown)) == (estimators, len(epicycle.methods(functions=True)) - estimators)
 
 
 # ---------------------------------------------------------------- the compiled module and its stub

@@ -22,7 +22,7 @@ left.legend(loc="upper left")
 
 rules = ["least_squares", "laplace", "sign", "mayer"]
 slopes = {rule: [] for rule in rules}
-for _ in range(600):
+for _ in range(300):
     z = 1 + 0.8 * x + 0.7 * rng.normal(size=24)
     for rule in rules:
         slopes[rule].append(ep.EstimatingEquations(weights=rule).fit(x[:, None], z).coef_[0])
@@ -32,5 +32,5 @@ right.axvline(0.8, color="0.4", lw=0.8, ls=":")
 efficiency = [ep.EstimatingEquations(weights=rule).fit(x[:, None], y).efficiency()[0] for rule in rules]
 right.set_yticks(range(1, 5), [f"{rule}\nefficiency {e:.2f}" for rule, e in zip(rules, efficiency, strict=True)])
 right.invert_yaxis()
-right.set(xlabel="slope in 600 samples (truth: 0.8)", title="all unbiased, none below Gauss")
+right.set(xlabel="slope in 300 samples (truth: 0.8)", title="all unbiased, none below Gauss")
 plt.show()

@@ -25,7 +25,7 @@ p, lengths = 10, np.linspace(0, 8, 17)
 risks = {"plain": [], "positive part": []}
 for length in lengths:
     theta = np.full(p, length / np.sqrt(p))
-    x = theta + rng.normal(size=(3000, p))
+    x = theta + rng.normal(size=(1000, p))
     for name, positive in (("plain", False), ("positive part", True)):
         losses = [
             ((ep.shrink_means(row, 1.0, target=0.0, positive_part=positive).values - theta) ** 2).sum() for row in x

@@ -31,8 +31,10 @@ from .automl import (
 from .cluster import (
     MaxMarginClustering as MaxMarginClustering,
 )
-from .core._evidence import (
+from .core._certificate import (
     Certificate as Certificate,
+)
+from .core._history import (
     History as History,
 )
 from .core._settings import (

@@ -41,6 +41,7 @@ def test_scores_of_counts_are_scores_of_repeated_rows():
         assert_allclose(score_of_counts(name, said, target, None, None)(counts), value, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_cover_the_true_score():
     true = 0.0
     y, said = answers(200_000, 99)
@@ -63,6 +64,7 @@ def test_bounds_contain_the_score(metric):
     assert found.method == {"accuracy": "binomial", "brier": "bernstein"}.get(metric, "bootstrap")
 
 
+@pytest.mark.slow
 def test_comparisons_keep_their_level():
     rng = np.random.default_rng(0)
     false, covered, runs = 0, 0, 400

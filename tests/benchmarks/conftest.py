@@ -1,13 +1,11 @@
-"""The benchmarks are no installed package: they are found from the root of the checkout, the fake tasks from here."""
+"""Processes that the benchmarks start find the fake tasks."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE)]
 
 
 @pytest.fixture(autouse=True)

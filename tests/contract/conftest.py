@@ -1,13 +1,7 @@
 """Shared by the tests of the contract: one small problem, and the toy estimator allowed in model files."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from gradient_toy import GradientRidge
 
 from epicycle import io

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import Boolean, Choice, Integer, RandomState, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of, stream
 from epicycle.optim._objective import Solution

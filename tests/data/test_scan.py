@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from epicycle.data import ScanData, as_data, scan
-from epicycle.data._prefetch import prefetch
+from epicycle.data._scan_data import prefetch
 from epicycle.exceptions import DataError
 
 N = 1000

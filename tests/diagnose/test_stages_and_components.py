@@ -192,6 +192,7 @@ def test_components_of_a_pipeline_and_names_of_columns(grouped):
     assert diagnose.ablation(ep.Ridge(), frame, y).table["component"].tolist() == ["overall system", *"abcdef"]
 
 
+@pytest.mark.slow
 def test_the_rate_of_false_alarms():
     """A column of noise is said to matter in at most about 1 in 40 data sets."""
     rng, alarms, runs = np.random.default_rng(0), 0, 60

@@ -1,12 +1,7 @@
-"""Helpers beside the tests are importable, figures go nowhere, and settings of an example end with it."""
-
-import sys
-from pathlib import Path
+"""Figures go nowhere, and settings of an example end with it."""
 
 import matplotlib as mpl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)

@@ -51,27 +51,12 @@ def failing(batch):
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
 def one_worker():
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
-
-
-@pytest.fixture
-def client(cluster):
-    with cluster.as_current():
-        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +183,6 @@ def test_labels(client, problem):
     assert_allclose(engine.sum(moments, codes)[1], problem[0].T @ (problem[1] > 10), rtol=1e-12)
 
 
-@pytest.mark.parametrize("where", ["local", "cluster"])
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -208,9 +192,7 @@ def test_labels(client, problem):
         (lambda X, y, w: (X, y[y > 18], w[y > 18]), "y: Found input variables with inconsistent numbers of samples"),
     ],
 )
-def test_bad_rows_are_found_where_they_are(request, problem, where, change, words):
-    if where == "cluster":
-        request.getfixturevalue("client")
+def test_bad_rows_are_found_where_they_are(problem, where, change, words):
     data = as_data(*change(*arrays(problem)), target="numeric")
     with pytest.raises(DataError, match=words + r"[\s\S]*in partition \d"):
         engine.sum(moments, data)
@@ -223,10 +205,7 @@ def test_weights_that_are_all_zero(client, problem):
         engine.sum(moments, data)
 
 
-@pytest.mark.parametrize("where", ["local", "cluster"])
-def test_an_error_of_the_statistic_keeps_its_type(request, problem, where):
-    if where == "cluster":
-        request.getfixturevalue("client")
+def test_an_error_of_the_statistic_keeps_its_type(problem, where):
     data = as_data(arrays(problem)[0])
     with pytest.raises(ZeroDivisionError, match="planted"):
         engine.sum(failing, data)
@@ -284,10 +263,10 @@ def test_persisted_data_lives_as_long_as_it_is_used(client):
     assert engine.sum(late_free, other, np.ones(1)) == (40,)
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 @pytest.mark.parametrize("persisted", [False, True])
 def test_the_partitions_of_a_lost_worker_are_made_again(client, persisted):
-    client.wait_for_workers(2)
     X = da.arange(80, chunks=10).reshape(40, 2, limit="1GiB").rechunk((5, 2)).astype(float)
     data = as_data(X.persist() if persisted else X)
     engine.sum(late_free, data, np.ones(1))

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from epicycle.engine._interrupts import remembered_interrupts
+from epicycle.engine._dask import remembered_interrupts
 
 
 class InterruptedWhileDying:

@@ -105,7 +105,7 @@ def test_an_interrupt_ends_a_pass_in_memory_and_over_files(tmp_path):
     run(tmp_path, INTERRUPT, table(tmp_path, "npy", 30_000), table(tmp_path, "parquet", 30_000))
 
 
-@pytest.mark.serial
+@pytest.mark.slow  # estimators in children are in test_estimators_processes.py
 def test_children_after_a_pass_in_the_parent(tmp_path):
     run(tmp_path, CHILDREN, table(tmp_path, "parquet", 6_000))
 

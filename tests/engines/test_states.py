@@ -8,7 +8,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from epicycle import engine
@@ -19,17 +18,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot im
 X = np.arange(40.0).reshape(20, 2)
 CHUNKS = (7, 0, 1, 12)
 
-
-@pytest.fixture(scope="module", params=["local", "cluster"], autouse=True)
-def where(request):
-    if request.param == "local":
-        yield None
-        return
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+pytestmark = pytest.mark.usefixtures("where")
 
 
 def first_column(part, number, start, factor):

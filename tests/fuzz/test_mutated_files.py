@@ -1,4 +1,4 @@
-"""A thousand broken model files: each is refused with the one right error, nothing runs, nothing crashes."""
+"""Broken model files (a thousand in a slow run): each is refused with the one right error, nothing runs or crashes."""
 
 import json
 import subprocess
@@ -15,8 +15,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from epicycle import Certificate, History
 from epicycle.io._files import pack
-
-N_MUTANTS = 1000
 
 
 def seeds() -> list[bytes]:
@@ -54,21 +52,21 @@ def seed_files() -> list[bytes]:
     return seeds()
 
 
-def test_mutants_are_refused(tmp_path, seed_files):
+def test_mutants_are_refused(tmp_path, seed_files, repetitions):
+    n_mutants = repetitions(1000)
     for i, content in enumerate(seed_files):
         (tmp_path / f"seed-{i}.epi").write_bytes(content)
     done = {}
-    for i, (name, content) in enumerate(mutations.mutants(seed_files, N_MUTANTS, random_state=0)):
+    for i, (name, content) in enumerate(mutations.mutants(seed_files, n_mutants, random_state=0)):
         (tmp_path / f"mutant-{i:04}.epi").write_bytes(content)
         done[f"mutant-{i:04}.epi"] = name
     report = run(tmp_path)
     assert report["seen"] == []
-    assert len(report["outcomes"]) == N_MUTANTS
+    assert len(report["outcomes"]) == n_mutants
     wrong = {f"{path} {done[path]}": outcome for path, outcome in report["outcomes"].items() if outcome != "refused"}
     assert wrong == {}
     counts = Counter(done.values())
-    assert set(counts) == {mutation.__name__ for mutation in mutations.BLIND + mutations.INFORMED}
-    assert min(counts.values()) >= 5
+    assert min(counts[m.__name__] for m in mutations.BLIND + mutations.INFORMED) >= n_mutants // 200
     assert not (tmp_path / "boom").exists()
 
 
@@ -88,13 +86,14 @@ def test_every_single_bit_of_a_file_counts(tmp_path):
     assert Counter(report["outcomes"].values()) == {"refused": len(content)}
 
 
-def test_values_in_the_wrong_place(tmp_path, seed_files):
+def test_values_in_the_wrong_place(tmp_path, seed_files, repetitions):
+    n_mutants = repetitions(300)
     for i, content in enumerate(seed_files):
         (tmp_path / f"seed-{i}.epi").write_bytes(content)
-    for i, content in enumerate(mutations.confused(seed_files, 300, random_state=0)):
+    for i, content in enumerate(mutations.confused(seed_files, n_mutants, random_state=0)):
         (tmp_path / f"mutant-{i:04}.epi").write_bytes(content)
     report = run(tmp_path)
     assert report["seen"] == []
     counts = Counter(report["outcomes"].values())
     assert set(counts) == {"refused", "loaded"}
-    assert sum(counts.values()) == 300
+    assert sum(counts.values()) == n_mutants

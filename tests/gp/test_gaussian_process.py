@@ -196,6 +196,7 @@ def test_restarts_find_the_better_optimum():
         assert other.log_marginal_likelihood_value_ == pytest.approx(many.log_marginal_likelihood_value_, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_rehearsal_on_some_rows_ends_at_the_same_optimum():
     rng = np.random.default_rng(3)
     rows = rng.uniform(-2, 2, size=(1100, 2))
@@ -290,6 +291,7 @@ def test_mean_functions_that_are_given():
             assert_allclose(model.leave_one_out().mean, rest.leave_one_out().mean + line.predict(X), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """Functions drawn from the prior: the intervals of f and of y hold what they say, at every level."""
     rng = np.random.default_rng(7)

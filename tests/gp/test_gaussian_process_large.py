@@ -73,6 +73,7 @@ def test_conjugate_gradients_are_the_exact_process(mean):
     assert found.log_marginal_likelihood_value_ == pytest.approx(exact.log_marginal_likelihood_value_, abs=4)
 
 
+@pytest.mark.slow
 def test_estimates_of_determinant_and_gradient_have_the_errors_they_say():
     exact = fitted("exact")._likelihood()
     theta = exact.model.theta

@@ -67,6 +67,7 @@ def test_the_error_falls_as_one_over_the_root():
     assert slope == pytest.approx(-0.5, abs=0.08)
 
 
+@pytest.mark.slow
 def test_the_standard_error_that_is_said_holds():
     """Also for an odd number of features, the last of which has a random phase."""
     for size in (1, 2, 7, 40):

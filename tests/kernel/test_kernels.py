@@ -440,7 +440,7 @@ def test_an_asymmetric_function_is_no_kernel_matrix():
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), 2.0 * Matern(1.5) * Linear() + 1.0, NeuralTangent(2)], ids=repr)
 def test_nothing_is_held_beside_the_result(kernel):
-    rows = np.random.default_rng(9).normal(size=(1500, 12))
+    rows = np.random.default_rng(9).normal(size=(1000, 12))
 
     def peak(work):
         tracemalloc.start()
@@ -449,11 +449,11 @@ def test_nothing_is_held_beside_the_result(kernel):
         tracemalloc.stop()
         return measured
 
-    whole, beside = 8 * 1500**2, 24 * 8 * 256**2 + 8 * rows.nbytes  # some tiles, and rows as they are compared
+    whole, beside = 8 * 1000**2, 24 * 8 * 256**2 + 8 * rows.nbytes  # some tiles, and rows as they are compared
     assert peak(lambda: kernel(rows, n_jobs=1)) < whole + beside
     assert peak(lambda: kernel(rows.astype(np.float32), n_jobs=1)) < whole / 2 + beside
-    blocks = 12 * 8 * 2**18  # of a matrix of 72 MB
+    blocks = 12 * 8 * 2**18  # of a matrix of 32 MB
     assert peak(lambda: kernel(np.vstack([rows] * 4), rows, n_jobs=1)) < 4 * whole + blocks
     many, some = kernel.prepare(np.vstack([rows] * 4)), kernel.prepare(rows)
-    assert peak(lambda: kernel_product(kernel, many, some, np.ones((1500, 1)))) < blocks
+    assert peak(lambda: kernel_product(kernel, many, some, np.ones((1000, 1)))) < blocks
     assert peak(lambda: kernel.diagonal(rows)) < beside

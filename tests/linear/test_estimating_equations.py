@@ -108,6 +108,7 @@ def test_gauss_markov(seed, p, rule, intercept, weighted):
     assert (model.efficiency() > 0).all()
 
 
+@pytest.mark.slow
 def test_simulated_variances_are_those_that_are_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
@@ -124,6 +125,7 @@ def test_simulated_variances_are_those_that_are_said():
         assert (variances[rule] >= variances["least_squares"] * 0.999).all()  # the ordering of Gauss and Markov
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rule"), [("classical", "laplace"), ("robust", "laplace"), ("robust", "mayer")])
 def test_intervals_cover(kind, rule):
     rng = np.random.default_rng(3)

@@ -68,6 +68,7 @@ def test_weights_are_inverse_variances():
     assert abs(((low <= y) & (y <= high)).mean() - 0.95) < EXACT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "cov_type", "n", "options"),
     [

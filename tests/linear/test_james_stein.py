@@ -76,6 +76,7 @@ def test_risk_below_that_of_the_means(length, known):
         assert risk["plain"] == pytest.approx(2.0, abs=0.15)  # Stein: exactly 2 at the target
 
 
+@pytest.mark.slow
 def test_regression_risk_below_least_squares():
     """Squared error of the fitted values at the rows of X, for correlated columns and an unknown variance."""
     rng = np.random.default_rng(1)

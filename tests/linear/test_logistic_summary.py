@@ -117,6 +117,7 @@ def test_south_african_heart_disease(published):
 # ------------------------------------------------------------------------------------------------ simulation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_intervals_cover_and_tests_keep_their_level(n_classes):
     """400 data sets from a known model: intervals of 90 % hold the truth in 90 %, tests of nulls reject in 10 %."""

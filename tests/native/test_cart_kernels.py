@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from epicycle import _native
-from epicycle.tree.cart._feature_table import binned_table, exact_table
-from epicycle.tree.cart._grow import Rules, class_target, grow, number_target
+from epicycle.tree.cart._grow import Rules, binned_table, class_target, exact_table, grow, number_target
 
 ROW, BELOW, GAP, NEW = (1 << 29) - 1, 1 << 29, 1 << 30, 1 << 31
 

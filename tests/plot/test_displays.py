@@ -33,6 +33,7 @@ def test_curves_have_the_areas_of_scikit_learn(scored):
     assert np.isnan(plot.roc(y, p, sample_weight=w).numbers["area_error"])
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_the_area_is_right():
     """Scores N(1, 1) and N(0, 1): the area is Phi(1 / sqrt 2), and 95% intervals cover it."""
     rng, hits, errors, areas = np.random.default_rng(0), 0, [], []

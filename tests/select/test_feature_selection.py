@@ -17,10 +17,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import epicycle as ep
 from epicycle import BackwardSelection, FilterSelection, ForwardSelection, select
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.select._inputs import rows_of
+from epicycle.select._inputs import checked_rows
 from epicycle.select._scorers import scorer_of
-from epicycle.select._subset_moments import MomentScores, subset_scores
-from epicycle.select._subsets import SubsetScores
+from epicycle.select._subset_scores import MomentScores, SubsetScores, subset_scores
 
 PLANTED = [2, 5, 9]
 SELECTORS = [ForwardSelection, BackwardSelection, FilterSelection]
@@ -119,7 +118,7 @@ def test_moments_give_the_scores_of_fits(planted, kind, metric):
         X[:, 4] = X[:, 0] - 2 * X[:, 1]
     X = X + 1e4 if kind == "shifted" else X
     X = sp.csr_array(X * (X > 0)) if kind == "sparse" else X.astype(np.float32) if kind == "float32" else X
-    rows = rows_of(X, y, weight)
+    rows = checked_rows(X, y, weight)
     splits = list(KFold(3).split(np.zeros(len(y))))
     scorer, _ = scorer_of(metric, model)
     quick = subset_scores(model, rows, splits, scorer, metric, 5, 1)
@@ -131,7 +130,7 @@ def test_moments_give_the_scores_of_fits(planted, kind, metric):
 
 def test_a_subset_is_fitted_once(planted):
     X, y = planted
-    rows, splits = rows_of(X, y), list(KFold(3).split(X))
+    rows, splits = checked_rows(X, y), list(KFold(3).split(X))
     model = ep.DecisionTreeRegressor(max_depth=2)
     scores = SubsetScores(model, rows, splits, scorer_of(None, model)[0], 12, 1)
     calls = []
@@ -151,7 +150,7 @@ def test_a_subset_is_fitted_once(planted):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_accepts_classifiers():
-    check_estimator(ForwardSelection(ep.DecisionTreeClassifier(max_depth=3), cv=2, patience=1), on_fail="raise")
+    check_estimator(ForwardSelection(ep.DecisionTreeClassifier(max_depth=1), cv=2, patience=1), on_fail="raise")
 
 
 @every
@@ -317,6 +316,7 @@ def test_functions_of_scikit_learn_rank(planted, tmp_path):
     assert np.array_equal(ep.load(tmp_path / "m.epi").support_, model.support_)
 
 
+@pytest.mark.slow
 def test_ranking_inside_the_folds_does_not_flatter():
     """400 columns of noise: ranked on all rows, the best few predict well in cross-validation; ranked inside, not."""
     rng = np.random.default_rng(0)

@@ -160,7 +160,7 @@ def test_the_score_of_the_choice_itself():
     assert found.score > found.procedure_score
     assert found.procedure_score < baseline + found.procedure_std_error
     assert len(found.chosen) == 3
-    assert "on rows that neither saw" in found.verdict
+    assert "on rows that it has not seen" in found.verdict
 
 
 class _Column:

@@ -29,6 +29,7 @@ def test_resampling_by_sums_equals_the_scorer(scoring, weighted):
     assert_allclose(draws, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scoring", "noise"),
     [("neg_mean_squared_error", "normal"), ("r2", "normal"), ("neg_mean_absolute_error", "laplace")],

@@ -69,9 +69,9 @@ def dual_and_primal(K, y, C, b, c, squared):
     return dual, 0.5 * b @ f + C @ slack
 
 
-def test_200_random_problems_have_the_dual_objective_of_libsvm():
-    compared = 0
-    for seed in range(200):
+def test_random_problems_have_the_dual_objective_of_libsvm(repetitions):
+    compared, problems = 0, repetitions(200)
+    for seed in range(problems):
         X, y, weight, kernel, arguments = random_problem(seed)
         model = SVC(kernel=kernel, tol=1e-8, **arguments).fit(X, y, weight)
         assert model.certificate_.holds, (seed, model.certificate_)
@@ -108,7 +108,7 @@ def test_200_random_problems_have_the_dual_objective_of_libsvm():
         value = np.abs(theirs).sum() - 0.5 * theirs @ given @ theirs
         assert dual == pytest.approx(value, rel=1e-6), seed
         compared += 1
-    assert compared >= 190
+    assert compared >= 0.95 * problems
 
 
 def test_the_optimality_conditions_hold_to_the_violation_it_states():

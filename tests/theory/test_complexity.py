@@ -118,6 +118,7 @@ def test_coin_flips_order_learners_by_what_they_can_learn():
     assert abs(values[0]) < 0.2
 
 
+@pytest.mark.slow
 def test_flips_turned_by_labels_have_the_same_expectation():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.choice(["a", "b"], 100)

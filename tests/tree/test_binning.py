@@ -10,7 +10,15 @@ from numpy.testing import assert_array_equal
 import epicycle as ep
 from epicycle import _native
 from epicycle.data import as_data
-from epicycle.tree._binning import bin_data, bin_matrix, column_cuts, padded, row_priorities
+from epicycle.tree._binning import (
+    RowSample,
+    bin_data,
+    bin_edges,
+    bin_matrix,
+    padded_edges,
+    priority_limit,
+    row_priorities,
+)
 
 NUMBERS = st.floats(allow_nan=False, width=64)
 
@@ -72,7 +80,7 @@ def test_bins_are_what_searchsorted_says(dtype, order):
         order
     ]
     for threads in (1, 3):
-        bins = bin_matrix(laid, padded(cuts), threads)
+        bins = bin_matrix(laid, padded_edges(cuts), threads)
         for j, c in enumerate(cuts):
             there = ~np.isnan(X[:, j])
             assert_array_equal(bins[there, j], np.searchsorted(c, X[there, j]))
@@ -84,10 +92,10 @@ def test_sparse_bins_are_those_of_the_dense_matrix():
     X = rng.normal(size=(300, 6)) * (rng.random((300, 6)) < 0.2)
     X[0, 1] = np.nan
     data, dense = as_data(sp.csr_array(X), check_finite=False), as_data(X, check_finite=False)
-    cuts = column_cuts(data, {}, max_bins=20, seed=0)
-    for mine, theirs in zip(cuts, column_cuts(dense, {}, max_bins=20, seed=0), strict=True):
+    cuts = bin_edges(data, {}, max_bins=20, seed=0)
+    for mine, theirs in zip(cuts, bin_edges(dense, {}, max_bins=20, seed=0), strict=True):
         assert_array_equal(mine, theirs)
-    assert_array_equal(bin_matrix(sp.csr_array(X), padded(cuts), 1), bin_matrix(X, padded(cuts), 1))
+    assert_array_equal(bin_matrix(sp.csr_array(X), padded_edges(cuts), 1), bin_matrix(X, padded_edges(cuts), 1))
 
 
 def test_the_sample_is_the_same_from_memory_and_from_files(tmp_path, monkeypatch):
@@ -99,14 +107,14 @@ def test_the_sample_is_the_same_from_memory_and_from_files(tmp_path, monkeypatch
     in_memory = as_data(X[:, :3].copy(), X[:, 3], target="numeric")
     on_disk = as_data(scan, target="numeric")
     for mine, theirs in zip(
-        column_cuts(in_memory, {}, max_bins=30, seed=5), column_cuts(on_disk, {}, max_bins=30, seed=5), strict=True
+        bin_edges(in_memory, {}, max_bins=30, seed=5), bin_edges(on_disk, {}, max_bins=30, seed=5), strict=True
     ):
         assert len(mine) == 29
         assert_array_equal(mine, theirs)
-    cuts = column_cuts(in_memory, {}, max_bins=30, seed=5)
+    cuts = bin_edges(in_memory, {}, max_bins=30, seed=5)
     for mine, theirs in zip(bin_data(in_memory, cuts), bin_data(on_disk, cuts), strict=True):
         assert_array_equal(mine, theirs)
-    other = column_cuts(in_memory, {}, max_bins=30, seed=6)
+    other = bin_edges(in_memory, {}, max_bins=30, seed=6)
     assert any(not np.array_equal(a, b) for a, b in zip(cuts, other, strict=True))
 
 
@@ -116,3 +124,16 @@ def test_priorities_depend_on_the_row_alone_and_are_spread_out():
     assert len(np.unique(p)) == 100_000
     counts = np.histogram(p.astype(float), bins=20, range=(0, 2.0**64))[0]
     assert abs(counts - 5000).max() < 5 * np.sqrt(5000)
+
+
+@pytest.mark.parametrize("size", [1, 500, 4999, 5000, 6000])
+def test_the_limit_of_priorities(size):
+    priority = row_priorities(0, 5000, 3)
+    assert (priority <= np.uint64(priority_limit(5000, size, 3))).sum() == min(size, 5000)
+
+
+def test_samples_add_up_to_those_of_smallest_priority():
+    priority = row_priorities(0, 100, 0)
+    samples = [RowSample(30, priority[i::4], np.arange(100)[i::4], np.ones(25), np.ones((25, 1))) for i in range(4)]
+    chosen = (samples[0] + samples[1]) + (samples[2] + samples[3])
+    assert_array_equal(np.sort(chosen.number), np.sort(np.argsort(priority)[:30]))

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_array_equal
 
 from epicycle import GradientBoostingClassifier, GradientBoostingRegressor, _native
-from epicycle.tree import _binning as binning, _bundling as bundling
+from epicycle.tree import _binning as binning
 
 
 def table(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
@@ -37,12 +37,12 @@ def test_trees_are_those_of_single_columns(monkeypatch, options):
     X, y = table(0)
     model = GradientBoostingRegressor(n_estimators=12, max_leaf_nodes=12, **options)
     seen = []
-    original = binning.bundled
-    monkeypatch.setattr(binning, "bundled", lambda *a: seen.append(original(*a)) or seen[-1])
+    original = binning.bundle_features
+    monkeypatch.setattr(binning, "bundle_features", lambda *a: seen.append(original(*a)) or seen[-1])
     shared = model.fit(X, y).predict(X)
     assert seen[0][1] is not None
     assert seen[0][0].shape[1] <= 6
-    monkeypatch.setattr(binning, "bundled", lambda rows, *rest: (rows, None))
+    monkeypatch.setattr(binning, "bundle_features", lambda rows, *rest: (rows, None))
     assert_array_equal(model.fit(X, y).predict(X), shared)
 
 
@@ -53,7 +53,7 @@ def test_classes_weights_and_missing_values(monkeypatch):
     labels = np.digitize(y, [-0.5, 0.5])
     model = GradientBoostingClassifier(n_estimators=6, max_leaf_nodes=8)
     shared = model.fit(X, labels, sample_weight=weight).predict_proba(X)
-    monkeypatch.setattr(binning, "bundled", lambda rows, *rest: (rows, None))
+    monkeypatch.setattr(binning, "bundle_features", lambda rows, *rest: (rows, None))
     assert_array_equal(model.fit(X, labels, sample_weight=weight).predict_proba(X), shared)
 
 
@@ -93,7 +93,7 @@ def test_features_that_meet_outside_the_sample_part():
 
 
 def test_sides_in_codes():
-    bundles = bundling.Bundles(np.array([[0, 0], [1, 3], [1, 0]], np.int32), np.array([4]), np.array([3, 2], np.int32))
+    bundles = binning.Bundles(np.array([[0, 0], [1, 3], [1, 0]], np.int32), np.array([4]), np.array([3, 2], np.int32))
     column, sides = bundles.in_codes(np.array([0, 1]), np.array([[0b011, 0, 0, 0], [0b10, 0, 0, 0]], np.uint64))
     bits = np.unpackbits(sides.view(np.uint8), axis=1, bitorder="little")[:, :4]
     assert_array_equal(column, [0, 0])

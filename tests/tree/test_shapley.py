@@ -95,6 +95,7 @@ def test_they_add_up_to_the_score(dtype, subsample):
     assert np.abs(phi.sum(axis=1) + model.average_score_ - model.decision_function(X)).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_deep_trees_stay_exact():
     """A chain of conditions, hundreds deep, on a few features and on many."""
     rng = np.random.default_rng(0)

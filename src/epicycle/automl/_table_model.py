@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from epicycle.automl._columns import target_values
 from epicycle.automl._table_encoder import TableEncoder
 from epicycle.automl._tables import as_table
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core._history import History
 
 if TYPE_CHECKING:
     import os

@@ -5,6 +5,8 @@ the signature. A class adds or overrides entries for itself and its subclasses i
 
     class Forest(Estimator):
         _docs = {"n_estimators": "n_estimators : int, default={default}\\n    Number of trees."}
+
+A function gets its entries from the decorator :func:`documented`.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-__all__ = ["SHARED_DOCS", "complete_docstrings"]
+__all__ = ["SHARED_DOCS", "complete_docstrings", "documented"]
 
 #: Entries of numpydoc sections, by name.
 SHARED_DOCS: dict[str, str] = {
@@ -40,6 +42,7 @@ SHARED_DOCS: dict[str, str] = {
     "    Seed; the same seed gives the same bits for any number of threads.",
 }
 
+F = TypeVar("F", bound=Callable[..., Any])
 _LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
 
 
@@ -59,6 +62,18 @@ def complete_docstrings(cls: type) -> None:
             member.__doc__ = _completed(member.__doc__, entries, function, f"{cls.__name__}.{member.__name__}")
 
 
+def documented(entries: Mapping[str, str]) -> Callable[[F], F]:
+    """Decorate a function: lines ``%(name)s`` of its docstring are replaced by `entries` and the shared entries."""
+
+    def decorate(function: F) -> F:
+        if function.__doc__:  # None under python -OO
+            every = {**SHARED_DOCS, **entries}
+            function.__doc__ = _completed(function.__doc__, every, function, function.__name__)
+        return function
+
+    return decorate
+
+
 def _completed(doc: str, entries: Mapping[str, str], function: Any, where: str) -> str:
     signature = inspect.signature(function).parameters
 
@@ -68,6 +83,6 @@ def _completed(doc: str, entries: Mapping[str, str], function: Any, where: str) 
             raise TypeError(f"the docstring of {where} names the entry {name!r}, which is in no _docs")
         default = signature[name].default if name in signature else inspect.Parameter.empty
         text = entries[name].replace("{default}", f'"{default}"' if isinstance(default, str) else repr(default))
-        return textwrap.indent(text, indent)
+        return textwrap.indent(_LINE.sub(entry, text), indent)  # an entry may be a block of entries
 
     return _LINE.sub(entry, doc)

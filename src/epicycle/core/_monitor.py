@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import History
+from epicycle.core._history import History
 
 __all__ = ["Monitor"]
 

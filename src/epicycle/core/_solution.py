@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
+from epicycle.core._history import History
 
 __all__ = ["Solution"]
 

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import DataError
-from epicycle.data._batch import Batch, Matrix
-from epicycle.data._data import Data, TargetEncoder
+from epicycle.data._data import Batch, Data, Matrix, TargetEncoder
 from epicycle.data._matrix import aligned
 
 __all__ = ["ArrayData", "block_rows", "dense_block_rows"]

@@ -13,8 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from epicycle.core._exceptions import DataError, DataTypeError, EngineError
 from epicycle.data._array_data import ArrayData
-from epicycle.data._batch import Batch
-from epicycle.data._data import Data, TargetEncoder
+from epicycle.data._data import Batch, Data, TargetEncoder
 from epicycle.data._frames import frame_columns, frame_to_matrix
 from epicycle.data._matrix import as_floating, as_matrix
 from epicycle.data._target import TargetKind, as_labels, as_numeric_target, as_partial_weight

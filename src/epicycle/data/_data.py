@@ -1,15 +1,55 @@
-"""The interface of a data set: where its rows are is known here, what is computed from them is not."""
+"""Batches, and data sets that come in batches.
+
+A batch is the rows that one call of a statistic sees; the mathematics meets data in this form only. A data set knows
+where its rows are (in memory, in files, on a cluster), not what is computed from them.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
-from epicycle.data._batch import Batch
+__all__ = ["Batch", "Data", "Matrix", "TargetEncoder"]
 
-__all__ = ["Data", "TargetEncoder"]
+
+#: A dense array of any memory order, or CSR with 32- or 64-bit indices; float32 or float64.
+Matrix: TypeAlias = "np.ndarray | sp.csr_array | sp.csr_matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive rows of a data set.
+
+    Parameters
+    ----------
+    X : Matrix of shape (n, p)
+        Features; never written to.
+    y : ndarray of shape (n,) or (n, k), or None
+        Targets: float64 numbers, or integer class codes after :meth:`Data.encode_target`.
+    weight : ndarray of shape (n,), or None
+        Non-negative float64 weights; None means ones.
+    start : int
+        Index of the first row in the whole data set.
+    """
+
+    X: Matrix
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    start: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.n_rows if self.weight is None else self.weight.sum())
+
 
 #: Turns the targets of a batch into what the model computes with (class codes, say); one row per row.
 TargetEncoder = Callable[[np.ndarray], np.ndarray]

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from epicycle.core._exceptions import DataError, DataTypeError
-from epicycle.data._batch import Matrix
-from epicycle.data._finite import require_finite
+from epicycle.data._data import Matrix
 from epicycle.data._frames import frame_columns, frame_to_matrix, is_frame, is_lazy_frame
-from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
+from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers, require_finite
 
 __all__ = ["aligned", "as_floating", "as_matrix"]
 

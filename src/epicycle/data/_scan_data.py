@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import copy
+import queue
+import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError, EngineError
 from epicycle.data._array_data import dense_block_rows
-from epicycle.data._batch import Batch
-from epicycle.data._data import Data, TargetEncoder
-from epicycle.data._finite import require_finite
-from epicycle.data._numbers import exact_in_float64
-from epicycle.data._prefetch import prefetch
+from epicycle.data._data import Batch, Data, TargetEncoder
+from epicycle.data._numbers import exact_in_float64, require_finite
 from epicycle.data._scan import Scan, require_numbers
 from epicycle.data._target import TargetKind, check_labels
 
-__all__ = ["Raw", "ScanData", "read_columns"]
+__all__ = ["Raw", "ScanData", "prefetch", "read_columns"]
+
 
 _CHUNK_BLOCKS = 4  # blocks that are read at a time: about 8 MiB
 _HEAD_ROWS = 1024
@@ -273,3 +273,55 @@ def _is_view(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string_view(kind))
+
+
+Item = TypeVar("Item")
+
+
+def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
+    """The same items; an exception of the source is raised here.
+
+    The thread ends when the source does, or when this generator is closed: by the garbage collector at the latest, by
+    an exception or an interrupt in the consumer's ``with closing(...)`` at once.
+    """
+    line: queue.Queue[tuple[Item | None, BaseException | None, bool]] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(item: Item | None, error: BaseException | None = None, last: bool = False) -> bool:
+        while not stopped.is_set():
+            try:
+                line.put((item, error, last), timeout=0.05)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put(item):
+                    break
+            else:
+                put(None, last=True)
+        except BaseException as error:
+            put(None, error)
+        finally:
+            close = getattr(items, "close", None)  # files are closed by the thread that reads them
+            if close is not None:
+                close()
+
+    reader = threading.Thread(target=read, name="epicycle-reader", daemon=True)
+    try:
+        reader.start()
+        while True:
+            item, error, last = line.get()
+            if error is not None:
+                raise error
+            if last:
+                return
+            yield item  # type: ignore[misc]  # None only with an error or at the end
+            del item  # not kept alive while waiting for the next
+    finally:
+        stopped.set()
+        if reader.is_alive():
+            reader.join()

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
 from epicycle.core._exceptions import DataError, DataTypeError
-from epicycle.data._finite import require_finite
-from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers
+from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers, require_finite
 
 __all__ = [
     "TargetKind",

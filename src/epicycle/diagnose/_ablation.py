@@ -17,9 +17,9 @@ from epicycle.data._frames import frame_columns, is_frame
 from epicycle.plot import axes_of, bars, ink, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
-from epicycle.select._inputs import check_model, folds_of, rows_of, seeded
+from epicycle.select._inputs import check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import scorer_of
-from epicycle.select._uncertainty import corrected_error, reach, rows_ratio, standard_error
+from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ def ablation(
     >>> found.table["component"].tolist()
     ['overall system', 'first', 'second', 'noise']
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, rows)
     if len(rows.X.shape) != 2:
         raise ParameterError("X: expected a table with columns")
@@ -170,7 +170,7 @@ def ablation(
         "cumulative_drop": [np.nan, *(-steps_down.mean(axis=1))],
         "cumulative_drop_error": [np.nan, *corrected_error(steps_down, ratio)],
     }
-    t = reach(len(splits))
+    t = t_quantile(len(splits))
     top = max(drops, key=lambda name: drops[name])
     rivals = [
         name

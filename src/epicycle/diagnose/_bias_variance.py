@@ -24,9 +24,9 @@ from epicycle.diagnose._learning_curves import Curve, complexity_curve, rows_cur
 from epicycle.plot import learning_curve, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, run_all
-from epicycle.select._inputs import Rows, Split, check_model, folds_of, rows_of, seeded
+from epicycle.select._inputs import Rows, Split, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import Scorer, scorer_of
-from epicycle.select._uncertainty import corrected_error, reach, rows_ratio
+from epicycle.stats._intervals import corrected_error, t_quantile
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def bias_variance(
     >>> found.next_steps[0]
     'add features: interactions, powers, splines, or measurements of another kind'
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, rows)
     number("tolerance", tolerance, low=0, high=1)
     classifier = bool(is_classifier(model))
@@ -255,7 +255,7 @@ def _judge(
     if level_folds is not None:
         level_folds = np.maximum(level_folds, baseline)
         level = float(level_folds.mean())
-    ratio, t = rows_ratio(splits), reach(len(splits))
+    ratio, t = rows_ratio(splits), t_quantile(len(splits))
     gap_error = float(corrected_error(train - validation, ratio))
     short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
     scale = max(level - baseline, 1e-12)

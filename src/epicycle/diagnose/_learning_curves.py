@@ -14,7 +14,7 @@ from epicycle.core._random import stream
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
-from epicycle.select._uncertainty import standard_error
+from epicycle.stats._intervals import standard_error
 
 __all__ = ["Curve", "complexity_curve", "rows_curve"]
 

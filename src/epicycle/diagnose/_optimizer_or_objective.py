@@ -22,7 +22,7 @@ from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.diagnose._objectives import objective_of
 from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.report._finding import Finding
-from epicycle.select._inputs import rows_of
+from epicycle.select._inputs import checked_rows
 from epicycle.select._scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
 
 if TYPE_CHECKING:
@@ -162,8 +162,8 @@ def optimizer_or_objective(
                 raise NotFittedError(f"{name}: {error}") from None
     if (X_train is None) != (y_train is None):
         raise ParameterError("X_train, y_train: expected both or none")
-    rows = rows_of(X, y)
-    train = rows_of(X, y, sample_weight) if X_train is None else rows_of(X_train, y_train, sample_weight)
+    rows = checked_rows(X, y)
+    train = checked_rows(X, y, sample_weight) if X_train is None else checked_rows(X_train, y_train, sample_weight)
     scorer, metric = scorer_of(scoring, model_a)
     seed, called = seed_of(random_state), names or _names(model_a, model_b)
     spread = np.nan

@@ -26,7 +26,7 @@ from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
 from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
-from epicycle.select._inputs import Rows, check_model, rows_of, take
+from epicycle.select._inputs import Rows, check_model, checked_rows, take
 from epicycle.tree import DecisionTreeRegressor
 from epicycle.tree.cart._export import question
 
@@ -174,7 +174,7 @@ def slices(
     >>> found.worst
     'x1 > 0.7985'
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     check_model(model, Rows(rows.X, rows.y))
     count("max_slices", max_slices, low=2)
     count("n_examples", n_examples)

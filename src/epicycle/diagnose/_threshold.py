@@ -17,7 +17,7 @@ from epicycle.diagnose._threshold_metrics import best_cut, counts_at, cross_vali
 from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import fitted, run_all
-from epicycle.select._inputs import Rows, Split, check_weights_taken, folds_of, rows_of, seeded
+from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, folds_of, seeded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,7 +195,7 @@ def threshold(
     >>> found.threshold < 0.5 and found.value > found.default_value
     True
     """
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     if not hasattr(model, "fit") or isinstance(model, type):
         raise ParameterTypeError(f"model={model!r:.60}; expected a classifier")
     classes, counts = np.unique(rows.y, return_counts=True)
@@ -268,7 +268,7 @@ def threshold_of_scores(
     (0.35, 0.667, 1.0)
     """
     s, labels = np.asarray(scores, dtype=np.float64), np.asarray(y)
-    rows = rows_of(s.reshape(len(s), -1), labels, sample_weight)
+    rows = checked_rows(s.reshape(len(s), -1), labels, sample_weight)
     if s.ndim != 1 or not np.isfinite(s).all():
         raise DataError("scores: expected one finite number for each row")
     if not np.isin(labels, (0, 1)).all() or len(np.unique(labels)) != 2:

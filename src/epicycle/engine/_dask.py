@@ -7,10 +7,14 @@ local scheduler runs each pass from the collection itself, and holds no more tha
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,18 +25,19 @@ from epicycle.core._threads import single_threaded_blas
 from epicycle.data import ArrayData, Batch, DaskData
 from epicycle.data._dask_data import encode_partition
 from epicycle.engine._fold import Fold, State
-from epicycle.engine._interrupts import remembered_interrupts
 
 __all__ = [
     "active_client",
     "map_partitions",
     "packed_job",
+    "remembered_interrupts",
     "resident_parts",
     "row_starts",
     "sum_futures",
     "sum_partitions",
     "unpacked_job",
 ]
+
 
 _FAN_IN = 16  # partial sums that are added at a time, from the left
 _INLINE_BYTES = 1 << 16  # parameters above this travel once to each worker, below with each task
@@ -237,3 +242,31 @@ def _explain(error: BaseException) -> None:
 
     if isinstance(error, KilledWorker | CommClosedError | FutureCancelledError | FuturesCancelledError):
         raise EngineError(f"the cluster lost a partition for good: {error}") from error
+
+
+@contextmanager
+def remembered_interrupts() -> Iterator[None]:
+    """Raise at the end of the block an interrupt that came inside and that Python dropped.
+
+    An interrupt is raised wherever the main thread happens to be. Inside a finaliser (a ``__del__``, which a cluster's
+    futures have) Python prints and ignores it, and the work would go on.
+    Only Python's own handler in the main thread is replaced; a program that handles the signal itself is left alone.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    came = False
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt

@@ -15,8 +15,8 @@ from typing import Any
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.data import ArrayData, DaskData
 from epicycle.engine import _dask as cluster
+from epicycle.engine._dask import remembered_interrupts
 from epicycle.engine._fold import Fold, State
-from epicycle.engine._interrupts import remembered_interrupts
 from epicycle.engine._ordered import in_order
 
 __all__ = ["States", "make_states"]

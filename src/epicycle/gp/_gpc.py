@@ -34,7 +34,7 @@ from epicycle.gp._model import default_kernel, hyperparameter_names, theta_argum
 from epicycle.gp._observations import Counts, count_labels
 from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.kernels._named import as_kernel
 from epicycle.kernels._rows import as_texts
 from epicycle.kernels._stationary import Gaussian
@@ -217,7 +217,7 @@ class GaussianProcessClassifier(KernelClassifier):
         self.theta_names_ = hyperparameter_names(self.kernel_)
         rows = likelihood.obs.rows
         if self.method_ == "inducing":
-            self._keep(rows_of(rows, self.kernel_, likelihood.rows), self._given_rows_[likelihood.rows])
+            self._keep(select_rows(rows, self.kernel_, likelihood.rows), self._given_rows_[likelihood.rows])
         else:
             self._keep(rows, self._given_rows_)
         if self.method_ == "exact":

@@ -40,7 +40,7 @@ from epicycle.gp._observations import Observations, observe
 from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out, predict_batch, predict_rows
 from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import as_kernel
 from epicycle.kernels._rows import as_texts
 from epicycle.kernels._stationary import Gaussian
@@ -317,7 +317,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         if self.method_ == "inducing":
             end, self._backward_error_ = likelihood.conclude(theta)
             chosen = likelihood.rows
-            self._keep(rows_of(obs.rows, self.kernel_, chosen), self._given_rows_[chosen])
+            self._keep(select_rows(obs.rows, self.kernel_, chosen), self._given_rows_[chosen])
             self.alpha_, self._SH_ = end.coefficients()
             self.mean_coef_, self._LA_ = end.solved.beta, end.solved.LA
             self._Lm_, self._LB_ = end.Lm, end.LB

@@ -27,7 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import rows_of
+from epicycle.kernels._machine import select_rows
 from epicycle.stats._class_scores import log_probabilities
 
 __all__ = ["Counts", "Observations", "count_labels", "observe"]
@@ -76,7 +76,7 @@ class Observations:
 
     def take(self, chosen: np.ndarray, kernel: Kernel) -> Observations:
         """Some of the distinct rows."""
-        rows, group = rows_of(self.rows, kernel, chosen), np.arange(len(chosen))
+        rows, group = select_rows(self.rows, kernel, chosen), np.arange(len(chosen))
         arrays = (self.Y, self.weight, self.alpha, self.spread)
         return Observations(rows, *(values[chosen] for values in arrays), group)
 
@@ -91,7 +91,7 @@ def observe(
     n = len(Y)
     kept = np.flatnonzero(weight > 0)
     if len(kept) < n:
-        rows, Y, weight, alpha = rows_of(rows, kernel, kept), Y[kept], weight[kept], alpha[kept]
+        rows, Y, weight, alpha = select_rows(rows, kernel, kept), Y[kept], weight[kept], alpha[kept]
     if not merge or kernel.takes == "precomputed":
         return Observations(rows, Y, weight, alpha, np.zeros(len(kept)), np.arange(len(kept)))
     first, group = _distinct_rows(rows, alpha)
@@ -101,7 +101,7 @@ def observe(
     single = np.bincount(group)[group] == 1
     means[group[single]] = Y[single]
     spread = np.bincount(group, weights=weight * ((Y - means[group]) ** 2).sum(axis=1))
-    return Observations(rows_of(rows, kernel, first), means, total, alpha[first], spread, group)
+    return Observations(select_rows(rows, kernel, first), means, total, alpha[first], spread, group)
 
 
 def _distinct_rows(rows: Any, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +149,7 @@ class Counts:
         return max(1.0, 0.5 * float(self.total.sum()))
 
     def take(self, chosen: np.ndarray, kernel: Kernel) -> Counts:
-        return Counts(rows_of(self.rows, kernel, chosen), self.N[chosen], self.total[chosen])
+        return Counts(select_rows(self.rows, kernel, chosen), self.N[chosen], self.total[chosen])
 
     def log_likelihood(self, f: np.ndarray) -> float:
         log_p = log_probabilities(f)
@@ -189,6 +189,6 @@ def count_labels(rows: Any, codes: np.ndarray, weight: np.ndarray, n_classes: in
     each[np.arange(len(codes)), codes] = weight
     if kernel.takes != "precomputed":
         first, group = _distinct_rows(rows, np.zeros(len(codes)))
-        rows = rows_of(rows, kernel, first)
+        rows = select_rows(rows, kernel, first)
         each = np.column_stack([np.bincount(group, weights=column) for column in each.T])
     return Counts(rows, each[:, 1:] if n_classes == 2 else each, each.sum(axis=1))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.optimize
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import (
     AnyOf,

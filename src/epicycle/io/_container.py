@@ -9,14 +9,50 @@ Other zip tools read these files as usual.
 from __future__ import annotations
 
 import struct
+import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from epicycle.core._exceptions import ModelFormatError
 
-__all__ = ["MANIFEST", "MEMBERS", "MODEL", "TENSORS", "Member", "framing", "read_member", "read_tail"]
+__all__ = [
+    "MANIFEST",
+    "MEMBERS",
+    "MODEL",
+    "TENSORS",
+    "Member",
+    "file_kind",
+    "framing",
+    "naming_members",
+    "read_member",
+    "read_tail",
+]
+
+
+# Bounds on what a file may claim. Writer and reader share them: what can be saved can be loaded.
+
+#: The format this release writes, and the highest that it reads.
+FORMAT_NAME: Final = "epicycle model"
+FORMAT_VERSION: Final = 1
+
+MAX_MANIFEST_BYTES: Final = 64 * 1024
+MAX_MODEL_BYTES: Final = 256 * 1024**2
+MAX_ARRAYS_BYTES: Final = 64 * 1024**3
+MAX_HEADER_BYTES: Final = 64 * 1024**2
+
+#: Levels of brackets in any JSON text; a node of the tree takes at most three.
+MAX_JSON_DEPTH: Final = 200
+MAX_DEPTH: Final = 64
+MAX_NODES: Final = 8_000_000
+
+MAX_DIMENSIONS: Final = 32
+MAX_LENGTH: Final = 2**48
+MAX_INT_BITS: Final = 4096
+MAX_BYTES_LITERAL: Final = 16 * 1024**2
+
 
 MANIFEST = "manifest.json"
 MODEL = "model.json"
@@ -125,3 +161,59 @@ def read_tail(file: BinaryIO, members: Sequence[Member], file_size: int) -> None
             f"what follows the last member is not its directory ({left} bytes where {len(tail)} belong): "
             "the file is cut short, was appended to, or holds other members"
         )
+
+
+_MAGIC = (
+    (b"\x80\x02", "a pickle, which could run any code when loaded; it was not opened"),
+    (b"\x80\x03", "a pickle, which could run any code when loaded; it was not opened"),
+    (b"\x80\x04", "a pickle, which could run any code when loaded; it was not opened"),
+    (b"\x80\x05", "a pickle, which could run any code when loaded; it was not opened"),
+    (b"\x1f\x8b", "a gzip file (a compressed pickle of joblib?); it was not opened"),
+    (b"\x78\x9c", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
+    (b"\x78\x01", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
+    (b"\x78\x5e", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
+    (b"\x78\xda", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
+    (b"BZh", "a bzip2 file (a compressed pickle of joblib?); it was not opened"),
+    (b"\xfd7zXZ", "an xz file (a compressed pickle of joblib?); it was not opened"),
+    (b"\x93NUMPY", "a NumPy array file"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"PAR1", "a Parquet file"),
+)
+_PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".pth", ".pt")
+_MAX_LISTED = 64 * 1024**2
+
+
+def file_kind(file: BinaryIO) -> str | None:
+    """A description of a file that is not a zip, or None for a zip. Leaves `file` at its start."""
+    start = file.read(8)
+    file.seek(0)
+    if not start:
+        return "the file is empty"
+    if start.startswith(b"PK"):
+        return None
+    return next((name for magic, name in _MAGIC if start.startswith(magic)), f"it starts with {start!r}")
+
+
+@contextmanager
+def naming_members(file: BinaryIO) -> Iterator[None]:
+    """Add to an error of the strict reader which other members the zip holds, pickles first."""
+    try:
+        yield
+    except ModelFormatError as error:
+        strangers = [name for name in _zip_names(file) if name not in MEMBERS]
+        pickles = [name for name in strangers if name.lower().endswith(_PICKLE_ENDINGS)]
+        if not strangers:
+            raise
+        what = "a zip with a pickle inside, which was not opened" if pickles else "a zip of something else"
+        listed = ", ".join(repr(name[:60]) for name in (pickles or strangers)[:5])
+        raise ModelFormatError(f"{what}: {listed}; {error}") from None
+
+
+def _zip_names(file: BinaryIO) -> list[str]:
+    """Names in the directory of a zip that was already refused, for the message only."""
+    if file.seek(0, 2) > _MAX_LISTED:
+        return []
+    try:
+        return zipfile.ZipFile(file).namelist()
+    except Exception:
+        return []

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ModelFormatError
-from epicycle.io._attributes import REQUESTS, check_fitted_name
-from epicycle.io._dtypes import as_dtype, check_content, storage_of
+from epicycle.io._container import MAX_INT_BITS
 from epicycle.io._json import Json
-from epicycle.io._limits import MAX_INT_BITS
-from epicycle.io._random_state import build_bit_generator, build_random_state, build_seed_sequence
 from epicycle.io._registry import TYPES, class_named, function_named, parameter_names
-from epicycle.io._tensors import from_storage
+from epicycle.io._state import REQUESTS, build_bit_generator, build_random_state, build_seed_sequence, check_fitted_name
+from epicycle.io._tensors import as_dtype, check_content, from_storage, storage_of
 
 __all__ = ["Decoder"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.io._atomic import as_path
 from epicycle.io._decoder import Decoder
 from epicycle.io._files import model_format_errors, read_contents

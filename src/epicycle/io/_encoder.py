@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
-from epicycle.io._attributes import REQUESTS, check_fitted_name, fitted_state
-from epicycle.io._dtypes import dtype_text
+from epicycle.io._container import MAX_BYTES_LITERAL, MAX_DEPTH, MAX_INT_BITS
 from epicycle.io._json import Json, dumps
-from epicycle.io._limits import MAX_BYTES_LITERAL, MAX_DEPTH, MAX_INT_BITS
-from epicycle.io._random_state import BIT_GENERATORS
 from epicycle.io._registry import TYPES, class_named, name_of_class, name_of_function
 from epicycle.io._schema import Node
-from epicycle.io._tensors import to_storage
+from epicycle.io._state import BIT_GENERATORS, REQUESTS, check_fitted_name, fitted_state
+from epicycle.io._tensors import dtype_text, to_storage
 
 __all__ = ["Encoder"]
 

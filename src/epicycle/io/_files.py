@@ -1,30 +1,127 @@
-"""Save a model, and load it again."""
+"""Save a model, and load it again.
+
+The first member of a file is its manifest: the format, the versions of the writer, and the checksums of the rest.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import stat
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from epicycle.core._exceptions import DataFileError, EpicycleWarning, ModelFormatError, ParameterError
-from epicycle.io import _container as container, _limits as limits, _tensors as tensors
+from epicycle.io import _container as container, _tensors as tensors
 from epicycle.io._atomic import as_path, check_target, write_atomically
-from epicycle.io._container import MANIFEST, MODEL, TENSORS, Member
+from epicycle.io._container import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    MANIFEST,
+    MODEL,
+    TENSORS,
+    Member,
+    file_kind,
+    naming_members,
+)
 from epicycle.io._decoder import Decoder
 from epicycle.io._encoder import Encoder
-from epicycle.io._foreign import naming_strangers, what_is
 from epicycle.io._json import Json, dumps, loads
-from epicycle.io._manifest import Manifest, check_member, current_versions, read_manifest, write_manifest
 from epicycle.io._registry import class_named, function_named
 from epicycle.io._schema import Survey, survey
 
-__all__ = ["Contents", "load", "pack", "read_contents", "save"]
+__all__ = [
+    "Contents",
+    "Manifest",
+    "check_member",
+    "current_versions",
+    "load",
+    "pack",
+    "read_contents",
+    "read_manifest",
+    "save",
+    "write_manifest",
+]
+
+
+_PACKAGES = {"epicycle": "epicycle", "numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the writer says about the file."""
+
+    version: int
+    written_by: dict[str, str]
+    members: dict[str, tuple[int, str]]
+
+
+def current_versions() -> dict[str, str]:
+    """The versions of what this process would write and read with."""
+    versions = {name: str(import_module(module).__version__) for name, module in _PACKAGES.items()}
+    return {"python": platform.python_version(), **versions}
+
+
+def write_manifest(members: Mapping[str, bytes]) -> bytes:
+    """The manifest for the given members."""
+    written_by: dict[str, Json] = dict(current_versions())
+    entries: dict[str, Json] = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in members.items()
+    }
+    return dumps({"format": FORMAT_NAME, "version": FORMAT_VERSION, "written_by": written_by, "members": entries})
+
+
+def read_manifest(content: bytes) -> Manifest:
+    """Read a manifest; one of a later format is refused by its version alone."""
+    manifest = loads(content, MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_NAME:
+        raise ModelFormatError(f"{MANIFEST} is not that of an epicycle model")
+    version, written_by = manifest.get("version"), manifest.get("written_by")
+    if type(version) is not int or version < 1:
+        raise ModelFormatError(f"{MANIFEST} states the impossible format version {str(version)[:40]}")
+    if version > FORMAT_VERSION:
+        writer = written_by.get("epicycle") if isinstance(written_by, dict) else None
+        raise ModelFormatError(
+            f"written in format version {version} by epicycle {str(writer)[:40]}; "
+            f"epicycle {current_versions()['epicycle']} reads versions up to {FORMAT_VERSION}: upgrade epicycle"
+        )
+    if manifest.keys() != {"format", "version", "written_by", "members"}:
+        raise ModelFormatError(f"{MANIFEST} has unknown or missing fields: {str(sorted(manifest))[:200]}")
+    if not isinstance(written_by, dict) or not {"python", *_PACKAGES} == written_by.keys():
+        raise ModelFormatError(f"{MANIFEST} does not say which versions wrote the file")
+    if not all(isinstance(text, str) and len(text) <= 100 for text in written_by.values()):
+        raise ModelFormatError(f"{MANIFEST} states malformed versions")
+    members = manifest["members"]
+    if not isinstance(members, dict) or members.keys() != {MODEL, TENSORS}:
+        raise ModelFormatError(f"{MANIFEST} lists other members than {MODEL} and {TENSORS}")
+    return Manifest(
+        version,
+        {name: str(text) for name, text in written_by.items()},
+        {name: _entry(name, entry) for name, entry in members.items()},
+    )
+
+
+def check_member(manifest: Manifest, name: str, content: bytes) -> None:
+    """Hold a member against its size and checksum."""
+    size, checksum = manifest.members[name]
+    if len(content) != size or hashlib.sha256(content).hexdigest() != checksum:
+        raise ModelFormatError(f"{name} is damaged: its checksum does not match")
+
+
+def _entry(name: str, entry: Json) -> tuple[int, str]:
+    if isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}:
+        size, checksum = entry["bytes"], entry["sha256"]
+        if type(size) is int and isinstance(checksum, str):
+            return size, checksum
+    raise ModelFormatError(f"{MANIFEST} has a malformed entry for {name}")
 
 
 @dataclass(frozen=True)
@@ -92,7 +189,7 @@ def pack(model: Any) -> list[bytes]:
     encoder = Encoder()
     tree = encoder.encode(model)
     content = {MODEL: dumps(tree), TENSORS: tensors.pack(encoder.arrays)}
-    for name, limit in ((MODEL, limits.MAX_MODEL_BYTES), (TENSORS, limits.MAX_ARRAYS_BYTES)):
+    for name, limit in ((MODEL, container.MAX_MODEL_BYTES), (TENSORS, container.MAX_ARRAYS_BYTES)):
         if len(content[name]) > limit:
             raise ParameterError(
                 f"model is too large: {name} would have {len(content[name])} bytes, the limit is {limit}"
@@ -118,14 +215,14 @@ def read_contents(path: Path) -> Contents:
             raise DataFileError("a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if foreign := what_is(file):
+            if foreign := file_kind(file):
                 raise ModelFormatError(f"not an epicycle model: {foreign}")
-            with naming_strangers(file):
-                first, content = container.read_member(file, MANIFEST, size, limits.MAX_MANIFEST_BYTES)
+            with naming_members(file):
+                first, content = container.read_member(file, MANIFEST, size, container.MAX_MANIFEST_BYTES)
             manifest = read_manifest(content)
-            with naming_strangers(file):
-                second, model_bytes = container.read_member(file, MODEL, size, limits.MAX_MODEL_BYTES)
-                third, tensor_bytes = container.read_member(file, TENSORS, size, limits.MAX_ARRAYS_BYTES)
+            with naming_members(file):
+                second, model_bytes = container.read_member(file, MODEL, size, container.MAX_MODEL_BYTES)
+                third, tensor_bytes = container.read_member(file, TENSORS, size, container.MAX_ARRAYS_BYTES)
                 container.read_tail(file, [first, second, third], size)
     except FileNotFoundError as error:
         what = "no such file" if error.errno is not None else str(error)

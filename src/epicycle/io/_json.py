@@ -7,7 +7,7 @@ import re
 from typing import Any, TypeAlias
 
 from epicycle.core._exceptions import ModelFormatError
-from epicycle.io._limits import MAX_JSON_DEPTH, MAX_NODES
+from epicycle.io._container import MAX_JSON_DEPTH, MAX_NODES
 
 __all__ = ["Json", "dumps", "loads"]
 

@@ -102,8 +102,8 @@ _DATACLASS = Form(_dataclass_state, _build)
 
 #: Small classes that are no estimators, and their forms.
 _SMALL: dict[str, tuple[str, str, Form]] = {
-    "epicycle.Certificate": ("epicycle.core._evidence", "Certificate", _DATACLASS),
-    "epicycle.History": ("epicycle.core._evidence", "History", Form(dict, _build)),
+    "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
+    "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _DATACLASS),
     "scipy.interpolate.BSpline": (

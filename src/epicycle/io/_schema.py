@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from epicycle.core._exceptions import ModelFormatError
+from epicycle.io._container import MAX_DEPTH, MAX_NODES
 from epicycle.io._json import Json
-from epicycle.io._limits import MAX_DEPTH, MAX_NODES
 from epicycle.io._tensors import is_shape
 
 __all__ = ["SCHEMA", "Field", "Node", "Survey", "children", "survey"]

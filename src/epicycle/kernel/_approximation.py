@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._random import stream
@@ -18,7 +18,7 @@ from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, s
 from epicycle.data import Batch
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS, as_kernel
 from epicycle.optim import Solution
 
@@ -288,7 +288,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         else:
             chosen = stream(seed_of(self.random_state), "landmarks").permutation(n)[:m]
         self.component_indices_ = chosen
-        self.components_ = rows_of(rows, self.kernel_, chosen)
+        self.components_ = select_rows(rows, self.kernel_, chosen)
         B = self._kept()
         K = self.kernel_.block(B, B)
         self._require_mercer(K)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
@@ -22,7 +22,7 @@ from epicycle.kernel._perceptron_learner import KernelLearner, MarginBounds
 from epicycle.kernel._row_order import by_content, repeated
 from epicycle.kernels._gram import block_rows
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS
 from epicycle.kernels._rows import as_texts
 from epicycle.optim import Solution
@@ -294,7 +294,7 @@ class KernelPerceptron(KernelClassifier):
         if self.kernel_.takes == "precomputed":
             self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
         else:
-            self.X_fit_ = rows_of(rows, self.kernel_, support)
+            self.X_fit_ = select_rows(rows, self.kernel_, support)
         C = coefficients[support]
         self.dual_coef_ = C[:, 0] if C.shape[1] == 1 else C
         self.intercept_ = C.sum(axis=0) if self.fit_intercept else np.zeros(C.shape[1])

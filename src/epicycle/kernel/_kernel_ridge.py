@@ -21,13 +21,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.kernel._ridge_spectrum import RidgeSpectrum, choose_alphas, with_intercept
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
@@ -167,7 +167,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         kept = np.flatnonzero(weight > 0)
         alphas, choose = self._alphas(Y.shape[1])
         if len(kept) < len(Y):
-            rows, Y, weight = rows_of(rows, self.kernel_, kept), Y[kept], weight[kept]
+            rows, Y, weight = select_rows(rows, self.kernel_, kept), Y[kept], weight[kept]
         self._require(len(kept), 5.0 if choose else 2.0)
         self._keep(rows, kept)
         K = self._gram(self.kernel_.prepare(rows))

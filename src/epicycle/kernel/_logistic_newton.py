@@ -25,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._threads import n_threads
 from epicycle.kernel._logistic_exact import exact_step, pivoted_factor

@@ -24,7 +24,7 @@ from epicycle.linalg._shifted_systems import least_eigenvalue
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, codes, encode_labels
 
-__all__ = ["KernelClassifier", "KernelMachine", "rows_of"]
+__all__ = ["KernelClassifier", "KernelMachine", "select_rows"]
 
 
 class KernelMachine(Estimator):
@@ -74,7 +74,7 @@ class KernelMachine(Estimator):
             raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; collect them first")
         if rows is None:
             rows = data.X
-        elif self._watched():
+        elif self._has_callbacks():
             self._run.inputs["X"] = X
         self.kernel_ = self._named_kernel(data)
         return data, rows
@@ -144,7 +144,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if factors is not None:
             weight = weight * factors[coded]
         if len(kept) < len(labels):
-            rows = rows_of(rows, self.kernel_, kept)
+            rows = select_rows(rows, self.kernel_, kept)
         return rows, coded, weight, kept
 
     @abstractmethod
@@ -168,7 +168,7 @@ def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: n
     return (kernel_product(kernel, A, B, C) + offset).astype(batch.X.dtype)
 
 
-def rows_of(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:
+def select_rows(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:
     """Some of the rows; of a given matrix the columns too."""
     if kernel.takes == "precomputed":
         return rows[np.ix_(chosen, chosen)]

@@ -21,8 +21,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._settings import config
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting

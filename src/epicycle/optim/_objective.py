@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._solution import Solution
 
 __all__ = ["FunctionObjective", "Metric", "Objective", "Solution"]

@@ -8,9 +8,10 @@ of gradient g plus R, and, where it is smooth, its gradient. Weights are one num
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from epicycle.core._exceptions import ParameterError
 
@@ -92,10 +93,19 @@ class ElasticNet(Penalty):
         Whether the coordinates have to be non-negative.
     """
 
+    #: Name of the parameter for messages, where a penalty has only one.
+    _named: ClassVar[str] = ""
+
     def __init__(self, l1: float | Array = 1.0, l2: float | Array = 1.0, *, positive: bool = False) -> None:
-        self.l1 = _weights("l1", l1)
-        self.l2 = _weights("l2", l2)
+        self.l1, self.l2 = np.asarray(l1, dtype=np.float64), np.asarray(l2, dtype=np.float64)
         self.positive = positive
+        for name, weights in (("l1", self.l1), ("l2", self.l2)):
+            # The minimum shows nan, -inf and negative weights, the maximum inf.
+            if weights.ndim > 1 or not (weights.min(initial=0.0) >= 0 and weights.max(initial=0.0) < np.inf):
+                raise ParameterError(
+                    f"{self._named or name} must be finite and non-negative, one number or one per coordinate; got "
+                    f"{weights!r}"
+                )
 
     @property
     def smooth(self) -> bool:
@@ -177,8 +187,10 @@ class L2(ElasticNet):
         Non-negative weights.
     """
 
+    _named = "alpha"
+
     def __init__(self, alpha: float | Array = 1.0) -> None:
-        super().__init__(0.0, _weights("alpha", alpha))
+        super().__init__(0.0, alpha)
 
     def __repr__(self) -> str:
         return f"L2(alpha={self.l2})"
@@ -193,8 +205,10 @@ class L1(ElasticNet):
         Non-negative weights.
     """
 
+    _named = "alpha"
+
     def __init__(self, alpha: float | Array = 1.0) -> None:
-        super().__init__(_weights("alpha", alpha), 0.0)
+        super().__init__(alpha, 0.0)
 
     def __repr__(self) -> str:
         return f"L1(alpha={self.l1})"
@@ -203,11 +217,3 @@ class L1(ElasticNet):
 def least_subgradient(x: Array, g: Array, l1: Array) -> Array:
     """The shortest element of g + d(sum_j l1_j |x_j|): for f of gradient g, zero exactly where x minimises f + L1."""
     return np.asarray(np.where(x != 0, g + l1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)))
-
-
-def _weights(name: str, value: ArrayLike) -> Array:
-    weights = np.asarray(value, dtype=np.float64)
-    # One minimum sees nan, -inf and negative weights; inf is left to the maximum.
-    if weights.ndim > 1 or not (weights.min(initial=0.0) >= 0 and weights.max(initial=0.0) < np.inf):
-        raise ParameterError(f"{name} must be finite and non-negative, one number or one per coordinate; got {value!r}")
-    return weights

@@ -1,4 +1,4 @@
-"""Choosing models and features by scores on rows that were not learnt from.
+"""Selection of models and features by scores on rows that were not used for the fit.
 
 `k_fold`, `hold_out`, `leave_one_out` and `nested` compare models and fit the best; `ForwardSelection`,
 `BackwardSelection` and `FilterSelection` choose features.

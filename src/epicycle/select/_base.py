@@ -1,4 +1,4 @@
-"""What the selectors of features share: a model that is fitted to the chosen features, and speaks for them."""
+"""Base of the feature selectors: a transformer, and a predictor by the model fitted to the chosen features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError
 from epicycle.core._parameters import (
     AnyOf,
@@ -84,7 +84,7 @@ def where_model_has(method: str) -> Callable[[F], F]:
     """Decorate a method that exists only where the model has one of that name."""
 
     def check(self: FeatureSelection) -> bool:
-        getattr(getattr(self, "estimator_", None) or self._base(), method)  # its own AttributeError says why not
+        getattr(getattr(self, "estimator_", None) or self._base(), method)  # raises the AttributeError of the model
         return True
 
     decorate: Callable[[F], F] = available_if(check)
@@ -95,6 +95,27 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
     """A transformer that keeps some features, and a predictor by the model fitted to them."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = COMMON
+    _docs: ClassVar[Mapping[str, str]] = {
+        "estimator": "estimator : estimator, optional\n"
+        "    The model, any regressor or classifier; by default :class:`LinearRegression`. It is cloned.",
+        "cv": "cv : int, splitter or splits, default={default}\n"
+        "    Number of folds, in random order and stratified for classifiers; or a splitter of scikit-learn.",
+        "scoring": "scoring : str or callable, optional\n"
+        "    A scorer of scikit-learn, larger is better; by default R2 or accuracy.",
+        "tol": "tol : float, default={default}\n"
+        "    Scores that differ by at most this count as equal, and the smaller set is taken.",
+        "one_standard_error": "one_standard_error : bool, default={default}\n"
+        "    Take the smallest set whose score is within one standard error of the best.",
+        "n_jobs": "n_jobs : int, optional\n    Number of threads; None uses all. The result does not depend on it.",
+        "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
+        "    Seed of the folds, and of the model where its own is None.",
+        "support_": "support_ : ndarray of shape (n_features,)\n    Mask of the chosen features.",
+        "n_features_": "n_features_ : int\n    Number of chosen features.",
+        "path_": "path_n_features_, path_scores_, path_std_errors_ : ndarray\n"
+        "    For every number of features tried the best mean score over the folds, and its standard error.",
+        "estimator_": "estimator_ : estimator\n    The model on the chosen features.",
+        "metric_": "metric_ : str\n    Name of the score.",
+    }
 
     estimator_: Any
     support_: np.ndarray
@@ -126,7 +147,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose features, and fit the model to them.
+        """Select features and fit the model to them.
 
         Parameters
         ----------
@@ -161,7 +182,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         """Choose the features and conclude the fit."""
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Rows:
-        """X as the model will see it: frames stay frames, all else is a checked matrix."""
+        """X as the model gets it: frames stay frames, all else is a checked matrix."""
         base = self._base()
         target: Literal["labels", "numeric"] = "labels" if is_classifier(base) else "numeric"
         coded = self._coded(X)
@@ -192,7 +213,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         return data
 
     def _fit_chosen(self, model: Any, rows: Rows, chosen: np.ndarray) -> dict[str, Any]:
-        """The model on the chosen features, and what prediction needs."""
+        """Fit the model to the chosen features; returns the attributes for prediction."""
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[chosen] = True
         columns = np.flatnonzero(mask)
@@ -201,14 +222,14 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
             warnings.simplefilter("always")
             estimator = fitted(model, part)
         for w in caught:
-            # A choice that was made for its score may be redundant; the certificate says so, with the right names.
+            # Features chosen for their score may be collinear; the certificate reports that with their names.
             if not issubclass(w.category, CollinearityWarning):
                 self._run.notices.append(w.message if isinstance(w.message, Warning) else UserWarning(w.message))
         self._redundant_ = any(issubclass(w.category, CollinearityWarning) for w in caught)
         return {"support_": mask, "n_features_": len(columns), "estimator_": estimator}
 
     def _evidence(self, how: str) -> Certificate:
-        """The search is greedy; what the model on the chosen features proves is said with it."""
+        """Certificate of a greedy search, with that of the model on the chosen features."""
         inner = getattr(self.estimator_, "certificate_", None)
         proven = "" if inner is None or inner.kind == "none" else f"; the model on these features: {inner}"
         doubled = "; the chosen features depend on each other linearly" if self._redundant_ else ""
@@ -271,35 +292,35 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
         self._check_fitted()
         return np.asarray(self.estimator_.classes_)
 
-    def _ask(self, method: str, X: Any, *args: Any, **given: Any) -> Any:
+    def _call(self, method: str, X: Any, *args: Any, **given: Any) -> Any:
         chosen, _ = self._chosen(X)
         return getattr(self.estimator_, method)(chosen, *args, **given)
 
     @where_model_has("predict")
     def predict(self, X: Any) -> Any:
         """Predictions of the model from the chosen features."""
-        return self._ask("predict", X)
+        return self._call("predict", X)
 
     @where_model_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes from the chosen features."""
-        return self._ask("predict_proba", X)
+        return self._call("predict_proba", X)
 
     @where_model_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities of the classes from the chosen features."""
-        return self._ask("predict_log_proba", X)
+        return self._call("predict_log_proba", X)
 
     @where_model_has("decision_function")
     def decision_function(self, X: Any) -> Any:
         """Scores of the classes from the chosen features."""
-        return self._ask("decision_function", X)
+        return self._call("decision_function", X)
 
     @where_model_has("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The model's own score on the chosen features: R2 of regressors, accuracy of classifiers."""
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(self._ask("score", X, y, **given))
+        return float(self._call("score", X, y, **given))
 
 
 def _of_one_kind(labels: np.ndarray) -> np.ndarray:
@@ -311,12 +332,12 @@ def _of_one_kind(labels: np.ndarray) -> np.ndarray:
 
 
 def rounding(scores: np.ndarray) -> float:
-    """Differences of scores that say nothing: two ways to add up the same rows differ by less."""
+    """Differences of scores that are rounding: two ways to add up the same rows differ by less."""
     return 1e-9 * float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
 
 
 def chosen_size(sizes: np.ndarray, scores: np.ndarray, errors: np.ndarray, tol: float, one_se: bool) -> int:
-    """Where in the path to stop: the fewest features within `tol`, or one standard error, of the best mean score."""
+    """Index into the path: the fewest features within `tol`, or one standard error, of the best mean score."""
     best = int(np.argmax(scores))
     slack = max(tol, rounding(scores), errors[best] if one_se and np.isfinite(errors[best]) else 0.0)
     near = np.flatnonzero(scores >= scores[best] - slack)

@@ -1,31 +1,114 @@
-"""From the scores of many fits to a choice: means, standard errors, who is as good, and the winner's refit."""
+"""Comparison of candidates: their scores, standard errors and differences, and the refit of the best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import ParameterGrid
 
 from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
-from epicycle.select._candidates import Candidate, candidates_of
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
-from epicycle.select._inputs import Rows, Split, rows_of, seeded
+from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, rows_ratio, seeded
 from epicycle.select._scorers import Scorer, TestScore, on_test_part
 from epicycle.select._selection import Selection
-from epicycle.select._uncertainty import corrected_error, reach, rows_ratio, standard_error
+from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
-__all__ = ["OnScore", "Scored", "argbest", "collected", "conclude", "over_folds", "prepared", "teller"]
+__all__ = [
+    "Candidate",
+    "OnScore",
+    "Scored",
+    "argbest",
+    "candidates_of",
+    "collected",
+    "conclude",
+    "on_result",
+    "over_folds",
+    "prepared",
+]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate: its name, the name of the given model, the estimator and the point of the grid."""
+
+    name: str
+    model: str
+    estimator: Any
+    parameters: Mapping[str, Any]
+
+
+def candidates_of(models: Any, seed: int, *, weighted: bool = False) -> list[Candidate]:
+    """All models, and all points of the grids of those that have one."""
+    named = _named(models)
+    found: list[Candidate] = []
+    for name, given in named.items():
+        estimator, grid = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params") or isinstance(estimator, type):
+            raise ParameterTypeError(
+                f"models: {name!r} is {estimator!r:.60}; expected an estimator, or an estimator and its grid"
+            )
+        if weighted:
+            check_weights_taken(name, estimator)
+        try:
+            points = [{}] if grid is None else list(ParameterGrid(grid))
+            for point in points:
+                changed = seeded(estimator, seed).set_params(**point)
+                found.append(Candidate(_called(name, point), name, changed, point))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"models: the grid of {name!r}: {error}") from None
+    if not found:
+        raise ParameterError("models: none given; expected at least one estimator")
+    kinds = {bool(is_classifier(c.estimator)) for c in found}
+    if len(kinds) > 1:
+        raise ParameterError("models: classifiers and regressors; expected models of one kind, with one score")
+    return found
+
+
+def _named(models: Any) -> dict[str, Any]:
+    if isinstance(models, Mapping):
+        if not all(isinstance(name, str) for name in models):
+            raise ParameterTypeError("models: names of models have to be strings")
+        return dict(models)
+    if hasattr(models, "fit") or isinstance(models, tuple):
+        models = [models]
+    if not isinstance(models, Sequence) or isinstance(models, str | bytes):
+        raise ParameterTypeError(
+            f"models={models!r:.60}; expected a dictionary or a list of estimators, each alone or with a grid"
+        )
+    named: dict[str, Any] = {}
+    for given in models:
+        estimator = given[0] if isinstance(given, tuple) else given
+        base = type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+        name, number = base, 2
+        while name in named:
+            name, number = f"{base} {number}", number + 1
+        named[name] = given
+    return named
+
+
+def _called(name: str, point: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{key.rpartition('__')[2]}={_value(value)}" for key, value in point.items())
+    return f"{name} ({shown})" if shown else name
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return type(value).__name__ if hasattr(value, "get_params") else f"{value}"[:40]
+
 
 OnScore = Callable[[str, int, float], None] | None
 
 
 @dataclass
 class Scored:
-    """Scores of all candidates; `spread` has a row each, of folds or of resampled rows."""
+    """Scores of all candidates; `spread` has their scores on folds, or on resampled rows."""
 
     score: np.ndarray
     spread: np.ndarray
@@ -39,13 +122,13 @@ class Scored:
         return np.asarray(standard_error(self.spread)) if self.by == "folds" else _nanstd(self.spread)
 
     def behind(self, best: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Differences from the best, their standard errors, and how many of these are within the noise."""
+        """Differences from the best, their standard errors, and the multiple of these that is significant."""
         difference = self.score[best] - self.score
-        apart = self.spread[best] - self.spread
+        differences = self.spread[best] - self.spread
         if self.by == "folds":
-            error = np.asarray(corrected_error(apart, self.test_to_train))
-            return difference, error, reach(self.spread.shape[1])
-        return difference, _nanstd(apart), 1.96
+            error = np.asarray(corrected_error(differences, self.test_to_train))
+            return difference, error, t_quantile(self.spread.shape[1])
+        return difference, _nanstd(differences), 1.96
 
 
 def _nanstd(spread: np.ndarray) -> np.ndarray:
@@ -69,8 +152,8 @@ def prepared(
     level: float = 0.95,
     on_score: Any = None,
 ) -> tuple[Rows, int, list[Candidate]]:
-    """The inputs, all of them checked before any work."""
-    rows, seed = rows_of(X, y, sample_weight, groups), seed_of(random_state)
+    """The inputs, checked before any fit."""
+    rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     open_unit("level", level)
     held = _test_rows(test)
     if held is not None and held.X.shape[1:] != rows.X.shape[1:]:
@@ -80,7 +163,7 @@ def prepared(
     return rows, seed, candidates_of(models, seed, weighted=rows.weight is not None)
 
 
-def teller(on_score: OnScore) -> Callable[[FoldResult], None] | None:
+def on_result(on_score: OnScore) -> Callable[[FoldResult], None] | None:
     if on_score is None:
         return None
     return lambda result: on_score(result.name, result.fold, result.score)
@@ -95,7 +178,7 @@ def over_folds(
     on_score: OnScore,
 ) -> Scored:
     tasks = [Task(c.name, c.estimator, j, split) for c in chosen for j, split in enumerate(splits)]
-    results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, teller(on_score))
+    results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, on_result(on_score))
     raise_if_all_failed(results)
     scored = collected(chosen, results, len(splits))
     scored.test_to_train = rows_ratio(splits)
@@ -165,8 +248,8 @@ def conclude(
     }
     for name, count in scored.unconverged.items():
         notes += (f"{count} fits of {name} did not reach their tolerance",)
-    for name, said in scored.failures.items():
-        notes += (f"{name} could not be fitted: {said[:200]}",)
+    for name, failure in scored.failures.items():
+        notes += (f"{name} could not be fitted: {failure[:200]}",)
     names = [c.name for c in chosen]
     return Selection(
         verdict=_verdict(names, scored.score, errors, close, known, best, top, metric, how, on_test, procedure),
@@ -191,9 +274,9 @@ def _test_rows(test: tuple[Any, Any] | None) -> Rows | None:
     if test is None:
         return None
     if not isinstance(test, tuple | list) or len(test) != 2:
-        raise ParameterTypeError("test: expected a pair, the rows and the targets of the test part")
+        raise ParameterTypeError("test: expected a pair, the rows and the targets of the test set")
     try:
-        return rows_of(test[0], test[1])
+        return checked_rows(test[0], test[1])
     except ValueError as error:
         raise type(error)(f"test: {error}") from None
 
@@ -220,18 +303,18 @@ def _verdict(
         )
     rivals = [names[i] for i in np.flatnonzero(close).tolist() if i != best]
     if len(rivals) > 4:
-        text += f" {len(rivals)} others cannot be told apart from it."
+        text += f" {len(rivals)} others cannot be distinguished from it."
     elif rivals:
-        text += f" {' and '.join(rivals)} cannot be told apart from it."
+        text += f" {' and '.join(rivals)} cannot be distinguished from it."
     elif (np.isfinite(score) & ~known).any():
-        text += " Whether it is better than the others beyond chance is not known: there is no spread to judge by."
+        text += " Whether the difference is significant is not known: there is one score only."
     elif known.sum() > 1:
-        text += " No other comes near it."
+        text += " All others are significantly worse."
     if procedure is not None:
         text += (
-            f" Choosing and fitting together score {procedure[0]:.4g} (standard error {procedure[1]:.2g}) on rows that "
-            "neither saw."
+            f" The procedure of choosing and fitting scores {procedure[0]:.4g} (standard error {procedure[1]:.2g}) on "
+            "rows that it has not seen."
         )
     if on_test is not None:
-        text += f" Once on the test part: {on_test}."
+        text += f" On the test set: {on_test}."
     return text

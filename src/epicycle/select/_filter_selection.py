@@ -1,4 +1,9 @@
-"""Features by their own merit: ranked one by one, and as many as cross-validation asks for."""
+"""Filter selection: features ranked by their correlation or mutual information with the target.
+
+The correlation of a feature with labels is the root of the share of its variance that lies between the classes, which
+for two classes is the absolute correlation with a 0/1 code. The mutual information is that of a table of counts:
+columns and targets of few distinct values count by value, others are binned at their quantiles.
+"""
 
 from __future__ import annotations
 
@@ -6,62 +11,141 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.optim import Solution
 from epicycle.plot import axes_of, bars, styled
 from epicycle.select._base import COMMON, FeatureSelection, chosen_size
-from epicycle.select._feature_scores import score_features
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
-from epicycle.select._uncertainty import standard_error
+from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FilterSelection"]
+__all__ = ["FilterSelection", "correlations", "mutual_informations", "score_features"]
+
+#: Columns with at most so many distinct values count by value; others have so many bins of equal weight.
+_MAX_DISTINCT, _BINS = 20, 10
+
+
+def score_features(
+    score: str | Callable[..., Any], X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bool
+) -> np.ndarray:
+    """One number for each feature, larger is more informative; minus infinity where it is not finite."""
+    if callable(score):
+        found = score(X, y)
+        values = np.asarray(found[0] if isinstance(found, tuple) else found, dtype=np.float64)
+        if values.shape != (X.shape[1],):
+            raise ParameterTypeError(f"score: gave shape {values.shape}; expected one number for each of {X.shape[1]}")
+    else:
+        measure = {"correlation": correlations, "mutual_information": mutual_informations}[score]
+        values = measure(X, y, weight, labels=labels)
+    if not np.isfinite(values).any() and X.shape[1]:
+        values = np.zeros_like(values)
+    return np.where(np.isfinite(values), values, -np.inf)
+
+
+def correlations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bool) -> np.ndarray:
+    """Absolute correlations with a numeric target, correlation ratios with labels; zero for constant columns."""
+    w = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
+    if labels:
+        codes = np.unique(y, return_inverse=True)[1]
+        T = np.zeros((len(y), int(codes.max()) + 1))
+        T[np.arange(len(y)), codes] = 1.0
+    else:
+        T = (y.astype(np.float64) - w @ y)[:, None]
+    mean = np.asarray(w @ X, dtype=np.float64).ravel()
+    if sp.issparse(X):
+        square = np.asarray(w @ X.multiply(X), dtype=np.float64).ravel() - mean**2
+        cross = np.asarray(X.T @ (w[:, None] * T), dtype=np.float64) - np.outer(mean, w @ T)
+    else:
+        Z = np.asarray(X, dtype=np.float64) - mean
+        square = w @ Z**2
+        cross = Z.T @ (w[:, None] * T)
+    square = np.where(square > 1e-14 * (mean**2 + np.abs(square)), square, 0.0)
+    if labels:  # between the classes: sum over classes of p_c (mean_c - mean)^2
+        shares = w @ T
+        between = (cross**2 / np.where(shares > 0, shares, 1.0)).sum(axis=1)
+        explained = np.divide(between, square, out=np.zeros_like(square), where=square > 0)
+        return np.sqrt(np.clip(explained, 0.0, 1.0))
+    spread = float(w @ T[:, 0] ** 2)
+    scale = np.sqrt(square * spread)
+    return np.minimum(np.abs(np.divide(cross[:, 0], scale, out=np.zeros_like(square), where=scale > 0)), 1.0)
+
+
+def mutual_informations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bool) -> np.ndarray:
+    """Mutual information of every column with the target in nats, less the bias of a sample of this size."""
+    n, p = X.shape
+    w = np.ones(n) if weight is None else weight
+    if w.sum() <= 0:
+        raise DataError("sample_weight: all rows have weight zero")
+    target = np.unique(y, return_inverse=True)[1] if labels else _binned(y.astype(np.float64), w)
+    columns = X.tocsc() if sp.issparse(X) else X
+    out = np.zeros(p)
+    for j in range(p):
+        x = np.asarray(columns[:, [j]].todense()).ravel() if sp.issparse(columns) else np.asarray(columns[:, j])
+        out[j] = _information(_binned(x.astype(np.float64), w), target, w)
+    return out
+
+
+def _binned(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Codes of the values: by value where few differ, else by weighted quantiles; missing values have their own."""
+    missing = np.isnan(x)
+    values, codes = np.unique(np.where(missing, 0.0, x), return_inverse=True)
+    if len(values) > _MAX_DISTINCT:
+        mass = np.bincount(codes, weights=np.where(missing, 0.0, w), minlength=len(values))
+        if mass.sum() > 0:
+            middle = (np.cumsum(mass) - mass / 2) / mass.sum()
+            codes = np.minimum((middle * _BINS).astype(np.int64), _BINS - 1)[codes]
+    return np.where(missing, codes.max() + 1, codes)
+
+
+def _information(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
+    k = int(b.max()) + 1
+    table = np.bincount(a * k + b, weights=w, minlength=(int(a.max()) + 1) * k).reshape(-1, k)
+    total = table.sum()
+    joint = table / total
+    outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    there = joint > 0
+    plug_in = float((joint[there] * np.log(joint[there] / outer[there])).sum())
+    occupied = np.count_nonzero(there), np.count_nonzero(joint.sum(axis=1)), np.count_nonzero(joint.sum(axis=0))
+    return plug_in - (occupied[0] - occupied[1] - occupied[2] + 1) / (2 * float(total))
 
 
 class FilterSelection(FeatureSelection):
-    r"""The features that say most about the target, each by itself; how many is found by cross-validation.
+    r"""Filter selection: keep the features with the largest scores, their number by cross-validation.
 
     A feature is scored by its correlation with the target, or by their mutual information,
 
     .. math:: MI(x_j, y) = \sum_{x_j, y} p(x_j, y) \log \frac{p(x_j, y)}{p(x_j)\, p(y)}
               = KL\bigl(p(x_j, y) \,\|\, p(x_j)\, p(y)\bigr) ,
 
-    and the k best are kept. Inside the cross-validation the features are ranked anew in every fold from its training
-    rows alone: a ranking that has seen the test rows would flatter itself.
+    and the k best are kept. Inside the cross-validation the features are ranked again in every fold from its training
+    rows alone: with a ranking that has seen the test rows their scores would be too high.
 
     Parameters
     ----------
-    estimator : estimator, optional
-        The model that is fitted to the chosen features; by default :class:`LinearRegression`.
+    %(estimator)s
     score_func : {"correlation", "mutual_information"} or callable, default="correlation"
-        The absolute correlation (for labels the correlation ratio), the mutual information (numbers of more than 20
-        values are cut into tenths), or ``score_func(X, y)`` that gives a number for each feature, or a pair of these
-        and p-values as those of :mod:`sklearn.feature_selection` do.
+        The absolute correlation (for labels the correlation ratio), the mutual information (columns of more than 20
+        distinct values are binned into tenths), or ``score_func(X, y)`` that gives a number for each feature, or a pair
+        of these and p-values as those of :mod:`sklearn.feature_selection` do.
     k : int or "cv", default="cv"
-        How many features to keep; "cv" tries all numbers up to 20, then ever larger steps.
-    cv : int, splitter or splits, default=5
-        Folds, in random order and with equal shares of classes for classifiers; or a splitter of scikit-learn.
-    scoring : str or callable, optional
-        A scorer of scikit-learn, larger is better; by default R2 or accuracy.
-    tol : float, default=0.0
-        Scores this close count as equal, and fewer features are taken.
-    one_standard_error : bool, default=False
-        Take the fewest features whose score is within one standard error of the best.
-    n_jobs : int, optional
-        Threads; None uses all there are. The result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
-        Draws the folds, and fixes what the model leaves to chance.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every number of features.
+        Number of features to keep; "cv" tries all numbers up to 20, then ever larger steps.
+    %(cv)s
+    %(scoring)s
+    %(tol)s
+    %(one_standard_error)s
+    %(n_jobs)s
+    %(random_state)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -69,22 +153,18 @@ class FilterSelection(FeatureSelection):
         The score of every feature; minus infinity where it has none.
     ranking_ : ndarray of shape (n_features,)
         1 for the feature with the largest score, and so on.
-    support_ : ndarray of shape (n_features,)
-        Which features were chosen.
-    n_features_ : int
-        How many.
+    %(support_)s
+    %(n_features_)s
     path_n_features_, path_scores_, path_std_errors_ : ndarray
         For every number of features tried the mean score over the folds, and its standard error; empty where `k` was
         given.
-    estimator_ : estimator
-        The model on the chosen features.
-    metric_ : str
-        What was measured.
+    %(estimator_)s
+    %(metric_)s
     certificate_ : Certificate
         None: no subset but those of the ranking was tried.
     history_ : History
-        Every number of features tried: ``n_features``, ``score`` and ``std_error``; the objective is the score negated.
-        With `k` given one row, with the sum of the chosen features' scores negated.
+        Every number of features tried: ``n_features``, ``score`` and ``std_error``; the objective is the negative
+        score. With `k` given one row, with the negative sum of the chosen features' scores.
 
     See Also
     --------
@@ -195,20 +275,23 @@ class FilterSelection(FeatureSelection):
             if monitor(number, mask, objective=-mean, state=left, score=mean, std_error=error, n_features=float(size)):
                 reason = "stopped"
                 break
-        if len(sizes) > 1 and not np.isfinite([s.mean() for s in found]).any():
-            raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
         path = _path(sizes[: len(found)], found)
-        at = 0
-        if found:
-            means = np.where(np.isfinite(path["path_scores_"]), path["path_scores_"], -np.inf)
-            at = chosen_size(sizes[: len(found)], means, path["path_std_errors_"], self.tol, self.one_standard_error)
+        at = self._chosen_index(path) if found else 0
         for name, value in {**self._fit_chosen(model, rows, order[: sizes[at]]), **path}.items():
             setattr(self, name, value)
         certificate = self._evidence("features are ranked one by one")
         value = -float(path["path_scores_"][at]) if found else float(monitor.history().objective[-1])
-        n_iter = len(found) if found else 1
         final = left() if reason == "stopped" else {}
+        n_iter = max(len(found), 1)
         self._conclude(Solution(np.zeros(1), value, monitor.history(), certificate, n_iter, reason, state=final))
+
+    def _chosen_index(self, path: Mapping[str, np.ndarray]) -> int:
+        scores = path["path_scores_"]
+        if not np.isfinite(scores).any():
+            raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
+        means = np.where(np.isfinite(scores), scores, -np.inf)
+        errors = path["path_std_errors_"]
+        return chosen_size(path["path_n_features_"], means, errors, self.tol, self.one_standard_error)
 
     def _scores_of(self, matrix: Any, rows: Rows, part: np.ndarray, labels: bool) -> np.ndarray:
         weight = None if rows.weight is None else rows.weight[part]

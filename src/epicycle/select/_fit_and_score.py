@@ -1,4 +1,9 @@
-"""Many fits at once: on threads, in an order that does not depend on their number, with what went wrong noted."""
+"""Fits and scores of many models on threads, in an order that does not depend on their number; leave-one-out.
+
+For a linear smoother, y_hat = H y, that fits n - 1 rows as it would fit all of them with the left-out target replaced
+by its own prediction, y_i - y_hat(-i) = (y_i - y_hat_i) / (1 - h_i) with the leverage h_i = H_ii: one fit gives all
+leave-one-out predictions.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +20,20 @@ from sklearn.exceptions import ConvergenceWarning
 from epicycle.core._exceptions import DataError, EpicycleWarning
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.engine._ordered import in_order
+from epicycle.linear import LinearRegression, Ridge
 from epicycle.select._inputs import Rows, Split, take, weights_for
 from epicycle.select._scorers import Scorer, responses_of, score_with
 
-__all__ = ["FoldResult", "Task", "fit_and_score", "fitted", "run_all"]
+__all__ = [
+    "FoldResult",
+    "Task",
+    "closed_form",
+    "fit_and_score",
+    "fitted",
+    "one_out_predictions",
+    "one_out_splits",
+    "run_all",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,7 +41,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Task:
-    """One model, one split: fit on the one part, score on the other."""
+    """A model and a split: fit to its training rows, score on its test rows."""
 
     name: str
     estimator: Any
@@ -37,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What a fit gave; `failure` says what was raised where there is no score."""
+    """Result of a fit; `failure` is the error where there is no score."""
 
     name: str
     fold: int
@@ -50,7 +65,7 @@ class FoldResult:
 
 
 def fitted(estimator: Any, rows: Rows, X: Any = None) -> Any:
-    """A clone fitted to rows, with their weights."""
+    """A clone of the estimator, fitted to rows with their weights."""
     model = clone(estimator)
     return model.fit(rows.X if X is None else X, rows.y, **weights_for(model, rows.weight))
 
@@ -67,7 +82,7 @@ def fit_and_score(
 ) -> FoldResult:
     """Fit on the training part of a split and score on its test part.
 
-    With `forgive` an error of the model becomes a failure of this result, so that other models go on.
+    With `forgive` an error of the model is recorded in the result, so that other models go on.
     """
     began = time.perf_counter()
     source = rows if task.columns is None else Rows(take(rows.X, task.columns), rows.y, rows.weight, rows.groups)
@@ -78,7 +93,7 @@ def fit_and_score(
         on_train = np.nan
         if train_score and scorer is not None:
             on_train = score_with(scorer, model, train.X, train.y, train.weight)
-        said = responses_of(model, test.X, classes) if responses else {}
+        predicted = responses_of(model, test.X, classes) if responses else {}
     except Exception as error:
         if not forgive:
             raise
@@ -87,7 +102,7 @@ def fit_and_score(
     certificate = getattr(model, "certificate_", None)
     converged = certificate is None or certificate.kind == "none" or bool(certificate.holds)
     return FoldResult(
-        task.name, task.fold, score, on_train, time.perf_counter() - began, converged=converged, responses=said
+        task.name, task.fold, score, on_train, time.perf_counter() - began, converged=converged, responses=predicted
     )
 
 
@@ -96,8 +111,8 @@ def run_all(
 ) -> list[R]:
     """``[work(piece) for piece in pieces]`` on threads; `consume` sees the results one by one and in order.
 
-    Warnings of convergence are left to the results, those of this package to the fits that are kept; others are given
-    once each, after the work.
+    Convergence is part of the results, and warnings of this package are given by the final fit; other warnings are
+    given once each, after the work.
     """
     results: list[R] = []
 
@@ -106,11 +121,11 @@ def run_all(
         if consume is not None:
             consume(result)
 
-    # Around the threads, not inside them: what catch_warnings changes belongs to the whole process.
+    # Around the threads, not inside them: catch_warnings changes the state of the whole process.
     with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", EpicycleWarning)  # of coefficients that nobody will read
+        warnings.simplefilter("ignore", EpicycleWarning)  # about coefficients of models that are dropped
         in_order(iter(pieces), work, keep, min(n_threads(float("inf"), n_jobs), max(len(pieces), 1)))
     for message in {(w.category, str(w.message)): w for w in caught}.values():
         warnings.warn_explicit(message.message, message.category, message.filename, message.lineno)
@@ -118,7 +133,44 @@ def run_all(
 
 
 def raise_if_all_failed(results: Sequence[FoldResult]) -> None:
-    """Nothing to compare: say what the first model said."""
+    """Raise the first error where no fit succeeded."""
     if results and all(r.failure for r in results):
         first = results[0]
         raise DataError(f"every fit failed; the first, of {first.name!r}, with {first.failure}")
+
+
+#: Above this leverage a row determines its own prediction, and the division by 1 - h loses all digits.
+_MAX_LEVERAGE = 1 - 1e-8
+
+
+def one_out_splits(n: int) -> list[Split]:
+    """A split for every row, with that row as the test set."""
+    every = np.arange(n)
+    return [(np.delete(every, i), np.array([i])) for i in range(n)]
+
+
+def closed_form(estimator: Any, rows: Rows) -> bool:
+    """Whether one fit is enough: our least squares or ridge, on one numeric target."""
+    # Exactly these classes: a subclass may fit in another way.
+    return type(estimator) in (LinearRegression, Ridge) and rows.y.ndim == 1 and rows.y.dtype.kind in "biuf"
+
+
+def one_out_predictions(estimator: Any, rows: Rows, n_jobs: int | None) -> np.ndarray:
+    """Prediction of every row by the model fitted to all others."""
+    model = fitted(estimator, rows)
+    h = np.asarray(model.leverage(rows.X, rows.weight), dtype=np.float64)
+    residual = rows.y - np.asarray(model.predict(rows.X), dtype=np.float64)
+    free = h <= _MAX_LEVERAGE
+    predictions = np.empty(rows.n)
+    predictions[free] = rows.y[free] - residual[free] / (1 - h[free])
+    decided = np.flatnonzero(~free)
+    if len(decided):
+        every = np.arange(rows.n)
+        tasks = [Task("", estimator, int(i), (np.delete(every, i), np.array([i]))) for i in decided]
+
+        def work(task: Task) -> FoldResult:
+            return fit_and_score(task, rows, None, responses=True, forgive=False)
+
+        found = run_all(work, tasks, n_jobs)
+        predictions[decided] = [result.responses["predict"][0] for result in found]
+    return predictions

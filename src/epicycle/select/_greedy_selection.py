@@ -1,8 +1,8 @@
-"""Forward and backward search: one feature at a time, judged by cross-validation."""
+"""Forward and backward selection: one feature at a time, by cross-validated score."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,21 +12,131 @@ from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.optim import Solution
 from epicycle.plot import axes_of, styled
-from epicycle.select._base import COMMON, FeatureSelection
+from epicycle.select._base import COMMON, FeatureSelection, chosen_size, rounding
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
-from epicycle.select._search_path import SearchPath
-from epicycle.select._subset_moments import subset_scores
+from epicycle.select._subset_scores import Subset, SubsetScores, subset_scores
+from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BackwardSelection", "ForwardSelection"]
+__all__ = ["BackwardSelection", "ForwardSelection", "Move", "SearchPath"]
+
+
+class Move:
+    """One step of the search: the feature that was added or removed, and the subset with its score."""
+
+    def __init__(self, subset: Subset, feature: float, scores: np.ndarray) -> None:
+        self.subset, self.feature = subset, feature
+        self.score = float(np.mean(scores))
+        self.std_error = float(standard_error(scores))
+
+
+class SearchPath:
+    """Path of a greedy search, with the best subset of every size."""
+
+    def __init__(self, scores: SubsetScores, *, forward: bool, n_features: int, tol: float) -> None:
+        self.scores, self.forward, self.p, self.tol = scores, forward, n_features, tol
+        self.moves: list[Move] = []
+        self.best: dict[int, Move] = {}
+
+    def mask(self, subset: Subset) -> np.ndarray:
+        x = np.zeros(self.p)
+        x[list(subset)] = 1.0
+        return x
+
+    def step(self, subset: Subset, *, add: bool) -> tuple[Subset, int, np.ndarray]:
+        """The best subset with one feature more, or one less."""
+        others = [j for j in range(self.p) if (j in subset) != add]
+        neighbours = [subset | {j} if add else subset - {j} for j in others]
+        scores = self.scores(neighbours)
+        means = scores.mean(axis=1)
+        if not np.isfinite(means).any():
+            raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
+        means = np.where(np.isfinite(means), means, -np.inf)
+        at = int(np.argmax(means >= means.max() - rounding(means)))  # of equals the first
+        return neighbours[at], others[at], scores[at]
+
+    def record(self, subset: Subset, feature: float, scores: np.ndarray) -> Move:
+        move = Move(subset, feature, scores)
+        self.moves.append(move)
+        known = self.best.get(len(subset))
+        if known is None or move.score > known.score:
+            self.best[len(subset)] = move
+        return move
+
+    def walk(self, wanted: int | None, *, patience: int | None, floating: bool) -> Iterator[Move]:
+        """Generate the moves one after the other."""
+        if self.forward:
+            current: Subset = frozenset()
+            last = self.p if wanted is None else wanted
+        else:
+            current = frozenset(range(self.p))
+            last = 1 if wanted is None else wanted
+            yield self.record(current, np.nan, self.scores([current])[0])
+        since, best = 0, -np.inf
+        while len(current) != last:
+            current, feature, found = self.step(current, add=self.forward)
+            move = self.record(current, feature, found)
+            yield move
+            while floating and 1 < len(current) < self.p:
+                # Back for as long as that leads to a better set than is known of its size.
+                back, feature, found = self.step(current, add=not self.forward)
+                if len(back) in self.best and self.best[len(back)].score >= np.mean(found) - rounding(found):
+                    break
+                yield self.record(back, feature, found)
+                current = back
+            if patience is not None:
+                since, best = (0, move.score) if move.score > best + self.tol else (since + 1, best)
+                if since >= patience:
+                    return
+
+    def choose(self, wanted: int | None, tol: float, one_se: bool) -> Subset:
+        sizes = np.array(sorted(self.best))
+        if wanted is not None:
+            return self.best[wanted].subset
+        moves = [self.best[k] for k in sizes]
+        score, error = np.array([m.score for m in moves]), np.array([m.std_error for m in moves])
+        return moves[chosen_size(sizes, score, error, tol, one_se)].subset
+
+    def preference(self) -> list[int]:
+        """All features by preference: in the order of addition, or in the reverse order of removal."""
+        moved = [int(m.feature) for m in self.moves if m.feature == m.feature]
+        order = list(dict.fromkeys(moved if self.forward else moved[::-1]))
+        rest = [j for j in range(self.p) if j not in order]
+        return order + rest if self.forward else rest + order
+
+    def attributes(self) -> dict[str, Any]:
+        sizes = sorted(self.best)
+        return {
+            "order_": np.array([int(m.feature) for m in self.moves if m.feature == m.feature], dtype=np.int64),
+            "path_n_features_": np.array(sizes, dtype=np.int64),
+            "path_scores_": np.array([self.best[k].score for k in sizes]),
+            "path_std_errors_": np.array([self.best[k].std_error for k in sizes]),
+        }
 
 
 class GreedySelection(FeatureSelection):
-    """The search itself; a subclass says where it begins and which way it goes."""
+    """Greedy search forward or backward, by the class attribute `_forward`."""
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "n_features_to_select": "n_features_to_select : int, optional\n"
+        "    Number of features; None takes the number with the best cross-validated score.",
+        "patience": "patience : int, optional\n"
+        "    Stop after so many steps without a better score; None goes on to the end. Not used where\n"
+        "    `n_features_to_select` is given.",
+        "floating": "floating : bool, default={default}\n"
+        "    After every step, go back for as long as that finds a better set of its size.",
+        "greedy_ranking_": "ranking_ : ndarray of shape (n_features,)\n"
+        "    1 for chosen features, the others from 2 on.",
+        "order_": "order_ : ndarray\n    The features in the order in which they were added or removed.",
+        "greedy_certificate_": "certificate_ : Certificate\n"
+        "    None: the search is greedy. Its meaning names what the model on the chosen features proves.",
+        "greedy_history_": "history_ : History\n"
+        "    Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the negative "
+        "score.",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **COMMON,
         "n_features_to_select": NoneOr(Integer(1)),
@@ -132,61 +242,40 @@ class GreedySelection(FeatureSelection):
 
 
 class ForwardSelection(GreedySelection):
-    r"""Forward search for features: one at a time, the one that helps most, by cross-validation.
+    r"""Forward selection: add the feature that improves the cross-validated score most, one at a time.
 
-    Starting from none, every feature outside the set :math:`F` is tried, and the best joins:
+    Starting from none, every feature outside the set :math:`F` is tried, and the best is added:
 
     .. math:: F \leftarrow F \cup \{\arg\max_{i \notin F} \mathrm{CV}(F \cup \{i\})\} .
 
-    The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and too
-    good; :func:`~epicycle.select.k_fold` of the whole search gives an honest one.
+    The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and
+    optimistic; :func:`~epicycle.select.k_fold` of the whole search gives an unbiased one.
 
     Parameters
     ----------
-    estimator : estimator, optional
-        The model, any regressor or classifier; by default :class:`LinearRegression`. It is cloned, and stays as it is.
-    n_features_to_select : int, optional
-        How many; None takes the number with the best cross-validated score.
-    cv : int, splitter or splits, default=5
-        Folds, in random order and with equal shares of classes for classifiers; or a splitter of scikit-learn.
-    scoring : str or callable, optional
-        A scorer of scikit-learn, larger is better; by default R2 or accuracy.
-    tol : float, default=0.0
-        Scores this close count as equal, and the smaller set is taken.
-    one_standard_error : bool, default=False
-        Take the smallest set whose score is within one standard error of the best.
-    patience : int, optional
-        Stop after so many steps without a better score; None goes on to the end. Where `n_features_to_select` is given
-        it is not used.
-    floating : bool, default=False
-        After every step, go back for as long as that finds a better set of its size.
-    n_jobs : int, optional
-        Threads; None uses all there are. The result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
-        Draws the folds, and fixes what the model leaves to chance.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every step.
+    %(estimator)s
+    %(n_features_to_select)s
+    %(cv)s
+    %(scoring)s
+    %(tol)s
+    %(one_standard_error)s
+    %(patience)s
+    %(floating)s
+    %(n_jobs)s
+    %(random_state)s
+    %(verbose)s
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_features,)
-        Which features were chosen.
-    n_features_ : int
-        How many.
-    ranking_ : ndarray of shape (n_features,)
-        1 for chosen features, the others from 2 on.
-    order_ : ndarray
-        The features as they came, or went.
-    path_n_features_, path_scores_, path_std_errors_ : ndarray
-        For every number of features the best mean score over the folds, and its standard error.
-    estimator_ : estimator
-        The model on the chosen features.
-    metric_ : str
-        What was measured.
-    certificate_ : Certificate
-        None: the search is greedy. Its meaning says what the model on the chosen features proves.
-    history_ : History
-        Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the score negated.
+    %(support_)s
+    %(n_features_)s
+    %(greedy_ranking_)s
+    %(order_)s
+    %(path_)s
+    %(estimator_)s
+    %(metric_)s
+    %(greedy_certificate_)s
+    %(greedy_history_)s
 
     See Also
     --------
@@ -214,59 +303,38 @@ class ForwardSelection(GreedySelection):
 
 
 class BackwardSelection(GreedySelection):
-    r"""Backward search for features: from all of them, one at a time goes, the one that is missed least.
+    r"""Backward selection: remove the feature whose loss costs least, one at a time, starting from all.
 
     .. math:: F \leftarrow F \setminus \{\arg\max_{i \in F} \mathrm{CV}(F \setminus \{i\})\} .
 
     The best set met on the way is chosen, and the model is fitted to it. Features that help only together, which a
-    forward search may miss, are kept; it is dearer where few of many features are needed.
+    forward search may miss, are kept; it costs more where few of many features are needed.
 
     Parameters
     ----------
-    estimator : estimator, optional
-        The model, any regressor or classifier; by default :class:`LinearRegression`. It is cloned, and stays as it is.
-    n_features_to_select : int, optional
-        How many; None takes the number with the best cross-validated score.
-    cv : int, splitter or splits, default=5
-        Folds, in random order and with equal shares of classes for classifiers; or a splitter of scikit-learn.
-    scoring : str or callable, optional
-        A scorer of scikit-learn, larger is better; by default R2 or accuracy.
-    tol : float, default=0.0
-        Scores this close count as equal, and the smaller set is taken.
-    one_standard_error : bool, default=False
-        Take the smallest set whose score is within one standard error of the best.
-    patience : int, optional
-        Stop after so many steps without a better score; None goes on to the end. Where `n_features_to_select` is given
-        it is not used.
-    floating : bool, default=False
-        After every step, go back for as long as that finds a better set of its size.
-    n_jobs : int, optional
-        Threads; None uses all there are. The result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
-        Draws the folds, and fixes what the model leaves to chance.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every step.
+    %(estimator)s
+    %(n_features_to_select)s
+    %(cv)s
+    %(scoring)s
+    %(tol)s
+    %(one_standard_error)s
+    %(patience)s
+    %(floating)s
+    %(n_jobs)s
+    %(random_state)s
+    %(verbose)s
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_features,)
-        Which features were chosen.
-    n_features_ : int
-        How many.
-    ranking_ : ndarray of shape (n_features,)
-        1 for chosen features, the others from 2 on.
-    order_ : ndarray
-        The features as they came, or went.
-    path_n_features_, path_scores_, path_std_errors_ : ndarray
-        For every number of features the best mean score over the folds, and its standard error.
-    estimator_ : estimator
-        The model on the chosen features.
-    metric_ : str
-        What was measured.
-    certificate_ : Certificate
-        None: the search is greedy. Its meaning says what the model on the chosen features proves.
-    history_ : History
-        Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the score negated.
+    %(support_)s
+    %(n_features_)s
+    %(greedy_ranking_)s
+    %(order_)s
+    %(path_)s
+    %(estimator_)s
+    %(metric_)s
+    %(greedy_certificate_)s
+    %(greedy_history_)s
 
     See Also
     --------

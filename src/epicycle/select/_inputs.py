@@ -1,9 +1,9 @@
-"""Rows, targets, weights and splits, checked once for all that fits models over and over."""
+"""Checked rows, targets, weights and splits, the inputs of cross-validation."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,24 +27,46 @@ from epicycle.core._random import stream
 from epicycle.data import Scan
 
 __all__ = [
+    "CROSS_VALIDATION_DOCS",
     "Rows",
     "Split",
     "check_model",
     "check_weights_taken",
+    "checked_rows",
     "classifies",
     "folds_of",
     "held_out_part",
-    "rows_of",
+    "rows_ratio",
     "seeded",
     "take",
 ]
 
 Split = tuple[np.ndarray, np.ndarray]
 
+#: Docstring entries of the functions that fit models over folds.
+CROSS_VALIDATION_DOCS = {
+    "rows": """X, y : array-like
+    Rows and targets, in memory.""",
+    "cv": """cv : int, splitter or splits, default={default}
+    Number of folds, in random order, stratified for classifiers; or a splitter of scikit-learn.""",
+    "scoring": """scoring : str or callable, optional
+    A scorer of scikit-learn, larger is better; by default accuracy or R2.""",
+    "groups": """groups : array-like of shape (n,), optional
+    Groups of rows; the rows of a group are never on both sides of a split.""",
+    "ordered": """ordered : bool, default={default}
+    Whether the rows are in order of time: every fold is then predicted from the rows before it.""",
+    "sample_weight": """sample_weight : array-like of shape (n,), optional
+    Weights of the rows in fits and scores.""",
+    "n_jobs": """n_jobs : int, optional
+    Number of threads; None uses all. The result does not depend on it.""",
+    "random_state": """random_state : int, Generator, RandomState or None, default={default}
+    Seed of the folds, of resampling, and of models whose own seed is None.""",
+}
+
 
 @dataclass(frozen=True)
 class Rows:
-    """Data in memory as users brought it: X of any container that scikit-learn can index, y and weights as arrays."""
+    """Data in memory: X in any container that scikit-learn can index, y and weights as arrays."""
 
     X: Any
     y: np.ndarray
@@ -61,7 +83,12 @@ class Rows:
         return Rows(_safe_indexing(self.X, rows), self.y[rows], weight, groups)
 
 
-def rows_of(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
+def rows_ratio(splits: Sequence[Split]) -> float:
+    """Test rows for every training row, on average over the splits."""
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
+
+
+def checked_rows(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Rows:
     """The arguments as :class:`Rows`; every error names the argument."""
     if isinstance(X, Scan) or hasattr(X, "dask"):
         raise DataTypeError(f"X: {type(X).__name__}; expected data in memory, which is split and fitted many times")
@@ -81,23 +108,27 @@ def rows_of(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Ro
         raise DataError(f"y: {len(target)} values; X has {n} rows")
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise DataError("y: contains NaN or infinity; expected finite numbers")
-    weight = None
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-            raise DataError(f"sample_weight: expected {n} numbers >= 0, not all zero, got shape {weight.shape}")
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (n,):
             raise DataError(f"groups: shape {groups.shape}; expected one group for each of {n} rows")
-    return Rows(X, target, weight, groups)
+    return Rows(X, target, _checked_weights(sample_weight, n), groups)
+
+
+def _checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise DataError(f"sample_weight: expected {n} numbers >= 0, not all zero, got shape {weight.shape}")
+    return weight
 
 
 def folds_of(rows: Rows, cv: Any, *, classifier: bool, ordered: bool = False, seed: int = 0) -> list[Split]:
     """The splits of `rows`: by a number of folds, a splitter of scikit-learn, or the splits themselves.
 
-    A number gives folds in random order; of classifiers with equal shares of classes, with groups kept whole where
-    there are groups; with `ordered` each fold is predicted from the rows before it.
+    A number gives folds in random order: stratified for classifiers, with the rows of a group in one fold; with
+    `ordered` each fold is predicted from the rows before it.
     """
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         splitter = _splitter(rows, int(cv), classifier, ordered, seed)
@@ -152,15 +183,15 @@ def _checked(splits: list[Split], n: int) -> list[Split]:
 
 
 def held_out_part(rows: Rows, size: float, *, classifier: bool, ordered: bool, seed: int) -> Split:
-    """One split: the share `size` of the rows is held out, at random, whole groups at a time, or the last ones."""
+    """One split: the share `size` of the rows is held out, at random, by groups, or the last ones."""
     if not isinstance(size, numbers.Real) or isinstance(size, bool) or not 0 < size < 1:
         raise ParameterError(f"test_size={size!r}; expected a share between 0 and 1")
     n = rows.n
     if n < 2:
         raise DataError(f"X: {n} sample; expected at least 2, one to train on and one to test on")
     if ordered:
-        cut = min(max(n - round(n * float(size)), 1), n - 1)
-        return np.arange(cut), np.arange(cut, n)
+        n_train = min(max(n - round(n * float(size)), 1), n - 1)
+        return np.arange(n_train), np.arange(n_train, n)
     state = int(stream(seed, "held out").integers(2**31))
     if rows.groups is not None:
         names = np.unique(rows.groups)
@@ -179,7 +210,7 @@ def held_out_part(rows: Rows, size: float, *, classifier: bool, ordered: bool, s
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A clone in which every `random_state` that was left to chance is fixed by `seed`."""
+    """A clone in which every `random_state` that is None is derived from `seed`."""
     copy = clone(estimator)
     open_states = {
         name: int(stream(seed, name).integers(2**31))
@@ -190,14 +221,14 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def check_weights_taken(name: str, estimator: Any) -> None:
-    """Refuse weights for an estimator that would not see them."""
+    """Refuse weights for an estimator whose `fit` takes none."""
     final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if not has_fit_parameter(final, "sample_weight"):
         raise ParameterError(f"sample_weight: {name} ({type(final).__name__}) takes none")
 
 
 def check_model(model: Any, rows: Rows) -> None:
-    """Refuse what cannot be fitted, or not with these weights."""
+    """Refuse a model that cannot be fitted, or not with these weights."""
     if not hasattr(model, "fit") or isinstance(model, type):
         raise ParameterTypeError(f"model={model!r:.60}; expected an estimator")
     if rows.weight is not None:
@@ -205,7 +236,7 @@ def check_model(model: Any, rows: Rows) -> None:
 
 
 def weights_for(estimator: Any, weight: np.ndarray | None) -> dict[str, np.ndarray]:
-    """The keyword under which `fit` takes the weights; a pipeline hands them to its last step."""
+    """Keyword argument of `fit` for the weights; a pipeline passes them to its last step."""
     if weight is None:
         return {}
     if hasattr(estimator, "steps"):
@@ -221,4 +252,5 @@ def take(X: Any, columns: np.ndarray) -> Any:
 
 
 def classifies(estimator: Any) -> bool:
+    """Whether the estimator is a classifier."""
     return bool(is_classifier(estimator))

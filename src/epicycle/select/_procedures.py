@@ -1,6 +1,6 @@
-"""Choosing among models: hold-out, k-fold, leave-one-out and nested cross-validation.
+"""Model selection by hold-out, k-fold, leave-one-out and nested cross-validation.
 
-All of them fit every model on some rows, score it on others, and pick the best; then the winner is fitted to all rows.
+All of them fit every model to some rows and score it on others; the best model is then fitted to all rows.
 """
 
 from __future__ import annotations
@@ -10,20 +10,54 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.select._compare import OnScore, Scored, argbest, collected, conclude, over_folds, prepared, teller
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
-from epicycle.select._inputs import classifies, folds_of, held_out_part
-from epicycle.select._leave_one_out import closed_form, one_out_predictions, one_out_splits
+from epicycle.select._compare import (
+    Candidate,
+    OnScore,
+    Scored,
+    argbest,
+    collected,
+    conclude,
+    on_result,
+    over_folds,
+    prepared,
+)
+from epicycle.select._fit_and_score import (
+    FoldResult,
+    Task,
+    closed_form,
+    fit_and_score,
+    one_out_predictions,
+    one_out_splits,
+    raise_if_all_failed,
+    run_all,
+)
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, classifies, folds_of, held_out_part
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 from epicycle.select._selection import Selection
-from epicycle.select._uncertainty import standard_error
+from epicycle.stats._intervals import standard_error
 
 __all__ = ["hold_out", "k_fold", "leave_one_out", "nested"]
 
+DOCS = {
+    **CROSS_VALIDATION_DOCS,
+    "models": """models : dict, list, estimator or (estimator, grid)
+    Estimators of one kind by name, each alone or as a pair with a grid of parameters
+    (:class:`~sklearn.model_selection.ParameterGrid`), of which every point is a candidate. They are cloned; where their
+    `random_state` is None, it is derived from `random_state`.""",
+    "test": """test : tuple of X and y, optional
+    A separate test set; the chosen model is scored on it once, with an interval.""",
+    "refit": """refit : bool, default={default}
+    Whether the chosen model is fitted to all rows.""",
+    "level": """level : float, default={default}
+    Confidence level of the interval of the test score.""",
+}
+
 
 @in_catalogue("select", "J1", certificate="standard errors")
+@documented(DOCS)
 def k_fold(
     models: Any,
     X: Any,
@@ -44,40 +78,30 @@ def k_fold(
 ) -> Selection:
     r"""Choose a model by k-fold cross-validation and fit it to all rows.
 
-    The rows are cut into k parts; every model is fitted k times, each time to all parts but one, and scored on that
-    one. The best mean wins,
+    The rows are split into k folds; every model is fitted k times, each time to all folds but one, and scored on that
+    one. The best mean score is chosen,
 
     .. math:: \hat\imath = \arg\max_i \frac1k \sum_{j=1}^k s_j(h_{ij}) .
 
     Parameters
     ----------
-    models : dict, list, estimator or (estimator, grid)
-        Estimators of one kind by name, each alone or as a pair with a grid of parameters
-        (:class:`~sklearn.model_selection.ParameterGrid`), of which every point takes part. They stay as they are;
-        where their `random_state` is None, `random_state` fixes it.
-    X, y : rows and targets, in memory
+    %(models)s
+    %(rows)s
     cv : int, splitter or splits, default=10
-        A number of folds: in random order, with equal shares of classes for classifiers, whole groups together.
-    scoring : str or callable, optional
-        A scorer of scikit-learn, larger is better; by default accuracy or R2.
-    groups : array-like of shape (n,), optional
-        Rows of one group are never on both sides of a split.
-    ordered : bool, default=False
-        Rows are in order of time: every fold is predicted from those before it.
-    sample_weight : array-like of shape (n,), optional
-        For fits and scores.
-    test : tuple of X and y, optional
-        Rows that nothing is learnt from; the winner is scored on them once, with a bound.
+        Number of folds, in random order, stratified for classifiers, with the rows of a group in one fold; or a
+        splitter of scikit-learn.
+    %(scoring)s
+    %(groups)s
+    %(ordered)s
+    %(sample_weight)s
+    %(test)s
     one_standard_error : bool, default=False
         Take the first given model whose score is within one standard error of the best, for models in the order of
         their complexity.
-    refit : bool, default=True
-        Whether the winner is fitted to all rows.
-    level : float, default=0.95
-        Of the interval of the test score.
-    n_jobs : int, optional
-        Threads; None uses all there are. The result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
+    %(refit)s
+    %(level)s
+    %(n_jobs)s
+    %(random_state)s
     on_score : callable, optional
         ``on_score(name, fold, score)`` after every fit, in a fixed order.
 
@@ -113,6 +137,7 @@ def k_fold(
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
+@documented(DOCS)
 def hold_out(
     models: Any,
     X: Any,
@@ -130,29 +155,27 @@ def hold_out(
     random_state: Any = 0,
     on_score: OnScore = None,
 ) -> Selection:
-    """Choose a model on rows that were held out, and fit it to all rows.
+    """Choose a model on a validation set, and fit it to all rows.
 
-    Every model is fitted once, to most rows, and scored on the others. Standard errors come from resampling the held
-    out rows, or whole groups of them.
+    Every model is fitted once, to the training rows, and scored on the others. Standard errors come from resampling
+    these rows, or whole groups of them.
 
     Parameters
     ----------
-    models : dict, list, estimator or (estimator, grid)
-        As for :func:`k_fold`.
-    X, y : rows and targets, in memory
+    %(models)s
+    %(rows)s
     test_size : float, default=0.3
-        Share of the rows to hold out.
-    scoring : str or callable, optional
-    groups : array-like of shape (n,), optional
+        Share of the rows for the validation set.
+    %(scoring)s
+    %(groups)s
     ordered : bool, default=False
-        Hold the last rows out.
-    sample_weight : array-like of shape (n,), optional
-    test : tuple of X and y, optional
-        Rows of a third part, on which the winner is scored once, with a bound.
-    refit : bool, default=True
-    level : float, default=0.95
-    n_jobs : int, optional
-    random_state : int, Generator, RandomState or None, default=0
+        The validation set is the last rows.
+    %(sample_weight)s
+    %(test)s
+    %(refit)s
+    %(level)s
+    %(n_jobs)s
+    %(random_state)s
     on_score : callable, optional
         ``on_score(name, 0, score)`` after every fit.
 
@@ -180,33 +203,27 @@ def hold_out(
     def work(task: Task) -> FoldResult:
         return fit_and_score(task, rows, scorer, responses=pooled, classes=classes)
 
-    results = run_all(work, tasks, n_jobs, teller(on_score))
+    results = run_all(work, tasks, n_jobs, on_result(on_score))
     raise_if_all_failed(results)
     scored = collected(chosen, results, 1)
     scored.by = "rows"
     held = rows.part(split[1])
     scored.spread = np.full((len(chosen), 1), np.nan)
     if pooled:
-        scored.spread = np.stack(
-            [
-                np.full(DRAWS, np.nan)
-                if result.failure
-                else resampled(
-                    scorer,
-                    Replay(c.estimator, result.responses, classes),
-                    held.y,
-                    held.weight,
-                    seed,
-                    groups=held.groups,
-                )
-                for c, result in zip(chosen, results, strict=True)
-            ]
-        )
+
+        def draws(candidate: Candidate, result: FoldResult) -> np.ndarray:
+            if result.failure:
+                return np.full(DRAWS, np.nan)
+            replay = Replay(candidate.estimator, result.responses, classes)
+            return resampled(scorer, replay, held.y, held.weight, seed, groups=held.groups)
+
+        scored.spread = np.stack([draws(c, result) for c, result in zip(chosen, results, strict=True)])
     how = f"{len(split[1])} held out rows of {rows.n}"
     return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
+@documented(DOCS)
 def leave_one_out(
     models: Any,
     X: Any,
@@ -229,17 +246,17 @@ def leave_one_out(
 
     Parameters
     ----------
-    models : dict, list, estimator or (estimator, grid)
-        As for :func:`k_fold`.
-    X, y : rows and targets, in memory
+    %(models)s
+    %(rows)s
     scoring : str or callable, optional
-        A callable that is no scorer of scikit-learn scores row by row, and the mean counts.
-    sample_weight : array-like of shape (n,), optional
-    test : tuple of X and y, optional
-    refit : bool, default=True
-    level : float, default=0.95
-    n_jobs : int, optional
-    random_state : int, Generator, RandomState or None, default=0
+        A scorer of scikit-learn, larger is better; by default accuracy or R2. Another callable scores row by row, and
+        the mean counts.
+    %(sample_weight)s
+    %(test)s
+    %(refit)s
+    %(level)s
+    %(n_jobs)s
+    %(random_state)s
 
     Returns
     -------
@@ -284,7 +301,7 @@ def leave_one_out(
         spread[i] = resampled(scorer, replay, rows.y, rows.weight, seed)
         seconds[i] = time.perf_counter() - began
     if len(failures) == len(chosen):
-        raise_if_all_failed([FoldResult(name, 0, failure=said) for name, said in failures.items()])
+        raise_if_all_failed([FoldResult(name, 0, failure=failure) for name, failure in failures.items()])
     scored = Scored(score, spread, seconds, "rows", failures=failures)
     how = f"leave-one-out cross-validation of {rows.n} rows"
     notes = (f"leave-one-out predictions of {closed} models are exact, from one fit each",) if closed else ()
@@ -292,6 +309,7 @@ def leave_one_out(
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
+@documented(DOCS)
 def nested(
     models: Any,
     X: Any,
@@ -308,7 +326,7 @@ def nested(
     random_state: Any = 0,
     on_score: OnScore = None,
 ) -> Selection:
-    """Choose a model, and score the choosing itself on rows that it has not seen.
+    """Choose a model, and score the procedure of choosing on rows that it has not seen.
 
     In every outer fold a model is chosen by an inner cross-validation of the other rows, fitted to these, and scored on
     the fold. The mean of these scores is `procedure_score`; unlike the best model's own score it is not the best of
@@ -316,20 +334,19 @@ def nested(
 
     Parameters
     ----------
-    models : dict, list, estimator or (estimator, grid)
-        As for :func:`k_fold`.
-    X, y : rows and targets, in memory
+    %(models)s
+    %(rows)s
     cv : int, splitter or splits, default=5
         Outer folds; also those of the final choice.
     inner_cv : int or splitter, default=5
         Folds inside the training part of each outer fold.
-    scoring : str or callable, optional
-    groups : array-like of shape (n,), optional
-    ordered : bool, default=False
-    sample_weight : array-like of shape (n,), optional
-    refit : bool, default=True
-    n_jobs : int, optional
-    random_state : int, Generator, RandomState or None, default=0
+    %(scoring)s
+    %(groups)s
+    %(ordered)s
+    %(sample_weight)s
+    %(refit)s
+    %(n_jobs)s
+    %(random_state)s
     on_score : callable, optional
         ``on_score(name, outer fold, score)`` for the model chosen in each outer fold.
 
@@ -368,6 +385,15 @@ def nested(
     error = float(standard_error(np.array(scores)))
     how = f"{len(outer)}-fold cross-validation"
     return conclude(
-        chosen, scored, rows, scorer, metric, how, refit, None, 0.95, seed,
+        chosen,
+        scored,
+        rows,
+        scorer,
+        metric,
+        how,
+        refit,
+        None,
+        0.95,
+        seed,
         procedure=(float(np.mean(scores)), error, tuple(winners)),
-    )  # fmt: skip
+    )

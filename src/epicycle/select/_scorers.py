@@ -1,4 +1,4 @@
-"""Scores of models by scikit-learn's scorers, and how sure they are: over folds, or by resampling the rows."""
+"""Scores of models by scikit-learn's scorers, and their intervals by resampling rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.utils import get_tags
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._random import stream
+from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_counts
 from epicycle.theory import test_bound
 
 __all__ = ["Replay", "Scorer", "TestScore", "on_test_part", "resampled", "responses_of", "scorer_of"]
 
 Scorer = Callable[..., float]
-#: Draws for a standard error, which is then good to a fourteenth of itself.
+#: Bootstrap draws for a standard error: its own relative error is then 1 / sqrt(200), 7%.
 DRAWS = 100
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -30,6 +31,16 @@ _LOSSES: dict[str, Callable[[float], float]] = {
     "mean_absolute_error": lambda z: -float(np.exp(z)),
     "root_mean_squared_error": lambda z: -float(np.exp(z / 2)),
     "r2_score": lambda z: 1 - float(np.exp(z)),
+}
+
+
+#: Functions of scikit-learn whose values for drawn rows follow from the counts of the rows, and their short names.
+_COUNTED = {
+    "accuracy_score": "accuracy",
+    "r2_score": "r2",
+    "mean_squared_error": "mse",
+    "mean_absolute_error": "mae",
+    "root_mean_squared_error": "rmse",
 }
 
 
@@ -72,12 +83,12 @@ def score_with(scorer: Scorer, model: Any, X: Any, y: np.ndarray, weight: np.nda
 
 
 def poolable(scorer: Scorer) -> bool:
-    """Whether the scorer looks at predictions alone, so that they may come from several models."""
+    """Whether the scorer uses predictions alone, so that these may come from several models."""
     return hasattr(scorer, "_response_method")
 
 
 class Replay(BaseEstimator):
-    """Stands for a model whose answers on known rows are looked up: its X holds numbers of rows."""
+    """Stands for a model whose predictions are stored: its X holds indices of rows."""
 
     def __init__(self, model: Any, responses: Mapping[str, np.ndarray], classes: np.ndarray | None) -> None:
         self.model, self.responses = model, responses
@@ -87,7 +98,7 @@ class Replay(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         if hasattr(self.model, "__sklearn_tags__"):
             return get_tags(self.model)
-        tags = super().__sklearn_tags__()  # of a model that knows nothing of scikit-learn
+        tags = super().__sklearn_tags__()  # of a model without tags of scikit-learn
         tags.estimator_type = "classifier" if hasattr(self, "classes_") else "regressor"
         return tags
 
@@ -97,16 +108,16 @@ class Replay(BaseEstimator):
     def __getattr__(self, name: str) -> Any:
         if name in RESPONSES and name in self.__dict__.get("responses", {}):
 
-            def answer(rows: Any) -> np.ndarray:
+            def stored(rows: Any) -> np.ndarray:
                 return self.responses[name][np.asarray(rows)[:, 0]]
 
-            answer.__name__ = name  # scikit-learn asks what it calls
-            return answer
+            stored.__name__ = name  # scikit-learn looks at the name of the method
+            return stored
         raise AttributeError(name)
 
 
 def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """All that a fitted model says about rows; probabilities in the order of `classes`, zero where it knows none."""
+    """All predictions of a fitted model; probabilities in the order of `classes`, zero for classes it lacks."""
     found = {name: np.asarray(getattr(model, name)(X)) for name in RESPONSES if hasattr(model, name)}
     own = getattr(model, "classes_", None)
     if classes is None or own is None or np.array_equal(own, classes):
@@ -122,16 +133,22 @@ def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[
 
 
 def resampled(
-    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, seed: int, n_draws: int = DRAWS,
-    *, groups: np.ndarray | None = None,
-) -> np.ndarray:  # fmt: skip
+    scorer: Scorer,
+    replay: Replay,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    seed: int,
+    n_draws: int = DRAWS,
+    *,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:
     """The score on rows drawn with replacement; the same draws for every model. NaN where it has no value there.
 
-    With groups these are drawn, with all their rows: rows of one group say less than as many of different ones.
+    Groups are drawn with all their rows, because rows of one group are not independent.
     """
     n, scores, rng = len(y), np.full(n_draws, np.nan), stream(seed, "resample")
     member = None if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
-    quick = _by_sums(scorer, replay, y, weight)
+    counted = _score_of_counts(scorer, replay, y, weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for b in range(n_draws):
@@ -140,47 +157,25 @@ def resampled(
             else:
                 drawn = rng.integers(0, (g := int(member.max()) + 1), g)
                 rows = np.repeat(np.arange(n), np.bincount(drawn, minlength=g)[member])
-            if quick is not None:
-                scores[b] = quick(np.bincount(rows, minlength=n))
+            if counted is not None:
+                scores[b] = counted(np.bincount(rows, minlength=n))
             else:
                 scores[b] = _on(scorer, replay, y, weight, rows)
     return scores
 
 
-def _by_sums(
-    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None
-) -> Callable[[np.ndarray], float] | None:
+def _score_of_counts(scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None) -> ScoreOfCounts | None:
     """The score as a function of how often each row counts, for metrics that are sums over rows; None for others."""
-    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
-    if getattr(scorer, "_kwargs", None) or "predict" not in replay.responses or y.ndim != 1:
+    name = _COUNTED.get(_function_name(scorer))
+    predicted = replay.responses.get("predict")
+    if name is None or predicted is None or y.ndim != 1 or predicted.shape != y.shape:
         return None
-    said, v = replay.responses["predict"], np.ones(len(y)) if weight is None else weight
-    if said.shape != y.shape:
-        return None
-    if name == "accuracy_score":
-        right = (said == y).astype(np.float64)
-        return lambda counts: float((counts * v) @ right / (counts @ v))
-    if name not in _LOSSES:
-        return None
-    target = y.astype(np.float64)
-    off = target - said
-    if name == "r2_score":
-        at = target.mean()
+    return score_of_counts(name, replay.responses, y, weight=weight)
 
-        def r2(counts: np.ndarray) -> float:
-            w = counts * v
-            total = w @ (target - at) ** 2 - (w @ (target - at)) ** 2 / w.sum()
-            return float(1 - (w @ off**2) / total) if total > 0 else np.nan
 
-        return r2
-    loss = np.abs(off) if name == "mean_absolute_error" else off**2
-    root = name == "root_mean_squared_error"
-
-    def mean(counts: np.ndarray) -> float:
-        value = float((counts * v) @ loss / (counts @ v))
-        return -(np.sqrt(value) if root else value)
-
-    return mean
+def _function_name(scorer: Scorer) -> str:
+    """Name of the function of scikit-learn behind a scorer; empty where it has further arguments."""
+    return "" if getattr(scorer, "_kwargs", None) else getattr(getattr(scorer, "_score_func", None), "__name__", "")
 
 
 def _on(scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray) -> float:
@@ -192,7 +187,7 @@ def _on(scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None
 
 @dataclass(frozen=True)
 class TestScore:
-    """The score of a model on rows that nothing was learnt from, with its interval.
+    """Score of a model on a test set, with its interval.
 
     Attributes
     ----------
@@ -235,7 +230,7 @@ def on_test_part(
     seed: int,
     n_draws: int = 1000,
 ) -> TestScore:
-    """The score on a separate part with its interval: exact for accuracy, by the bootstrap otherwise."""
+    """The score on a test set with its interval: exact for accuracy, by the bootstrap otherwise."""
     n = len(y)
     score = score_with(scorer, model, X, y, weight)
     if metric == "accuracy" and weight is None:
@@ -246,27 +241,27 @@ def on_test_part(
     replay = Replay(model, responses_of(model, X), getattr(model, "classes_", None))
     if (studentised := _studentised(scorer, replay, y, weight, level, seed, n_draws)) is not None:
         return TestScore(score, *studentised, level, "bootstrap", n, metric)
+    counted = _score_of_counts(scorer, replay, y, weight)
+
+    def score_of_rows(mask: np.ndarray) -> float:
+        return _on(scorer, replay, y, weight, np.flatnonzero(mask)) if counted is None else counted(mask)
+
     draws = resampled(scorer, replay, y, weight, seed, n_draws)
-    lower, upper = _accelerated(scorer, replay, y, weight, score, draws[np.isfinite(draws)], level)
+    lower, upper = bca_interval(score, draws, score_of_rows, n, level)
     return TestScore(score, lower, upper, level, "bootstrap", n, metric)
 
 
 def _studentised(
     scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, level: float, seed: int, n_draws: int
-) -> tuple[float, float] | None:  # fmt: skip
+) -> tuple[float, float] | None:
     """The bootstrap-t interval of a mean loss or of R2, on the scale of logarithms; None for other scores.
 
     With the loss N / D, sums over rows with weights w, the logarithm has the standard error
-    sqrt(sum (w_i (n_i / N - d_i / D))^2). Draws know no larger loss than the largest that was seen, so the interval is
+    sqrt(sum (w_i (n_i / N - d_i / D))^2). No draw has a larger loss than the largest of the sample, so the interval is
     widened as Student's t is against the normal, with the degrees of freedom of the variance, 2 n / (kurtosis - 1).
     """
-    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
-    if (
-        getattr(scorer, "_kwargs", None)
-        or name not in _LOSSES
-        or y.ndim != 1
-        or replay.responses["predict"].shape != y.shape
-    ):
+    name = _function_name(scorer)
+    if name not in _LOSSES or y.ndim != 1 or replay.responses["predict"].shape != y.shape:
         return None
     v = np.ones(len(y)) if weight is None else weight
     target = y.astype(np.float64) - y.mean()
@@ -297,38 +292,3 @@ def _studentised(
     wider = error * float(stdtrit(freedom, 0.5 + level / 2) / ndtri(0.5 + level / 2))
     high, low = (value - wider * np.quantile(t, q) for q in (0.5 - level / 2, 0.5 + level / 2))
     return _LOSSES[name](high), _LOSSES[name](low)
-
-
-def _accelerated(
-    scorer: Scorer,
-    replay: Replay,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    score: float,
-    draws: np.ndarray,
-    level: float,
-) -> tuple[float, float]:
-    """Efron's BCa interval, widened for small samples as Student's t is; the jackknife leaves groups of rows out."""
-    n = len(y)
-    if len(draws) < 50 or np.ptp(draws) == 0:
-        return (score, score) if len(draws) >= 50 else (np.nan, np.nan)
-    groups = np.arange(n) % min(n, 100)
-    quick = _by_sums(scorer, replay, y, weight)
-    left_out = np.array(
-        [
-            _on(scorer, replay, y, weight, np.flatnonzero(groups != g)) if quick is None else quick(groups != g)
-            for g in range(int(groups.max()) + 1)
-        ]
-    )
-    left_out = left_out[np.isfinite(left_out)]
-    d = left_out.mean() - left_out if len(left_out) else np.zeros(1)
-    spread = float((d**2).sum())
-    a = float((d**3).sum() / (6 * spread**1.5)) if spread > 0 else 0.0
-    share = np.clip((np.sum(draws < score) + 0.5 * np.sum(draws == score)) / len(draws), 0.01, 0.99)
-    z0 = float(ndtri(share))
-    reach = float(stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1)))
-    ends = []
-    for z in (-reach, reach):
-        bent = z0 + (z0 + z) / max(1 - a * (z0 + z), 0.05)
-        ends.append(float(np.quantile(draws, ndtr(bent))))
-    return ends[0], ends[1]

@@ -1,4 +1,4 @@
-"""What a comparison of models gives back."""
+"""Selection: the result of a comparison of models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Selection"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Selection(Finding):
-    """Models compared by their scores on rows that they were not fitted to, and the winner.
+    """Result of a comparison of models by scores on rows that they were not fitted to.
 
     Attributes
     ----------
@@ -29,10 +29,10 @@ class Selection(Finding):
     model_ : estimator
         The best model, fitted to all rows; None where ``refit=False``.
     score, std_error : float
-        Of the best model; larger scores are better. The best of many looks better than it is: `test`, or `nested`,
-        gives a score without that flattery.
+        Of the best model; larger scores are better. The best of many scores is optimistic: `test`, or `nested`, gives
+        an unbiased one.
     metric : str
-        What was measured.
+        Name of the score.
     best_params : dict
         The point of the grid, where the best model had one.
     scores : dict
@@ -40,15 +40,15 @@ class Selection(Finding):
     test : TestScore or None
         The score of `model_` on the separate test rows, with its interval.
     procedure_score, procedure_std_error : float
-        With `nested`, the score of choosing and fitting together, on rows that neither has seen; otherwise NaN.
+        With `nested`, the score of choosing and fitting together, on rows that were used for neither; otherwise NaN.
     chosen : tuple of str
-        With `nested`, what was chosen in each outer fold.
+        With `nested`, the model chosen in each outer fold.
     failures : dict
-        What models said that could not be fitted, by name.
+        Errors of models that could not be fitted, by name.
     verdict : str
     table : DataFrame
         The models from best to worst: score, standard error, how far behind the best, the standard error of that
-        difference, whether that is within the noise, seconds of all its fits.
+        difference, whether that is not significant, seconds of all its fits.
     """
 
     best: str

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 
-__all__ = ["Family"]
+__all__ = ["LOG_2PI", "Family", "StandardFamily"]
 
 Array = NDArray[np.float64]
 
 #: Step of the difference quotients for a' and a'', relative to the scale of theta.
 STEP = 2.0**-8
-#: How far the given derivatives may be from the numerical ones, relative.
+#: Largest relative difference between given and numerical derivatives; the quotients are good to about 1e-9.
 AGREEMENT = 1e-5
 
 
@@ -179,12 +179,12 @@ class Family(ABC):
         Parameters
         ----------
         theta : array, optional
-            Where to look; by default points all over the natural range.
+            Points of comparison; by default points all over the natural range.
 
         Raises
         ------
         ParameterError
-            What differs, and where.
+            Where they differ; the message has the point and both values.
         """
         at = _grid(*self.natural_range) if theta is None else np.asarray(theta, dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -239,3 +239,54 @@ def _agree(family: str, method: str, of: str, at: Array, given: Array, numeric: 
         raise ParameterError(
             f"{family}: {method}({at[i]:g}) is {given[i]:g}, but {of} of log_partition is {numeric[i]:g} there"
         )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The families that come with the library are known by their mean. The dispersion phi scales the variance,
+# Var(y) = phi V(mu) / w for a row of weight w; it is 1 for the binomial, Poisson, exponential and negative binomial.
+
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+class StandardFamily(Family):
+    """A family that is known by its mean: variance V(mu) with derivative, deviance and likelihood in closed form."""
+
+    #: The open interval of means.
+    mean_range: tuple[float, float] = (-np.inf, np.inf)
+    #: Whether the response may be at the lower, upper end of `support`.
+    closed: tuple[bool, bool] = (True, True)
+    #: Name of the link that is used unless another is asked for, and of the canonical one where that has a name.
+    default_link: str = "identity"
+    canonical_link: str = "identity"
+    dispersion: float | None = None
+    #: Whether the saturated likelihood of single trials is the weight times a function of y.
+    weighs_likelihood: bool = False
+
+    @abstractmethod
+    def variance_slope(self, mu: Array) -> Array:
+        """V'(mu)."""
+
+    @abstractmethod
+    def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
+        """log p(y; mu = y, phi / weight) for each row; half the deviance over phi less is the likelihood at any mu."""
+
+    @abstractmethod
+    def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
+        """P(Y < y) and P(Y <= y), for quantile residuals."""
+
+    @abstractmethod
+    def anscombe(self, y: Array, mu: Array) -> Array:
+        """(A(y) - A(mu)) / V(mu)^(1/6) with A the integral of V^(-1/3)."""
+
+    def check_target(self, y: Array, first_row: int = 0) -> None:
+        low, high = self.support
+        bad = (y < low) | (y > high)
+        bad |= ((y == low) & (not self.closed[0])) | ((y == high) & (not self.closed[1]))
+        if bad.any():
+            row = int(bad.argmax())
+            left, right = "[" if self.closed[0] and np.isfinite(low) else "(", "]" if np.isfinite(high) else ")"
+            raise DataError(
+                f"y: family={self.name!r} expects responses in {left}{low:g}, {high:g}{right}; row {first_row + row} "
+                f"has {y[row]:g}"
+            )

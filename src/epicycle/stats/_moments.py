@@ -17,7 +17,7 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.data._finite import require_finite
+from epicycle.data._numbers import require_finite
 
 __all__ = [
     "Moments",

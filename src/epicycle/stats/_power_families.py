@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import gammaln, log_wright_bessel, xlogy
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.stats._standard_family import LOG_2PI, StandardFamily
+from epicycle.stats._family import LOG_2PI, StandardFamily
 
 __all__ = ["Exponential", "Gamma", "Gaussian", "InverseGaussian", "Poisson", "PowerVariance", "Tweedie"]
 

@@ -10,9 +10,8 @@ from scipy import stats
 from scipy.special import beta, betainc, expit, gammaln, hyp2f1, logit, xlog1py, xlogy
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.stats._family import Family
+from epicycle.stats._family import Family, StandardFamily
 from epicycle.stats._power_families import Exponential, Gamma, Gaussian, InverseGaussian, Poisson, Tweedie
-from epicycle.stats._standard_family import StandardFamily
 
 __all__ = [
     "FAMILIES",

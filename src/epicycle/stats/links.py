@@ -15,8 +15,20 @@ from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 from epicycle.core._exceptions import ParameterError
 
-__all__ = ["LINKS", "CLogLog", "Identity", "Inverse", "InverseSquared", "Link", "Log", "Logit", "Power", "Probit",
-           "Sqrt", "as_link"]  # fmt: skip
+__all__ = [
+    "LINKS",
+    "CLogLog",
+    "Identity",
+    "Inverse",
+    "InverseSquared",
+    "Link",
+    "Log",
+    "Logit",
+    "Power",
+    "Probit",
+    "Sqrt",
+    "as_link",
+]
 
 Array = NDArray[np.float64]
 ROOT_2PI = float(np.sqrt(2 * np.pi))
@@ -31,7 +43,7 @@ class Link(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """How the link is called in text."""
+        """Name of the link in text."""
 
     @abstractmethod
     def link(self, mu: Array) -> Array:
@@ -157,7 +169,7 @@ class Power(Link):
 
     @property
     def name(self) -> str:
-        """How the link is called in text."""
+        """Name of the link in text."""
         return f"power({self.power:g})"
 
     def link(self, mu: Array) -> Array:

@@ -10,14 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import seed_of
 from epicycle.data import ArrayData, Batch
 from epicycle.kernels._given import Entries
 from epicycle.kernels._inner_products import Linear
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS
 from epicycle.kernels._positivity import known_mercer
 from epicycle.optim import Solution
@@ -223,7 +223,7 @@ class SupportVectorMachine(KernelMachine):
         if self.kernel_.takes == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = rows_of(rows, self.kernel_, support)
+            self.support_vectors_ = select_rows(rows, self.kernel_, support)
         self._columns_ = columns
         self.intercept_ = intercepts
         if isinstance(self.kernel_, Linear):

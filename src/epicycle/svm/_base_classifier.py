@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from epicycle.core._exceptions import DataError
 from epicycle.core._settings import config
 from epicycle.core.estimator._estimator import seed_of, stream
-from epicycle.kernels._machine import KernelClassifier, rows_of
+from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes
 from epicycle.svm._base import SupportVectorMachine
@@ -229,11 +229,11 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
                 model.set_params(class_weight=None)
             model.set_callbacks()
             with config(on_nonconvergence="ignore"):  # the fit of all rows says it
-                model.fit(rows_of(rows, self.kernel_, inside), coded[inside], sample_weight=weight[inside])
+                model.fit(select_rows(rows, self.kernel_, inside), coded[inside], sample_weight=weight[inside])
             if self.kernel_.takes == "precomputed":
                 given = rows[np.ix_(outside, inside)]
             else:
-                given = rows_of(rows, self.kernel_, outside)
+                given = select_rows(rows, self.kernel_, outside)
             found = model._scores(given)
             place = {int(c): int(model.classes_[c]) for c in range(len(model.classes_))}
             for column, (i, j) in enumerate(model._functions()):

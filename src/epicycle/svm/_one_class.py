@@ -14,7 +14,7 @@ from sklearn.base import OutlierMixin
 
 from epicycle.core._parameters import Boolean, Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernels._machine import rows_of
+from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import MACHINE_PARAMETERS, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
@@ -157,7 +157,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)
         if len(kept) < len(weight):
-            rows, weight = rows_of(rows, self.kernel_, kept), weight[kept]
+            rows, weight = select_rows(rows, self.kernel_, kept), weight[kept]
         n = len(kept)
         everything, total = np.arange(n), float(self.nu * weight.sum())
         start = filled(weight, total)

@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._parameters import Boolean, Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernels._machine import rows_of
+from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import MACHINE_PARAMETERS, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem
@@ -160,7 +160,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
         if data.weight is not None:
             kept = np.flatnonzero(data.weight > 0)
             top, target = self.C * data.weight[kept], target[kept]
-            rows = rows if len(kept) == len(data.weight) else rows_of(rows, self.kernel_, kept)
+            rows = rows if len(kept) == len(data.weight) else select_rows(rows, self.kernel_, kept)
         everything = np.arange(len(kept))
         # A shift of y is taken up by the intercept: about its middle y has the fewest digits to lose.
         shift = float(np.median(target))

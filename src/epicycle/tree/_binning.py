@@ -1,8 +1,13 @@
-"""From a table of numbers to one byte a cell: cuts at quantiles, and the bin of every number between them.
+"""Histogram bins: a table of numbers as one byte a cell, with bin edges at quantiles.
 
-Bin b of column j holds the numbers x with cuts[b - 1] < x <= cuts[b]; bin 255 holds what is missing. Quantiles are
+Bin b of column j holds the numbers x with edges[b - 1] < x <= edges[b]; bin 255 holds missing values. Quantiles are
 those of all rows, or of a random sample of them that depends on the seed and the row numbers alone: the same whether
 the rows are in memory or are read from files, and one pass finds it.
+
+Exclusive feature bundling (Ke et al., 2017): features that are never both away from their most frequent bins in a row,
+such as the indicators of one category, share a column of bytes. Code 0 of the column says that all are in their most
+frequent bin; the other bins of each feature have the further codes. The trees stay the same to the bit: the histogram
+of a feature is a piece of that of its column, and its most frequent bin holds what remains of the sum over all rows.
 """
 
 from __future__ import annotations
@@ -18,24 +23,58 @@ from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.tree._bundling import Bundles, bundled
 
 __all__ = [
     "MISSING",
     "Bins",
+    "Bundles",
     "bin_data",
+    "bin_edges",
     "bin_matrix",
-    "column_cuts",
-    "padded",
+    "bundle_features",
+    "padded_edges",
     "priority_limit",
     "row_priorities",
     "take_rows",
 ]
 
 MISSING = 255
-SAMPLE_ROWS = 200_000  # the standard error of a quantile is then below a thousandth, a quarter of a bin
-SAMPLE_CELLS = 1 << 25
-AT_ONCE = 8  # columns: what a row has of them lies in one or two lines of the cache
+# Rows of the sample for quantiles: their standard error is then sqrt(1/4 / 200,000) = 0.0011, a quarter of a bin.
+SAMPLE_ROWS = 200_000
+SAMPLE_CELLS = 1 << 25  # and cells, 256 MiB of float64, where X has many columns
+# Columns that are sorted together: the numbers of a row in them lie in one or two cache lines.
+_COLUMNS_AT_ONCE = 8
+# Stored columns, as a share of the features, from which on bundling does not pay for its indirection.
+MAX_BUNDLED_SHARE = 0.8
+_CHUNK_ROWS = 1 << 16  # rows that are moved or searched at a time, so that temporaries stay small
+
+
+@dataclass(frozen=True)
+class Bundles:
+    """Places of the features among the stored columns.
+
+    Attributes
+    ----------
+    places : int32 ndarray of shape (3, p)
+        Of every feature its column, its first code there (0 where the column is its own), and its most frequent bin.
+    n_codes : int32 ndarray of shape (q,)
+    n_bins : int32 ndarray of shape (p,)
+    """
+
+    places: np.ndarray
+    n_codes: np.ndarray
+    n_bins: np.ndarray
+
+    def in_codes(self, feature: np.ndarray, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Splits of nodes in terms of columns and codes; `sides` are the bit sets (m, 4) of bins that go left."""
+        column, first, frequent = self.places[:, feature]
+        bits = np.unpackbits(sides.view(np.uint8), axis=1, bitorder="little")
+        for node in np.flatnonzero(first):
+            own = bits[node, : self.n_bins[feature[node]]].copy()
+            bits[node] = own[frequent[node]]
+            others = np.delete(own, frequent[node])
+            bits[node, first[node] : first[node] + len(others)] = others
+        return column, np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -49,9 +88,9 @@ class Bins:
         takes about a tenth longer and half the memory.
     y, weight : float64 ndarray of shape (n,); weight may be None
     some_missing : bool ndarray of shape (p,)
-        Of every feature whether a value is missing.
+        Whether a feature has missing values.
     bundles : Bundles or None
-        Where the p features are among the q columns; None where each has its own.
+        Places of the p features among the q columns; None where each has its own.
     """
 
     rows: np.ndarray
@@ -79,35 +118,35 @@ def row_priorities(start: int, stop: int, seed: int) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-# ------------------------------------------------------------------------------------------------ cuts
+# ------------------------------------------------------------------------------------------------ edges
 
 
-def column_cuts(
+def bin_edges(
     data: Data, levels: dict[int, int], *, max_bins: int, seed: int, n_jobs: int | None = None
 ) -> list[np.ndarray]:
-    """Ascending cuts of every column; `levels` gives the number of levels of columns that hold codes of categories."""
+    """Ascending bin edges of every column; `levels` is the number of levels of categorical columns, by column."""
     X, rows, weight = _sample(data, max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features)), seed)
     columns = X.tocsc() if sp.issparse(X) else X
-    cuts: list[np.ndarray] = []
+    edges: list[np.ndarray] = []
 
     def work(start: int) -> list[np.ndarray]:
-        some = range(start, min(start + AT_ONCE, data.n_features))
+        some = range(start, min(start + _COLUMNS_AT_ONCE, data.n_features))
         part = columns
         if rows is not None:  # of a few columns at a time: the sample is never there as a whole
             part = X[:, some.start : some.stop][rows]
         return [
-            np.arange(levels[j] - 1) + 0.5  # a bin for each code
+            np.arange(levels[j] - 1) + 0.5  # a bin for each level code
             if j in levels
-            else _cuts(_column(part, j if rows is None else j - start), weight, max_bins)
+            else _quantile_edges(_column(part, j if rows is None else j - start), weight, max_bins)
             for j in some
         ]
 
     threads = n_threads((X.shape[0] if rows is None else len(rows)) * X.shape[1] * 8.0, n_jobs)
-    in_order(iter(range(0, data.n_features, AT_ONCE)), work, cuts.extend, threads)
-    return cuts
+    in_order(iter(range(0, data.n_features, _COLUMNS_AT_ONCE)), work, edges.extend, threads)
+    return edges
 
 
-def _cuts(x: np.ndarray, weight: np.ndarray | None, max_bins: int) -> np.ndarray:
+def _quantile_edges(x: np.ndarray, weight: np.ndarray | None, max_bins: int) -> np.ndarray:
     if weight is None:
         x = np.sort(x)  # NaN last
         return _native.tree.quantile_cuts(
@@ -139,7 +178,7 @@ def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array
         return data.X, rows, weight
     if isinstance(data, DaskData):
         engine.row_starts(data)  # priorities are those of row numbers
-        # Without weights the row numbers alone tell who is drawn, and nobody else travels.
+        # Without weights the row numbers alone decide which rows are drawn, and no others are sent.
         limit = 2**64 - 1 if data.has_weight else priority_limit(data.n_rows, size, seed)
         (best,) = engine.sum(sample_statistic, data, size, seed, limit)
     else:
@@ -214,11 +253,11 @@ def priority_limit(n: int, size: int, seed: int) -> int:
 # ------------------------------------------------------------------------------------------------ bins
 
 
-def padded(cuts: list[np.ndarray]) -> np.ndarray:
-    """Cuts as one array (p, 255), filled up with infinity."""
-    table = np.full((len(cuts), 255), np.inf)
-    for row, c in zip(table, cuts, strict=True):
-        row[: len(c)] = c
+def padded_edges(edges: list[np.ndarray]) -> np.ndarray:
+    """Edges as one array (p, 255), filled up with infinity."""
+    table = np.full((len(edges), 255), np.inf)
+    for row, of_column in zip(table, edges, strict=True):
+        row[: len(of_column)] = of_column
     return table
 
 
@@ -241,13 +280,13 @@ def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) ->
 
 
 def bin_data(
-    data: Data, cuts: list[np.ndarray], n_jobs: int | None = None, *, see: Callable[[Batch], None] | None = None
+    data: Data, edges: list[np.ndarray], n_jobs: int | None = None, *, on_batch: Callable[[Batch], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(bins, y, weight) of all rows in one pass; weight is ones where there is none. `see` is shown every batch."""
-    table = padded(cuts)
+    """(bins, y, weight) of all rows in one pass, with ones for missing weights; `on_batch` is called for each batch."""
+    table = padded_edges(edges)
     if isinstance(data, ArrayData):
-        return _binned(data.rows(0, data.n_rows), table, n_jobs, see)
-    pieces = (_binned(batch, table, n_jobs, see) for batch in data.batches())
+        return _binned(data.rows(0, data.n_rows), table, n_jobs, on_batch)
+    pieces = (_binned(batch, table, n_jobs, on_batch) for batch in data.batches())
     if data.n_rows is None:
         rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
         return rows, y, weight
@@ -264,10 +303,10 @@ def bin_data(
 
 
 def _binned(
-    batch: Batch, table: np.ndarray, n_jobs: int | None, see: Callable[[Batch], None] | None
+    batch: Batch, table: np.ndarray, n_jobs: int | None, on_batch: Callable[[Batch], None] | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if see is not None:
-        see(batch)
+    if on_batch is not None:
+        on_batch(batch)
     threads = n_threads(8.0 * batch.n_rows * len(table), n_jobs)
     weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     return bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight
@@ -291,9 +330,9 @@ def take_rows(
     if which is not None:
         rows, y, weight = _moved_to_front(rows, which), y[which], weight[which]
     missing = np.zeros(rows.shape[1], bool)
-    for i in range(0, len(rows), 1 << 16):
-        missing |= (rows[i : i + (1 << 16)] == MISSING).any(axis=0)
-    rows, bundles = bundled(rows, n_bins, missing, threads)
+    for i in range(0, len(rows), _CHUNK_ROWS):
+        missing |= (rows[i : i + _CHUNK_ROWS] == MISSING).any(axis=0)
+    rows, bundles = bundle_features(rows, n_bins, missing, threads)
     transposed = None
     if columns:
         transposed = np.empty(rows.shape[::-1], np.uint8)
@@ -303,8 +342,24 @@ def take_rows(
 
 def _moved_to_front(rows: np.ndarray, which: np.ndarray) -> np.ndarray:
     kept = 0
-    for i in range(0, len(rows), 1 << 16):
-        part = rows[i : i + (1 << 16)][which[i : i + (1 << 16)]]
+    for i in range(0, len(rows), _CHUNK_ROWS):
+        part = rows[i : i + _CHUNK_ROWS][which[i : i + _CHUNK_ROWS]]
         rows[kept : kept + len(part)] = part
         kept += len(part)
     return rows[:kept]
+
+
+def bundle_features(
+    rows: np.ndarray, n_bins: np.ndarray, missing: np.ndarray, threads: int
+) -> tuple[np.ndarray, Bundles | None]:
+    """Rows of bins (n, p) as bundles (n, q) and the places of the features; unchanged where it does not pay.
+
+    Features with missing values (the mask `missing`) keep a column of their own.
+    """
+    *places, n_codes = _native.tree.plan_bundles(rows, n_bins, (~missing).astype(np.uint8), threads)
+    if len(n_codes) > MAX_BUNDLED_SHARE * len(n_bins):
+        return rows, None
+    bundles = Bundles(np.stack(places), n_codes, n_bins)
+    stored = np.empty((len(rows), len(n_codes)), np.uint8)
+    _native.tree.bundle_rows(rows, bundles.places, n_codes, n_bins, stored, threads)
+    return stored, bundles

@@ -1,8 +1,8 @@
-"""A sum of trees as plain arrays: how it grows, what it predicts, what it used.
+"""A sum of trees as plain arrays: growth, predictions, importances and Shapley values.
 
-The arrays of an ensemble: `nodes` (m, 2), two words a node as the kernel walks them; `values` (m,) of the leaves,
-learning rate included; `roots` (T + 1,), where each tree begins; `levels` (c, 4), the sets of levels that go left; and
-for every node the `gain` of its split, its `cover` (curvature) and its `count` of rows.
+The arrays of an ensemble: `nodes` (m, 2), see :mod:`epicycle.tree._nodes`; `values` (m,) of the leaves, learning rate
+included; `roots` (T + 1,), where each tree begins; `levels` (c, 4), the sets of levels that go left; and for every node
+the `gain` of its split, its `cover` (curvature) and its `count` of rows. With K outputs tree t belongs to output t % K.
 """
 
 from __future__ import annotations
@@ -11,26 +11,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epicycle import _native
-from epicycle.data import Batch
-from epicycle.engine import n_threads
+from epicycle import _native, engine
+from epicycle.data import ArrayData, Batch, Data
+from epicycle.tree._nodes import CATEGORICAL, dense_pieces, leaf_nodes, pack_nodes, path_threads, split_features
+from epicycle.tree._partial_dependence import expected_values
 
 __all__ = [
     "Ensemble",
     "GrownTree",
+    "average_score",
     "empty_ensemble",
+    "expected_scores",
     "extend",
     "importances",
     "n_trees",
     "scores_of_batch",
-    "split_features",
+    "scores_of_data",
+    "shapley_values",
     "truncate",
 ]
 
 #: The arrays described above.
 Ensemble = dict[str, np.ndarray]
-
-LEAF, MISSING_LEFT, CATEGORICAL = 2, 1, 4
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,12 @@ class GrownTree:
 
     @property
     def is_stump(self) -> bool:
-        """Whether nothing was split."""
+        """Whether the root is a leaf."""
         return len(self.left) == 1
 
 
 def empty_ensemble() -> Ensemble:
-    """No tree."""
+    """An ensemble without trees."""
     return {
         "nodes": np.empty((0, 2), np.uint64),
         "values": np.empty(0),
@@ -74,11 +76,13 @@ def empty_ensemble() -> Ensemble:
 
 
 def extend(ensemble: Ensemble, trees: list[tuple[GrownTree, np.ndarray]], table: np.ndarray) -> Ensemble:
-    """The ensemble with more trees, each given with the values of its nodes; `table` holds the padded cuts."""
+    """The ensemble with more trees, each given with the values of its nodes; `table` holds the padded bin edges."""
     parts = {name: [array] for name, array in ensemble.items()}
     n_nodes, n_levels = len(ensemble["nodes"]), len(ensemble["levels"])
     for tree, values in trees:
-        nodes, levels = _pack(tree, table, n_levels)
+        # Behind the last edge the table is infinite: all that is not missing goes left.
+        nodes = pack_nodes(tree.feature, table[tree.feature, tree.bin], tree.left, tree.kind, n_levels)
+        levels = tree.sides.reshape(-1, 4)[(tree.kind & CATEGORICAL) > 0]
         n_nodes, n_levels = n_nodes + len(nodes), n_levels + len(levels)
         new = {
             "nodes": nodes,
@@ -94,21 +98,6 @@ def extend(ensemble: Ensemble, trees: list[tuple[GrownTree, np.ndarray]], table:
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def _pack(tree: GrownTree, table: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words of the nodes, and the sets of levels that they refer to, numbered from `n_levels`."""
-    leaf = tree.left == 0
-    categorical = (tree.kind & CATEGORICAL) > 0
-    words = np.empty((len(leaf), 2), np.uint64)
-    # Behind the last cut the table is infinite: all that is not missing goes left.
-    threshold = np.where(leaf, np.inf, table[tree.feature, tree.bin])
-    words[:, 0] = threshold.view(np.uint64)
-    words[categorical, 0] = n_levels + np.arange(np.count_nonzero(categorical), dtype=np.uint64)
-    left = np.where(leaf, np.arange(len(leaf)), tree.left).astype(np.uint64)
-    flags = np.where(leaf, LEAF | MISSING_LEFT, tree.kind).astype(np.uint64)
-    words[:, 1] = left | (tree.feature.astype(np.uint64) << np.uint64(32)) | (flags << np.uint64(56))
-    return words, tree.sides.reshape(-1, 4)[categorical]
-
-
 def truncate(ensemble: Ensemble, n_trees: int) -> Ensemble:
     """The first trees."""
     roots = ensemble["roots"][: n_trees + 1]
@@ -121,35 +110,78 @@ def n_trees(ensemble: Ensemble) -> int:
     return len(ensemble["roots"]) - 1
 
 
+def _node_arrays(ensemble: Ensemble) -> tuple[np.ndarray, ...]:
+    return tuple(ensemble[name] for name in ("nodes", "values", "roots", "levels"))
+
+
+# ------------------------------------------------------------------------------------------------ predictions
+
+
 def scores_of_batch(
     batch: Batch, ensemble: Ensemble, start: np.ndarray, first: int, last: int, n_jobs: int | None
 ) -> np.ndarray:
-    """`start` plus the trees first..last-1, (n, K), for rows of numbers; sparse rows pass in small dense pieces."""
-    X = batch.X
-    out = np.empty((X.shape[0], len(start)))
+    """`start` plus the trees first..last-1, (n, K), for rows of numbers."""
+    out = np.empty((batch.X.shape[0], len(start)))
     out[:] = start
-    nodes, values, roots, levels = (ensemble[name] for name in ("nodes", "values", "roots", "levels"))
-    if not hasattr(X, "toarray"):
-        threads = n_threads(20.0 * len(X) * max(last - first, 1), n_jobs)
-        _native.tree.predict(X, nodes, values, roots, levels, first, last, out, threads)
-        return out
-    step = max(1, (1 << 18) // max(X.shape[1], 1))
-    for i in range(0, X.shape[0], step):
-        piece = np.ascontiguousarray(out[i : i + step])
-        _native.tree.predict(X[i : i + step].toarray(), nodes, values, roots, levels, first, last, piece, 1)
-        out[i : i + step] = piece
+    for rows, X in dense_pieces(batch.X):
+        threads = path_threads(len(X), last - first, n_jobs)
+        _native.tree.predict(X, *_node_arrays(ensemble), first, last, out[rows], threads)
     return out
 
 
-def split_features(ensemble: Ensemble) -> tuple[np.ndarray, np.ndarray]:
-    """(numbers of the nodes that split, their features)."""
-    meta = ensemble["nodes"][:, 1]
-    inner = np.flatnonzero((meta >> np.uint64(57)) & np.uint64(1) == 0)
-    return inner, ((meta[inner] >> np.uint64(32)) & np.uint64(0xFFFFFF)).astype(np.intp)
+def scores_of_data(data: Data, ensemble: Ensemble, start: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """`start` plus all trees, (n, K), for Dask input as a lazy array."""
+    last = n_trees(ensemble)
+    if isinstance(data, ArrayData) and not data.sparse:  # one call of the kernel, whose threads share the rows
+        return scores_of_batch(data.rows(0, data.n_rows), ensemble, start, 0, last, n_jobs)
+    return engine.map(scores_of_batch, data, ensemble, start, 0, last, 1, n_jobs=n_jobs)
+
+
+def expected_scores(ensemble: Ensemble, start: np.ndarray, columns: list[int], points: np.ndarray) -> np.ndarray:
+    """Scores (g, K) that the trees expect at the points where only these columns are known."""
+    nodes, values, roots, levels = _node_arrays(ensemble)
+    scores = np.tile(start, (len(points), 1))
+    trees = expected_values((nodes, values[:, None], roots, levels), ensemble["count"], columns, points)
+    for t, of_tree in enumerate(trees):
+        scores[:, t % len(start)] += of_tree[:, 0]
+    return scores
+
+
+# ------------------------------------------------------------------------------------------------ inspection
 
 
 def importances(ensemble: Ensemble, n_features: int, kind: str) -> np.ndarray:
-    """Of every feature the total gain of its splits, or their number."""
-    inner, feature = split_features(ensemble)
+    """Total gain of the splits of every feature, or their number."""
+    inner = ~leaf_nodes(ensemble["nodes"])
     weights = ensemble["gain"][inner] if kind == "gain" else None
+    feature = split_features(ensemble["nodes"])[inner]
     return np.bincount(feature, weights=weights, minlength=n_features).astype(np.float64)
+
+
+def shapley_values(data: Data, ensemble: Ensemble, n_outputs: int, n_jobs: int | None) -> np.ndarray:
+    """Shapley values (n, p) or (n, p, K), for Dask input as a lazy array.
+
+    The value of a set S of known features is the expected score where conditions on features outside of S are passed in
+    the shares in which the training rows passed them (path-dependent TreeSHAP; Lundberg et al., 2020). The Shapley
+    values divide the difference of the score and the average score among the features, and add up to it exactly.
+    """
+    values = engine.map(_shapley_of_batch, data, ensemble, n_outputs, n_jobs=n_jobs)
+    return values[:, :, 0] if n_outputs == 1 else values
+
+
+def _shapley_of_batch(batch: Batch, ensemble: Ensemble, n_outputs: int) -> np.ndarray:
+    out = np.zeros((*batch.X.shape, n_outputs))
+    count = ensemble["count"].astype(np.float64)
+    for rows, X in dense_pieces(batch.X):
+        _native.tree.shap_values(X, *_node_arrays(ensemble), count, out[rows], 1)
+    return out
+
+
+def average_score(ensemble: Ensemble, start: np.ndarray) -> np.ndarray | float:
+    """Average score of the training rows, tree by tree and added up: the score of a row without known features."""
+    roots, K = ensemble["roots"][:-1], len(start)
+    total = np.array(start, np.float64)
+    if len(roots):
+        means = np.add.reduceat(ensemble["values"] * ensemble["count"], roots) / ensemble["count"][roots]
+        np.add.at(total, np.arange(len(roots)) % K, means)
+    return float(total[0]) if K == 1 else total

@@ -1,8 +1,8 @@
-"""How predictions depend on one feature or two, the others as they are: partial dependence, and a curve for each row.
+"""Partial dependence of predictions on one feature or two, and individual conditional expectations (a curve a row).
 
 The partial dependence on x_S is the mean of F(x_S, x_iC) over rows i, with the other features C as the rows have them.
 By recursion it is the value that the trees expect for x_S where conditions on C are passed in the shares of the
-training rows that passed them: no rows are needed, and it is the same where features do not depend on each other.
+training rows that passed them (Friedman, 2001): no rows are needed, and both agree for independent features.
 """
 
 from __future__ import annotations
@@ -12,6 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from epicycle.tree._binning import MISSING
+from epicycle.tree._nodes import (
+    NodeArrays,
+    categorical_nodes,
+    leaf_nodes,
+    left_children,
+    level_sets,
+    missing_left_nodes,
+    split_features,
+    thresholds,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,42 +153,40 @@ def brute_force(
     return np.array(means), np.stack(curves, axis=1) if individual else None
 
 
-def expected_values(trees: Any, columns: list[int], points: np.ndarray) -> Iterator[np.ndarray]:
-    """For every tree what it expects at the points, (g, K).
+def expected_values(
+    trees: NodeArrays, mass: np.ndarray, columns: list[int], points: np.ndarray
+) -> Iterator[np.ndarray]:
+    """The values (g, K) that each tree expects at the points where only these columns are known.
 
-    `trees` holds the words of nodes (m, 2), the values (m, K), where trees begin (T + 1,), sets of levels (c, 4), and
-    how many training rows are in each node.
+    `mass` (m,) is the number, or the weight, of the training rows in each node.
     """
-    nodes, values, roots, levels, mass = trees
-    meta = nodes[:, 1]
-    flags = (meta >> np.uint64(56)).astype(np.int64)
-    left = (meta & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    feature = ((meta >> np.uint64(32)) & np.uint64(0xFFFFFF)).astype(np.int64)
-    threshold = np.ascontiguousarray(nodes[:, 0]).view(np.float64)
-    sets = np.unpackbits(np.ascontiguousarray(levels).view(np.uint8).reshape(-1, 32), axis=1, bitorder="little")
-    missing = np.isnan(points)
+    nodes, values, roots, levels = trees
+    left, feature, threshold = left_children(nodes), split_features(nodes), thresholds(nodes)
+    is_leaf, categorical, missing_left = leaf_nodes(nodes), categorical_nodes(nodes), missing_left_nodes(nodes)
+    sets, missing = level_sets(levels), np.isnan(points)
     place = {j: i for i, j in enumerate(columns)}
 
     def goes_left(node: int, i: int) -> np.ndarray:
         x = points[:, i]
-        if flags[node] & 4:
-            code = np.where(missing[:, i], 255, x).astype(np.intp)
-            inside = sets[int(nodes[node, 0]), np.clip(code, 0, 255)] > 0
+        if categorical[node]:
+            code = np.where(missing[:, i], MISSING, x).astype(np.intp)
+            inside = sets[int(nodes[node, 0]), np.clip(code, 0, MISSING)]
         else:
             inside = x <= threshold[node]
-        return np.where(missing[:, i], bool(flags[node] & 1), inside)
+        return np.where(missing[:, i], missing_left[node], inside)
 
     for root in roots[:-1].tolist():
         out = np.zeros((len(points), values.shape[1]))
         stack = [(root, np.ones(len(points)))]
         while stack:
             node, share = stack.pop()
-            if flags[node] & 2:
+            if is_leaf[node]:
                 out += share[:, None] * values[node]
                 continue
             first = root + int(left[node])
             i = place.get(int(feature[node]))
             if i is None:
+                # A condition on an unknown feature is passed in the shares of the training rows that passed it.
                 part: Any = mass[first] / (mass[first] + mass[first + 1])
             else:
                 part = goes_left(node, i).astype(np.float64)

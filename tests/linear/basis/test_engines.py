@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import epicycle as ep
 from epicycle.data import as_data
-from epicycle.linear.basis._ranges import _between, _number, _ordinal, column_quantiles
+from epicycle.linear.basis._ranges import column_quantiles
 
 MODELS = {
     "polynomial": ep.PolynomialRegression(4, 0.5, interactions=False),
@@ -71,18 +71,6 @@ def test_transformers_on_files_and_dask(table):
         )
         X_dask = da.from_array(X.to_numpy(), chunks=(1100, 2))
         assert_allclose(transformer.transform(X_dask).compute(), expected)
-
-
-@settings(max_examples=60)
-@given(a=st.floats(allow_nan=False, allow_infinity=False), b=st.floats(allow_nan=False, allow_infinity=False))
-def test_ordinals_keep_the_order_of_numbers(a, b):
-    assert (_ordinal(a) < _ordinal(b)) == (a < b)
-    assert _number(_ordinal(a)) == a
-    if a < b:
-        edges = _between(a, b, 5)
-        assert edges[-1] == b
-        assert np.all(np.diff(edges) > 0)
-        assert edges[0] > a
 
 
 @settings(max_examples=12)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import epicycle as ep
 from epicycle.exceptions import DataTypeError, ParameterError
-from epicycle.linear.basis._chebyshev import degrees_of, number_of_functions
+from epicycle.linear.basis._bases import degrees_of, number_of_functions
 
 
 def curve(n=120, seed=0, low=-1.0, high=2.0):

@@ -303,8 +303,7 @@ def test_memory_files_and_dask(method, tmp_path):
 
 def test_even_times_give_the_same_by_fast_transform_and_by_sums():
     from epicycle.data import as_data
-    from epicycle.linear.epicycles._spectrum import spectrum_statistic, weight_spectrum
-    from epicycle.linear.epicycles._times import default_grid, times_of
+    from epicycle.linear.epicycles._spectrum import default_grid, spectrum_statistic, times_of, weight_spectrum
 
     rng = np.random.default_rng(0)
     data = as_data(EVEN[:, None], None, rng.random(500))

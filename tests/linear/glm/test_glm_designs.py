@@ -139,6 +139,7 @@ def test_float32_stays_and_files_give_the_answer_of_memory(frame, tmp_path):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_million_rows_with_three_thousand_levels():
     """Never densified: indicators would take 24 GB; the sparse reference is fitted to a part of the rows."""
     rng = np.random.default_rng(0)

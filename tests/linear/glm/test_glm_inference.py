@@ -25,6 +25,7 @@ def draw(family, eta, rng):
     return eta + rng.standard_normal(len(eta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma", "binomial"])
 def test_intervals_and_tests_are_as_good_as_they_say(family):
     rng = np.random.default_rng(5)

@@ -126,6 +126,7 @@ def test_generalised_cross_validation():
     assert np.mean((own.fitted_values_ - np.sin(3 * X[:, 0])) ** 2) < 0.005
 
 
+@pytest.mark.slow
 def test_coverage_of_the_band():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0, 1, size=80))[:, None]

@@ -71,11 +71,13 @@ def covers(share):
     return (share > 0.91).all() and (share < 0.99).all()
 
 
+@pytest.mark.slow
 def test_intervals_cover_under_independent_noise():
     share = coverage(independent, 300, 250)
     assert all(covers(share[kind]) for kind in share), share
 
 
+@pytest.mark.slow
 def test_kernel_intervals_cover_where_the_density_depends_on_x():
     """And those of one density do not, which is why the kernel is the default."""
     share = coverage(heteroscedastic, 400, 250)
@@ -83,6 +85,7 @@ def test_kernel_intervals_cover_where_the_density_depends_on_x():
     assert share["iid"][1] < 0.93
 
 
+@pytest.mark.slow
 def test_kernel_intervals_cover_with_weights():
     share = coverage(weighted, 400, 250)
     assert covers(share["kernel"]), share

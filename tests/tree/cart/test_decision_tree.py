@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier as SklearnClassifier, DecisionTr
 import epicycle as ep
 from epicycle import DecisionTreeClassifier, DecisionTreeRegressor
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.tree.cart._pruning import prune
+from epicycle.tree.cart._tree import prune
 
 mpl.use("Agg")
 

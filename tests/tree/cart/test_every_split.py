@@ -82,8 +82,9 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("criterion", "classes", "case"), PROBLEMS)
-def test_the_split_of_an_exhaustive_search(criterion, classes, case):
-    assert sum(check(seed, criterion, classes, case) for seed in range(20)) >= 20
+def test_the_split_of_an_exhaustive_search(criterion, classes, case, repetitions):
+    problems = repetitions(20)
+    assert sum(check(seed, criterion, classes, case) for seed in range(problems)) >= problems
 
 
 @pytest.mark.parametrize("l2", [0.5, 5.0])

@@ -66,6 +66,7 @@ def test_weights_that_are_not_whole_are_shares():
     assert heavy.predict(X).min() > 0
 
 
+@pytest.mark.slow
 def test_quality_beside_scikit_learn():
     X, y = problem(3, n=4000)
     train, test = slice(0, 2000), slice(2000, None)

@@ -18,13 +18,13 @@ from epicycle.cluster.max_margin._descent import Balance, Clustered, best_move, 
 from epicycle.cluster.max_margin._relaxation import Relaxed, relax, spectral_bound
 from epicycle.cluster.max_margin._separability import Separability, simplex
 from epicycle.cluster.max_margin._starts import Starts
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
-from epicycle.kernels._machine import KernelMachine, rows_of
+from epicycle.kernels._machine import KernelMachine, select_rows
 from epicycle.kernels._named import KERNEL_PARAMETERS
 from epicycle.optim import Monitor, Solution
 
@@ -206,7 +206,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         unless there are too few others.
         """
         place = np.full(len(weight), -1)
-        used = rows if len(kept) == len(weight) else rows_of(rows, self.kernel_, kept)
+        used = rows if len(kept) == len(weight) else select_rows(rows, self.kernel_, kept)
         if not isinstance(rows, np.ndarray) or self.kernel_.takes == "precomputed":
             place[kept] = np.arange(len(kept))
             return used, weight[kept], place

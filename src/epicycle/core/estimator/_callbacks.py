@@ -35,7 +35,7 @@ S = TypeVar("S")
 
 
 class _FitCallback(ABC, Generic[S]):
-    """What the callbacks share: checked arguments, and one state `S` per running fit."""
+    """Base of the callbacks: checked arguments, and one state `S` for each running fit."""
 
     _parameters: ClassVar[dict[str, Domain]]
 
@@ -50,7 +50,7 @@ class _FitCallback(ABC, Generic[S]):
         """The state at the beginning of a fit."""
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Begin to watch a fit."""
+        """Begin with a fit."""
         self._running[id(estimator)] = (context, self._start(estimator))
 
     def teardown(self, estimator: Any, context: Any) -> None:
@@ -75,12 +75,12 @@ class _FitCallback(ABC, Generic[S]):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def _ask_to_stop(estimator: Any, why: str, *, cut_short: bool) -> bool:
-    """True, for the solver; and the reason, for the warning that a fit cut short gives."""
+def _ask_to_stop(estimator: Any, why: str, *, ended_early: bool) -> bool:
+    """Return True, for the solver, and keep the reason for the warning that a fit gives when it ends early."""
     logger.info("%s: %s", type(estimator).__name__, why)
     if isinstance(estimator, Estimator):
         estimator._run.stop_message = why
-        estimator._run.cut_short = estimator._run.cut_short or cut_short
+        estimator._run.ended_early = estimator._run.ended_early or ended_early
     return True
 
 
@@ -99,7 +99,7 @@ class _Best:
 
 
 class EarlyStopping(_FitCallback[_Best]):
-    """Stop when nothing gets better any more.
+    """Stop when the objective or the validation score no longer improves.
 
     A fit that ends this way keeps what its solver has reached, gives no warning and has ``converged_ = False``: its
     certificate says how far from the optimum it is.
@@ -107,8 +107,8 @@ class EarlyStopping(_FitCallback[_Best]):
     Parameters
     ----------
     monitor : {"objective", "validation score"}, default="objective"
-        What to watch: the training objective in the fit's `history_` (smaller is better), or the score on `X_val`,
-        `y_val` (greater is better).
+        The quantity that has to improve: the training objective in the fit's `history_` (smaller is better), or the
+        score on `X_val`, `y_val` (greater is better).
     patience : int, default=5
         Iterations without improvement before the fit is stopped.
     min_delta : float, default=0.0
@@ -173,7 +173,7 @@ class EarlyStopping(_FitCallback[_Best]):
         if best.since < self.patience:
             return False
         why = f"EarlyStopping: no better {self.monitor} in {self.patience} iterations"
-        return _ask_to_stop(estimator, why, cut_short=False)
+        return _ask_to_stop(estimator, why, ended_early=False)
 
     def _loss(self, fitted: Any) -> float:
         if self.monitor == "objective":
@@ -214,7 +214,7 @@ class TimeLimit(_FitCallback[float]):
         """Look at the clock; True asks to stop."""
         if self._is_whole_fit(estimator, context) or time.monotonic() - self._state(estimator) < self.seconds:
             return False
-        return _ask_to_stop(estimator, f"the time limit of {self.seconds:g} s ran out", cut_short=True)
+        return _ask_to_stop(estimator, f"the time limit of {self.seconds:g} s ran out", ended_early=True)
 
 
 class _Written:

@@ -1,4 +1,4 @@
-"""The list of methods, read from the code: what every class says about itself."""
+"""The list of methods, read from the code: each class and function describes itself in its card."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
+from epicycle import _PUBLIC
 from epicycle.core._parameters import Choice
 
 __all__ = ["MethodCard", "MethodInfo", "in_catalogue", "methods"]
@@ -18,9 +19,9 @@ _WITH_FUNCTIONS = ("diagnose", "select")
 
 @dataclass(frozen=True)
 class MethodCard:
-    """What a class says about itself in the list of methods.
+    """Entry of a class in the list of methods.
 
-    family : the family of the catalogue, such as ``"linear"``.
+    family : its family in the catalogue, such as ``"linear"``.
     catalogue : the rows of the catalogue that it covers, such as ``("A1", "A2")``.
     engines : where it can be fitted, such as ``("memory", "files", "dask")``.
     certificate : the kind of proof that its fit ends with.
@@ -73,32 +74,19 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
     >>> "LinearRegression" in [m.name for m in ep.methods(family="linear")]
     True
     """
-    from epicycle import _PUBLIC
-    from epicycle.core.estimator._estimator import Estimator
-
-    found = []
-    for name, module in sorted(_PUBLIC.items()):
-        cls = getattr(import_module(module), name)
-        if not (isinstance(cls, type) and issubclass(cls, Estimator)):
-            continue
-        card, solver = cls._card, cls._parameters.get("solver")
-        if family is None or card.family == family:
-            solvers = solver.names if isinstance(solver, Choice) else ()
-            summary = (cls.__doc__ or "").strip().partition("\n")[0]
-            found.append(
-                MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)
-            )
+    objects = [(name, getattr(import_module(module), name)) for name, module in sorted(_PUBLIC.items())]
+    found = [(name, cls) for name, cls in objects if isinstance(cls, type)]
     if functions:
-        for module in _WITH_FUNCTIONS:
-            inside = import_module(f"epicycle.{module}")
-            for name in inside.__all__:
-                function = getattr(inside, name)
-                if isinstance(function, type) or not hasattr(function, "_card"):
-                    continue
-                card = function._card
-                if family not in (None, card.family):
-                    continue
-                summary = (function.__doc__ or "").strip().partition("\n")[0]
-                full, rows = f"{module}.{name}", card.catalogue
-                found.append(MethodInfo(full, summary, card.family, rows, (), card.engines, card.certificate))
-    return found
+        for package in _WITH_FUNCTIONS:
+            inside = import_module(f"epicycle.{package}")
+            named = [(f"{package}.{name}", getattr(inside, name)) for name in inside.__all__]
+            found += [(name, function) for name, function in named if not isinstance(function, type)]
+    listed = [_info(name, method, method._card) for name, method in found if hasattr(method, "_card")]
+    return [info for info in listed if family in (None, info.family)]
+
+
+def _info(name: str, method: Any, card: MethodCard) -> MethodInfo:
+    summary = (method.__doc__ or "").strip().partition("\n")[0]
+    solver = getattr(method, "_parameters", {}).get("solver")
+    solvers = solver.names if isinstance(solver, Choice) else ()
+    return MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)

@@ -1,4 +1,4 @@
-"""How a fitted estimator presents itself: text, HTML, and its size in memory."""
+"""Text, HTML and size in memory of a fitted estimator, and the message of a fit that did not converge."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from epicycle.core._memory import bytes_in_words
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from epicycle.core._solution import Solution
-    from epicycle.core.estimator._estimator import Estimator
 
 __all__ = ["evidence", "html", "nbytes", "text", "why_not_converged"]
 
@@ -54,8 +55,8 @@ def _is_ours(value: object) -> bool:
     return type(value).__module__.split(".")[0] == "epicycle" and hasattr(value, "__dict__")
 
 
-def evidence(estimator: Estimator) -> list[tuple[str, str, str]]:
-    """What a fit shows for itself, as (name, value, explanation); empty before the fit."""
+def evidence(estimator: BaseEstimator) -> list[tuple[str, str, str]]:
+    """Facts about a fit as (name, value, explanation); empty before the fit."""
     fitted = vars(estimator)
     if not any(name.endswith("_") and not name.startswith("_") for name in fitted):
         return []
@@ -72,7 +73,7 @@ def evidence(estimator: Estimator) -> list[tuple[str, str, str]]:
     return facts
 
 
-def text(estimator: Estimator) -> str:
+def text(estimator: BaseEstimator) -> str:
     """The estimator and its evidence on a few lines."""
     facts = evidence(estimator)
     if not facts:
@@ -86,7 +87,7 @@ def text(estimator: Estimator) -> str:
     return "\n".join([repr(estimator), *lines])
 
 
-def html(estimator: Estimator) -> str:
+def html(estimator: BaseEstimator) -> str:
     """scikit-learn's diagram, and below it one line of evidence."""
     from jinja2 import Environment
     from sklearn.utils import estimator_html_repr
@@ -108,8 +109,8 @@ _ENDINGS = {  # reason: (what happened, what to change)
 }
 
 
-def why_not_converged(estimator: Estimator, solution: Solution, stop_message: str = "") -> str:
-    """Who, what happened, how far it came against what was asked, and what to change."""
+def why_not_converged(estimator: BaseEstimator, solution: Solution, stop_message: str = "") -> str:
+    """The warning of a fit that did not converge: what happened, the certificate reached, and what to change."""
     solver = getattr(estimator, "solver_", getattr(estimator, "solver", None))
     who = type(estimator).__name__ if solver is None else f"{type(estimator).__name__}(solver={solver!r})"
     # A solver may say "converged" on its own measure while the certificate, which is what counts, does not hold.

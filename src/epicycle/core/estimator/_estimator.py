@@ -1,4 +1,4 @@
-"""The contract that every learner from tables keeps.
+"""`Estimator`, the contract of every learner from tables, and `fitting`, which wraps its `fit`.
 
 An estimator derives from :class:`Estimator`, lists the domains of its arguments in `_parameters`, describes itself in
 `_card`, and writes `fit` like this::
@@ -31,9 +31,10 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from epicycle.core._certificate import Certificate
 from epicycle.core._docs import complete_docstrings
-from epicycle.core._evidence import Certificate, History
 from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
+from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import Domain, check_parameters, with_shared_parameters
 from epicycle.core._random import seed_of, stream
@@ -118,7 +119,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 f"written for {expected}; fit a clone to start afresh."
             )
         self._check_features(X, data, reset=reset)
-        if self._watched():
+        if self._has_callbacks():
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
             self._run.inputs = {"X": X, "y": y, "metadata": metadata}
         return data
@@ -162,21 +163,21 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- the running fit
 
-    def _watched(self) -> bool:
+    def _has_callbacks(self) -> bool:
         """Whether callbacks are set, on the estimator or by the search or pipeline that runs this fit."""
         return bool(getattr(self, "_skl_callbacks", None))
 
     def _monitor(self, max_iter: int | None, reconstruct: Callable[[np.ndarray], Mapping[str, Any]]) -> Monitor:
-        """The monitor to hand to a solver: it records, and where somebody watches it calls back and shows progress.
+        """The monitor for a solver: it records the history, runs callbacks and shows progress.
 
         `reconstruct` maps the solver's vector to the fitted attributes that prediction needs.
         """
         run = self._run
-        if not self._watched() and run.progress is None and run.resume_state is None:
+        if not self._has_callbacks() and run.progress is None and run.resume_state is None:
             return Monitor()
         if run.monitor is not None:
             run.monitor.close()
-        run.monitor = FitMonitor(self, max_iter, reconstruct)
+        run.monitor = FitMonitor(self, run, self._begin_tasks(max_iter), max_iter, reconstruct)
         if run.resume_history is not None:
             run.monitor.resume(run.resume_history)
         return run.monitor
@@ -186,8 +187,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._run.resume_state
 
     def _begin_tasks(self, max_subtasks: int | None) -> Any:
-        """The root of scikit-learn's tree of tasks; None when nobody watches."""
-        if not self._watched():
+        """The root of scikit-learn's tree of tasks; None without callbacks."""
+        if not self._has_callbacks():
             return None
         if hasattr(self, "_callback_fit_ctx"):
             root = self._callback_fit_ctx
@@ -200,7 +201,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _end_tasks(self) -> None:
         if self._run.monitor is not None:
             self._run.monitor.close()
-        if not self._watched():
+        if not self._has_callbacks():
             return
         root = self._begin_tasks(0)
         state = self._run.final_state
@@ -219,7 +220,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         message = _display.why_not_converged(self, solution, self._run.stop_message)
         if not np.all(np.isfinite(solution.x)):
             raise ConvergenceError(message)
-        stopped_on_request = solution.reason == "stopped" and not self._run.cut_short
+        stopped_on_request = solution.reason == "stopped" and not self._run.ended_early
         mode = get_config().on_nonconvergence
         if stopped_on_request or mode == "ignore":
             return
@@ -227,7 +228,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise ConvergenceError(message)
         self._run.warning = message
 
-    # ---------------------------------------------------------------- what is left
+    # ---------------------------------------------------------------- the fitted object
 
     @property
     def fitted_nbytes(self) -> int:
@@ -235,7 +236,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return _display.nbytes({name: value for name, value in vars(self).items() if _is_fitted_name(name)})
 
     def describe(self) -> str:
-        """What was fitted, its certificate, its iterations and its size, as text."""
+        """Describe the fit as text: parameters, certificate, iterations, size in memory."""
         return _display.text(self)
 
     def _penalty_line(self) -> str:
@@ -288,7 +289,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
     """
     if method is None:
         return functools.partial(fitting, incremental=incremental)
-    managed = with_callbacks(_watch(method))
+    managed = with_callbacks(_timed(method))
 
     @functools.wraps(method)
     def fit(self: Estimator, *args: Any, **kwargs: Any) -> Any:
@@ -326,8 +327,8 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
     return fit
 
 
-def _watch(method: Callable[..., R]) -> Callable[..., R]:
-    """The method itself, then the end of its task, before scikit-learn tears the callbacks down."""
+def _timed(method: Callable[..., R]) -> Callable[..., R]:
+    """The method, its time, and the end of its task before scikit-learn tears the callbacks down."""
 
     @functools.wraps(method)
     def fit(self: Estimator, *args: Any, **kwargs: Any) -> R:

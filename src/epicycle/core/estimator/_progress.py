@@ -1,4 +1,4 @@
-"""What the outside sees of a running fit: callbacks after every iteration, a progress line when it takes long."""
+"""A running fit: its state, its progress line, and callbacks after every iteration."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
+from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-    from epicycle.core.estimator._estimator import Estimator
+    from sklearn.base import BaseEstimator
 
 __all__ = ["FitMonitor", "ProgressLine", "Run"]
 
 logger = logging.getLogger("epicycle")
 
-#: Work that ends sooner shows nothing.
+#: Work that ends sooner shows nothing: the time after which people begin to wonder.
 PATIENCE_SECONDS = 2.0
 
 
@@ -33,9 +33,9 @@ class ProgressLine:
     Parameters
     ----------
     title : str
-        What is running.
+        Name of the work.
     total : int, optional
-        Iterations at most; None shows a moving bar.
+        Number of steps; None shows a moving bar.
     delay : float, optional
         Seconds before the line appears, two unless given.
     """
@@ -81,7 +81,7 @@ class ProgressLine:
             self._display.start()
 
     def update(self, done: int, *, total: int | None = None, note: str = "") -> None:
-        """Say how far the work is."""
+        """Show how far the work is."""
         with self._lock:
             self._done, self._note = done, note
             self.total = self.total if total is None else total
@@ -119,31 +119,37 @@ class _Columns:
 
 
 class FitMonitor(Monitor):
-    """The monitor of a fit that somebody watches: it tells scikit-learn's callbacks, the progress line and the log.
+    """The monitor of a fit with callbacks or progress: it calls scikit-learn's callbacks and writes progress and log.
 
     Parameters
     ----------
-    estimator : Estimator
-        What is being fitted; it holds the callbacks and the inputs of this fit.
+    estimator : BaseEstimator
+        What is being fitted.
+    run : Run
+        The state of this fit.
+    context : object or None
+        The root of scikit-learn's tree of tasks; None without callbacks.
     max_iter : int or None
-        Iterations at most, None when not known.
+        Maximum number of iterations, None when not known.
     reconstruct : callable
         x -> the fitted attributes that belong to the solver's vector x.
     """
 
     def __init__(
         self,
-        estimator: Estimator,
+        estimator: BaseEstimator,
+        run: Run,
+        context: Any,
         max_iter: int | None,
         reconstruct: Callable[[np.ndarray], Mapping[str, Any]],
     ) -> None:
         super().__init__()
         self._estimator = estimator
-        self._run = estimator._run
+        self._run = run
         self._max_iter = max_iter
         self._reconstruct = reconstruct
         self._columns = _Columns()
-        self._context = estimator._begin_tasks(max_iter)
+        self._context = context
         self._task: Any = None
         self._begin_task()
         self._logs = getattr(estimator, "verbose", 0) >= 2
@@ -219,11 +225,11 @@ class FitMonitor(Monitor):
 
 @dataclass
 class Run:
-    """What belongs to one running fit and is gone when it ends."""
+    """State of one running fit; it is gone when the fit ends."""
 
     name: str
     began: float
-    #: X, y and metadata as callbacks receive them; empty without callbacks, so that nothing is kept alive for nobody.
+    #: X, y and metadata as callbacks receive them; empty without callbacks, so that a fit keeps no data alive for them.
     inputs: dict[str, Any] = field(default_factory=dict)
     #: All attributes before the fit, for those that start from the earlier one.
     earlier: Mapping[str, Any] = field(default_factory=dict)
@@ -232,10 +238,10 @@ class Run:
     resume_features: int | None = None
     progress: ProgressLine | None = None
     monitor: FitMonitor | None = None
-    #: Why a callback asked to stop, and whether that cut the fit short against the user's wish.
+    #: Why a callback asked to stop, and whether that ended the fit before it was done (a time limit).
     stop_message: str = ""
-    cut_short: bool = False
-    #: What `fitting` will warn of when all is done, from a frame where the warning points at the user's line.
+    ended_early: bool = False
+    #: The warning that `fitting` gives at the end, from a frame where it points at the user's line.
     warning: str = ""
     #: Further warnings, given at the same place: about the data rather than about convergence.
     notices: list[Warning] = field(default_factory=list)

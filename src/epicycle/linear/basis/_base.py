@@ -15,7 +15,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, R
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
-from epicycle.linear.basis._basis import Basis, predict_batch
+from epicycle.linear.basis._bases import Basis, predict_batch
 from epicycle.linear.basis._penalised import PenalisedFit, factor_of, leave_one_out, solve_penalised
 from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.optim import Solution

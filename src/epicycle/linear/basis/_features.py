@@ -11,16 +11,14 @@ import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Batch, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.basis._basis import Basis, expanded_pieces
-from epicycle.linear.basis._fourier import HarmonicBasis
-from epicycle.linear.basis._hinge import HingeBasis
-from epicycle.linear.basis._knots import KNOTS, place_knots
+from epicycle.linear.basis._bases import Basis, HarmonicBasis, HingeBasis, expanded_pieces
+from epicycle.linear.basis._linear_spline import KNOTS, place_knots
 from epicycle.linear.basis._ranges import column_ranges
 from epicycle.optim import Solution
 

@@ -19,7 +19,7 @@ from epicycle import engine
 from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_triangular_factor
-from epicycle.linear.basis._basis import Basis, expanded_pieces
+from epicycle.linear.basis._bases import Basis, expanded_pieces
 from epicycle.stats._moments import CentredFactor, TriangularFactor
 
 __all__ = ["PenalisedFit", "factor_of", "leave_one_out", "solve_penalised"]

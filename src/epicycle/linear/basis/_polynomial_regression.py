@@ -17,7 +17,7 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain,
 from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
-from epicycle.linear.basis._chebyshev import ChebyshevBasis, degrees_of, monomials, number_of_functions
+from epicycle.linear.basis._bases import ChebyshevBasis, degrees_of, monomials, number_of_functions
 from epicycle.linear.basis._ranges import column_ranges
 
 __all__ = ["PolynomialRegression"]

@@ -1,7 +1,7 @@
 """Ranges and quantiles of the columns of X, wherever the rows are: what places a basis on its data.
 
-A quantile here is an element of the data: the smallest x with at least a share q of the weight at or below it. Counts
-in a few thousand cells narrow the cells down until each holds one value; in memory a sort gives the same.
+A quantile here is an element of the data: the smallest x with at least a share q of the weight at or below it. In
+memory it is found by sorting, elsewhere by counting digits, with the same result.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.data._quantiles import digit_counts, select_by_digits
 
 __all__ = ["column_quantiles", "column_ranges"]
 
-_CELLS = 4096
+#: Quantiles that one pass counts: a batch then returns 2048 counts of each, 4 MB in all.
+_COUNTED_AT_ONCE = 256
+#: A share times a number of rows may be rounded up beyond a whole number; less than this it never falls short of one.
+_ROUNDED_DOWN = 1 - 1e-15
 
 
 @dataclass(frozen=True)
@@ -58,57 +62,33 @@ def column_quantiles(data: Data, shares: np.ndarray, n_jobs: int | None) -> list
         batch = data.rows(0, data.n_rows)
         X, w = _rows(batch)
         return [_of_array(X[:, j], w, shares, weighted=data.has_weight) for j in range(data.n_features)]
-    low, high = column_ranges(data, n_jobs)
-    return [_by_counting(data, j, float(low[j]), float(high[j]), shares, n_jobs) for j in range(data.n_features)]
+    found = []
+    together = max(_COUNTED_AT_ONCE // len(shares), 1)
+    for first in range(0, data.n_features, together):
+        columns = slice(first, min(first + together, data.n_features))
+
+        def count(begin: np.ndarray, shift: int, bits: int, columns: slice = columns) -> np.ndarray:
+            (counts,) = engine.sum(column_digits, data, columns, begin, shift, bits, n_jobs=n_jobs)
+            return counts
+
+        wanted = np.tile(shares[:, None] * _ROUNDED_DOWN, columns.stop - first)
+        found += list(select_by_digits(count, wanted, relative=True).T)
+    return found
 
 
 def _of_array(x: np.ndarray, w: np.ndarray, shares: np.ndarray, *, weighted: bool) -> np.ndarray:
     if not weighted:
-        at = np.clip(np.ceil(shares * len(x) * (1 - 1e-15)).astype(np.int64) - 1, 0, len(x) - 1)
+        at = np.clip(np.ceil(shares * len(x) * _ROUNDED_DOWN).astype(np.int64) - 1, 0, len(x) - 1)
         return np.partition(x, np.unique(at))[at].astype(np.float64)
     order = np.argsort(x, kind="stable")
     below = np.cumsum(w[order])
-    at = np.searchsorted(below, shares * below[-1] * (1 - 1e-15))
+    at = np.searchsorted(below, shares * below[-1] * _ROUNDED_DOWN)
     return x[order[np.minimum(at, len(x) - 1)]].astype(np.float64)
 
 
-def count_statistic(batch: Batch, column: int, edges: np.ndarray) -> tuple[np.ndarray]:
-    """The weight at or below every edge."""
-    X, w = _rows(batch)
-    cell = np.searchsorted(edges, X[:, column].astype(np.float64))
-    return (np.cumsum(np.bincount(cell, weights=w, minlength=len(edges) + 1)),)
-
-
-def _by_counting(
-    data: Data, column: int, low: float, high: float, shares: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
-    below, above = np.full(len(shares), np.nextafter(low, -np.inf)), np.full(len(shares), high)
-    cells = max(_CELLS // len(shares), 2)
-    while True:
-        edges = np.unique(np.concatenate([_between(b, a, cells) for b, a in zip(below, above, strict=True)]))
-        (counts,) = engine.sum(count_statistic, data, column, edges, n_jobs=n_jobs)
-        at = np.searchsorted(counts[:-1], shares * counts[-1] * (1 - 1e-15))
-        at = np.minimum(at, len(edges) - 1)
-        above = edges[at]
-        below = np.maximum(below, np.where(at > 0, edges[at - 1], below))
-        if np.array_equal(np.nextafter(below, np.inf), above):
-            return above
-
-
-def _between(low: float, high: float, cells: int) -> np.ndarray:
-    """Numbers in (low, high], evenly spread over the floating-point numbers there; the last is `high`."""
-    first, last = _ordinal(low), _ordinal(high)
-    steps = min(cells, last - first)
-    return np.array([_number(first + (last - first) * (i + 1) // steps) for i in range(steps)])
-
-
-def _ordinal(x: float) -> int:
-    """Floating-point numbers in their order as whole numbers."""
-    bits = int(np.float64(x).view(np.int64))
-    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
-
-
-def _number(ordinal: int) -> float:
-    if ordinal >= 0:
-        return float(np.int64(ordinal).view(np.float64))
-    return -float(np.int64(-ordinal).view(np.float64))
+def column_digits(batch: Batch, columns: slice, begin: np.ndarray, shift: int, bits: int) -> tuple[np.ndarray]:
+    """Digits of some columns, for their quantiles."""
+    X = np.asarray(batch.X)[:, columns].astype(np.float64)
+    group = np.tile(np.arange(X.shape[1]), len(X))
+    weight = None if batch.weight is None else np.repeat(batch.weight, X.shape[1])
+    return (digit_counts(X.ravel(), group, weight, begin, shift, bits),)

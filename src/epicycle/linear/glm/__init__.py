@@ -1,7 +1,7 @@
 """Generalized linear models."""
 
 from epicycle.linear.glm._generalized_linear_model import GeneralizedLinearModel
-from epicycle.linear.glm._model_tests import TestResult
+from epicycle.linear.glm._inference import TestResult
 from epicycle.stats import families, links
 from epicycle.stats._family import Family
 from epicycle.stats.links import Link

@@ -1,18 +1,30 @@
-r"""How far F is from its minimum, at most.
+r"""Upper bounds on the distance of F from its minimum.
 
 Write u for the shortest subgradient of F at x, H for the Hessian of its smooth part there, and nu = ||u||_{H^-1}. The
-loss of every row has curvatures that fall no faster than a known function of how far its eta moves, and for a step v
-row i moves by |x_i'v| <= ||v||_H / sqrt(h_i) and |x_i'v| <= ||v||_H sqrt(reach / lambda), where h_i is its own share of
-the curvature, `reach` the largest squared length of a row in a diagonal metric A and lambda the least eigenvalue of H
-in it. So with L the smaller of the two factors:
+loss of every row has curvatures that fall no faster than a known function of the move of its eta, and for a step v
 
-- If |l'''| <= M l'', F is self-concordant along v with rho = M L, and F(x) - min F <= ((1-s) log(1-s) + s) / rho^2 for
-  s = rho nu < 1. A Hessian of an earlier point x_0 serves as well: H >= exp(-M L_0 ||x - x_0||_{H_0}) H_0.
-- If only a floor kappa of l''(eta + delta) / l''(eta) is known for the moves that ||v||_H <= 4 nu allows, and kappa >=
-  1/2, then F >= F(x) on the border of that ellipsoid, so the minimum is inside, and F(x) - min F <= nu^2 / (2 kappa).
-- Where H is singular (more columns than rows) but every coefficient is penalised, F >= 0 bounds the minimiser,
-  |w*_j| <= F(x) / l1_j and |w*_j| <= sqrt(2 F(x) / l2_j), and convexity gives F(x) - min F <= sum_j |u_j| |w_j - w*_j|,
-  or sum_j u_j^2 / (2 l2_j), once what is not penalised is at its own optimum, whose distance self-concordance bounds.
+    |x_i'v| <= L ||v||_H,    L = min(1 / sqrt(h_i), sqrt(reach / lambda)),
+
+where h_i is the share of row i in the curvature, `reach` the largest squared length of a row in a diagonal metric A,
+and lambda the least eigenvalue of H in it.
+
+1. If |l'''| <= M l'', F is self-concordant along v with rho = M L, and for s = rho nu < 1
+
+       F(x) - min F <= ((1 - s) log(1 - s) + s) / rho^2.
+
+   A Hessian of an earlier point x_0 serves as well: H >= exp(-M L_0 ||x - x_0||_{H_0}) H_0.
+
+2. If only a lower bound kappa of l''(eta + delta) / l''(eta) is known for the moves that ||v||_H <= 4 nu allows, and
+   kappa >= 1/2, then F >= F(x) on the border of that ellipsoid, so the minimum is inside, and
+
+       F(x) - min F <= nu^2 / (2 kappa).
+
+3. Where H is singular (more columns than rows) but every coefficient is penalised, F >= 0 bounds the minimiser,
+   |w*_j| <= F(x) / l1_j and |w*_j| <= sqrt(2 F(x) / l2_j), and convexity gives
+
+       F(x) - min F <= sum_j |u_j| |w_j - w*_j|    or    sum_j u_j^2 / (2 l2_j),
+
+   once what is not penalised is at its own optimum, whose distance self-concordance bounds.
 
 Where none of this is known, or the deviance is not convex in eta, the certificate says what it can: that x is a
 stationary point, to so many digits.
@@ -27,7 +39,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.linear.glm._statistics import floor_statistic, predictor
 from epicycle.linear.logistic._objective import inverse_factor, self_concordant_bound
 from epicycle.linear.logistic._statistics import Largest
@@ -43,8 +55,9 @@ Array = np.ndarray
 
 #: Eigenvalues are computed for Hessians up to this size; beyond, rows are measured by their own curvature alone.
 MAX_EIGENVALUES = 800
-#: A direction that H ignores has to leave every eta alone, to this precision.
-LEVEL = 1e-12
+#: A null direction of H moves no eta by more than this share of its terms: some thousand roundings.
+NULL_MOVE = 1e-12
+#: Each null direction costs a pass over the rows: beyond this many no bound is computed.
 MAX_NULL = 64
 #: Parameters without a penalty that may stand next to penalised ones.
 MAX_FREE = 500
@@ -129,9 +142,15 @@ def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Arr
     w, b = objective.unpack(x)
     radius = 4 * nu * np.sqrt(objective.totals.weight)
     (fall,) = engine.sum(
-        floor_statistic, objective.data, objective.model, w, b, radius, L / np.sqrt(objective.totals.weight),
+        floor_statistic,
+        objective.data,
+        objective.model,
+        w,
+        b,
+        radius,
+        L / np.sqrt(objective.totals.weight),
         n_jobs=objective.n_jobs,
-    )  # fmt: skip
+    )
     kappa = -float(fall)
     return nu * nu / (2 * kappa) if kappa >= 0.5 else np.inf
 
@@ -155,13 +174,13 @@ def _moves_nothing(objective: GlmObjective, null: Array) -> bool:
     for direction in null.T:
         w, b = objective.unpack(np.ascontiguousarray(direction))
         move, size = engine.sum(move_statistic, objective.data, objective.model, w, b, n_jobs=objective.n_jobs)
-        if move > LEVEL * size:
+        if move > NULL_MOVE * size:
             return False
     return True
 
 
 def move_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[Largest, Largest]:
-    """How far the eta of a row moves along (w, b), at most, and the largest size of the terms that add up to it."""
+    """The largest move of the eta of a row along (w, b), and the largest size of the terms that add up to it."""
     rows = replace(model.target.rows(batch), offset=None)
     move = np.abs(predictor(batch, model, rows, w, b))
     size = (
@@ -230,8 +249,8 @@ def _stationarity(objective: GlmObjective, x: Array, tol: float, u: Array) -> Ce
     root = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, V = scipy.linalg.eigh(second.H * root * root[:, None], check_finite=False)
     a = V.T @ (root * u)
-    cut = 8 * len(values) * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
-    flat = np.abs(values) <= cut
+    rounding = 8 * len(values) * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
+    flat = np.abs(values) <= rounding
     gain = 0.5 * float(np.sum(np.square(a[~flat]) / np.abs(values[~flat])))
     # Along flat directions a slope that is more than rounding leaves nothing to be said.
     level = max(np.abs(root * u).max(initial=0.0), np.sqrt(objective.totals.scale))

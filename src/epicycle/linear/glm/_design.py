@@ -81,11 +81,11 @@ class Design:
         return left, coded
 
     def tables(self) -> tuple[Array, Array, Array]:
-        """Where the coefficients of every column of codes begin, how many levels it has, how many are left out."""
+        """For every column of codes its first coefficient, its number of levels, and how many of them are left out."""
         return self.first, self.counts, self.skip
 
     def parts(self, X: Any) -> tuple[Any, ...]:
-        """What the native kernels take of a batch's X before everything else."""
+        """The leading arguments of the native kernels for the X of a batch."""
         if sp.issparse(X):
             return csr_parts(X)
         return (*self.split(X), *self.tables())

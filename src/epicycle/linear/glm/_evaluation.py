@@ -1,220 +1,147 @@
-"""What a fitted generalized linear model does with rows: predictions, scores, residuals, tests, the summary."""
+"""Evaluation of a fitted generalized linear model on rows: linear predictor, deviances, residuals.
+
+With r = y - mu, weights w and dispersion phi the residuals are: Pearson r sqrt(w / V(mu)); deviance
+sign(r) sqrt(w d(y, mu)); working r g'(mu); Anscombe, which is nearly normal; and quantile residuals Phi^-1(F(y)), which
+are exactly normal under the model (Dunn and Smyth 1996), with a random point within the step of F for discrete
+responses.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from epicycle import engine
-from epicycle.core._exceptions import DataTypeError, ParameterError
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch, Data, Scan, as_data
-from epicycle.data._dask_data import is_dask
 from epicycle.linear.glm._design import Design
-from epicycle.linear.glm._inputs import Predictor, coded, is_raw, offset_of, open_rows
-from epicycle.linear.glm._multinomial import multinomial_deviances, multinomial_mean
-from epicycle.linear.glm._null_model import null_model
-from epicycle.linear.glm._objective import GlmObjective, Penalty
-from epicycle.linear.glm._residuals import KINDS, residuals
+from epicycle.linear.glm._fit import null_model
+from epicycle.linear.glm._inputs import Predictor, Rows, Target, coded, gather, is_raw, offset_of, open_rows
+from epicycle.linear.glm._objective import GlmObjective
 from epicycle.linear.glm._response import Response, response_of
 from epicycle.linear.glm._statistics import Model
-from epicycle.linear.glm._targets import Target, gather
-from epicycle.stats.families import Family, Multinomial
+from epicycle.optim._penalties import ElasticNet
+from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats.families import Multinomial, StandardFamily
 
-__all__ = ["Evaluation"]
+__all__ = ["KINDS", "deviances", "mean", "objective_on", "open_fitted", "predict_linear", "residuals"]
 
 Array = np.ndarray
 
-
-class Evaluation(Estimator):
-    """The methods of :class:`GeneralizedLinearModel` after `fit`."""
-
-    coef_: Array
-    intercept_: Any
-    family_: Family
-    link: Any
-    alpha: float
-    fit_intercept: bool
-    handle_unknown: str
-    dispersion: str | float
-    n_jobs: int | None
-    categories_: dict[int, Array]
-    coefficient_names_: list[str]
-    classes_: Array
-    link_: str
-    deviance_: float
-    null_deviance_: float
-    n_observations_: int
-    effective_parameters_: float
-    residual_degrees_: float
-    pearson_dispersion_: float
-    deviance_dispersion_: float
-    dispersion_: float
-    log_likelihood_: float
-    aic_: float
-    bic_: float
-    _drop_: bool
-    _covariance_: Array
-
-    # ------------------------------------------------------------------------------------------- prediction
-
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
-        """The mean of the response for every row; for the multinomial family the probability of every class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        offset, exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
-            As in `fit`. They are not remembered: a model with offsets predicts without them unless they are given.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            A lazy Dask array for a Dask collection.
-        """
-        eta = self.predict_linear(X, offset=offset, exposure=exposure)
-        if isinstance(self.family_, Multinomial):
-            return multinomial_mean(eta)
-        response = self._response()
-        if is_dask(eta):
-            return eta.map_blocks(_mean, response, dtype=eta.dtype)
-        return _mean(eta, response)
-
-    def predict_linear(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
-        """The linear predictor eta for every row, offsets among it; the arguments are those of `predict`."""
-        self._check_fitted()
-        if isinstance(self.family_, Multinomial):
-            data = self._predict_data(X)
-            return engine.map(_scores, data, self.coef_, self.intercept_, n_jobs=self.n_jobs)
-        if exposure is not None and self._response().link.name != "log":
-            raise ParameterError(f"exposure: is for link='log'; the link is {self._response().link.name!r}")
-        w, b = self._internal()
-        if isinstance(X, Scan) and (offset is not None or exposure is not None):
-            bare = Scan(X.tables, X.columns, (), X.weight, False, X.batch_rows)
-            given = gather(bare, None, offset, exposure, Target(self.family_), type(self).__name__)
-            data = as_data(given.X, target="numeric", multi_output=True, estimator_name=type(self).__name__)
-            self._check_features(given.X, data, reset=False)
-            design = self._design(raw=True)
-            return Predictor(design, w, b)(data, given.target, self.n_jobs)
-        extra = offset_of(X, offset, exposure)
-        ignore = self.handle_unknown == "ignore"
-        data = self._predict_data(coded(X, self.categories_, ignore_unknown=ignore, estimator_name=type(self).__name__))
-        eta = Predictor(self._design(raw=is_raw(X)), w, b)(data, None, self.n_jobs)
-        return eta if extra is None else eta + extra
-
-    def _response(self) -> Response:
-        return response_of(self.family_, self.link)
-
-    def _design(self, *, raw: bool) -> Design:
-        ignore = self.handle_unknown == "ignore"
-        return Design(self.n_features_in_, self.categories_, drop=self._drop_, raw=raw, ignore_unknown=ignore)
-
-    def _internal(self) -> tuple[Array, float]:
-        """Coefficients in the order of work, and the intercept."""
-        w = np.empty_like(self.coef_)
-        w[self._design(raw=False).reported()] = self.coef_
-        return w, float(self.intercept_)
-
-    # ------------------------------------------------------------------------------------------- rows with responses
-
-    def _open(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> tuple[Data, Target, Design]:
-        self._check_fitted()
-        name, ignore = type(self).__name__, self.handle_unknown == "ignore"
-        if isinstance(self.family_, Multinomial):
-            raise ParameterError("family='multinomial': this is not defined for labels")
-        raw = is_raw(X)
-        X = coded(X, self.categories_, ignore_unknown=ignore, estimator_name=name)
-        data, target = open_rows(X, y, sample_weight, offset, exposure, Target(self.family_), name)
-        if not isinstance(X, Scan) or data.n_features == self.n_features_in_:
-            self._check_features(X if not isinstance(X, Scan) else data, data, reset=False)
-        return data, target, self._design(raw=raw)
-
-    def _objective_on(self, data: Data, target: Target, design: Design) -> tuple[GlmObjective, float]:
-        """The unpenalised objective on other rows, and its null deviance."""
-        response = self._response()
-        null = null_model(data, target, response, intercept=False, n_jobs=self.n_jobs)
-        nothing = np.zeros(design.size)
-        model = Model(response, target, design, np.zeros(design.n_dense))
-        objective = GlmObjective(
-            data, model, Penalty(nothing, nothing), intercept=True, totals=null.totals, n_jobs=self.n_jobs
-        )
-        return objective, null.deviance
-
-    def _deviances(self, data: Data, target: Target, design: Design) -> tuple[float, float]:
-        """Deviance of the model and of the null model on rows."""
-        objective, null = self._objective_on(data, target, design)
-        w, b = self._internal()
-        return 2 * objective.totals.weight * objective.value(np.append(w.astype(np.float64), b)), null
-
-    def score(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
-    ) -> float:
-        """D^2 = 1 - deviance / null deviance: the share of the deviance that the model explains on these rows.
-
-        For the Gaussian family this is R^2. The null model is the mean of these rows (next to the offsets).
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, exposure
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        self._check_fitted()
-        if isinstance(self.family_, Multinomial):
-            deviance, null = multinomial_deviances(self, X, y, sample_weight)
-        else:
-            deviance, null = self._deviances(*self._open(X, y, sample_weight, offset, exposure))
-        return 1 - deviance / null if null > 0 else float(deviance <= 0) * 1.0
-
-    def residuals(
-        self, X: Any, y: Any = None, kind: str = "deviance", *, sample_weight: Any = None, offset: Any = None,
-        exposure: Any = None, random_state: Any = None,
-    ) -> Any:  # fmt: skip
-        """Residuals of rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, exposure
-            As in `fit`.
-        kind : {"response", "pearson", "deviance", "working", "anscombe", "quantile"}, default="deviance"
-            Quantile residuals are standard normal under the model; for discrete responses they are randomised.
-        random_state : int, Generator, RandomState or None
-            For quantile residuals of discrete responses.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        if kind not in KINDS:
-            raise ParameterError(f"kind={kind!r}; expected one of {', '.join(map(repr, KINDS))}")
-        if is_dask(X):
-            raise DataTypeError("X: residuals are given for rows in memory and in files, not for a Dask collection")
-        data, target, design = self._open(X, y, sample_weight, offset, exposure)
-        w, b = self._internal()
-        seed = int(stream(random_state).integers(2**62)) if kind == "quantile" else 0
-        phi = self.dispersion_ if self.family_.dispersion is None else 1.0
-        model = Model(self._response(), target, design, np.zeros(design.n_dense))
-        return engine.map(_residuals, data, model, w, b, kind, phi, seed, n_jobs=self.n_jobs)
+KINDS = ("response", "pearson", "deviance", "working", "anscombe", "quantile")
 
 
-def _mean(eta: Array, response: Response) -> Array:
+def row_residuals(kind: str, response: Response, rows: Rows, eta: Array, phi: float, rng: np.random.Generator) -> Array:
+    """One residual for each row, given its linear predictor."""
+    y, weight, family = rows.y, rows.weights, response.family
+    mu = response.mean(eta)
+    left = y - mu
+    if kind == "response":
+        return left
+    if kind == "pearson":
+        return left * np.sqrt(weight / family.variance(mu))
+    if kind == "deviance":
+        return np.sign(left) * np.sqrt(weight * family.unit_deviance(y, mu))
+    if kind == "working":
+        return left / response.link.derivatives(eta)[0]
+    if not isinstance(family, StandardFamily):
+        raise ParameterError(f"kind={kind!r}: the family {family.name!r} of the user does not say its distribution")
+    if kind == "anscombe":
+        return family.anscombe(y, mu) * np.sqrt(weight)
+    trials = np.ones(len(y)) if rows.trials is None else rows.trials
+    own = weight if rows.trials is None else np.where(trials > 0, weight / np.maximum(trials, 1e-300), 0.0)
+    below, above = family.distribution(y, mu, phi / np.where(own > 0, own, np.nan), trials)
+    p = below + rng.random(len(y)) * (above - below)
+    return np.asarray(ndtri(np.clip(p, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)))
+
+
+def mean(eta: Array, response: Response) -> Array:
+    """The mean of the response at the linear predictor, in its type."""
     with np.errstate(over="ignore"):
         return response.mean(eta).astype(eta.dtype, copy=False)
 
 
-def _scores(batch: Batch, coef: Array, intercept: Array) -> Array:
-    return np.asarray(batch.X @ coef.T) + intercept
+def _design(model: Any, *, raw: bool) -> Design:
+    ignore = model.handle_unknown == "ignore"
+    return Design(model.n_features_in_, model.categories_, drop=model._drop_, raw=raw, ignore_unknown=ignore)
 
 
-def _residuals(batch: Batch, model: Model, w: Array, b: float, kind: str, phi: float, seed: int) -> Array:
+def _coefficients(model: Any) -> tuple[Array, float]:
+    """Coefficients in the order of work, and the intercept."""
+    w = np.empty_like(model.coef_)
+    w[_design(model, raw=False).reported()] = model.coef_
+    return w, float(model.intercept_)
+
+
+def predict_linear(model: Any, X: Any, offset: Any, exposure: Any) -> Any:
+    """The linear predictor of rows of any source, offsets among it."""
+    if isinstance(model.family_, Multinomial):
+        return linear_predictor(model._predict_data(X), model.coef_, model.intercept_, model.n_jobs)
+    link, name = response_of(model.family_, model.link).link.name, type(model).__name__
+    if exposure is not None and link != "log":
+        raise ParameterError(f"exposure: is for link='log'; the link is {link!r}")
+    w, b = _coefficients(model)
+    if isinstance(X, Scan) and (offset is not None or exposure is not None):
+        bare = Scan(X.tables, X.columns, (), X.weight, False, X.batch_rows)
+        given = gather(bare, None, offset, exposure, Target(model.family_), name)
+        data = as_data(given.X, target="numeric", multi_output=True, estimator_name=name)
+        model._check_features(given.X, data, reset=False)
+        return Predictor(_design(model, raw=True), w, b)(data, given.target, model.n_jobs)
+    extra = offset_of(X, offset, exposure)
+    ignore = model.handle_unknown == "ignore"
+    data = model._predict_data(coded(X, model.categories_, ignore_unknown=ignore, estimator_name=name))
+    eta = Predictor(_design(model, raw=is_raw(X)), w, b)(data, None, model.n_jobs)
+    return eta if extra is None else eta + extra
+
+
+def open_fitted(
+    model: Any, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any
+) -> tuple[Data, Target, Design]:
+    """Checked rows with their responses, and how the fitted model reads them."""
+    model._check_fitted()
+    name, ignore = type(model).__name__, model.handle_unknown == "ignore"
+    if isinstance(model.family_, Multinomial):
+        raise ParameterError("family='multinomial': this is not defined for labels")
+    raw = is_raw(X)
+    X = coded(X, model.categories_, ignore_unknown=ignore, estimator_name=name)
+    data, target = open_rows(X, y, sample_weight, offset, exposure, Target(model.family_), name)
+    if not isinstance(X, Scan) or data.n_features == model.n_features_in_:
+        model._check_features(X if not isinstance(X, Scan) else data, data, reset=False)
+    return data, target, _design(model, raw=raw)
+
+
+def objective_on(model: Any, data: Data, target: Target, design: Design) -> tuple[GlmObjective, float]:
+    """The unpenalised objective on other rows, and its null deviance."""
+    response = response_of(model.family_, model.link)
+    null = null_model(data, target, response, intercept=False, n_jobs=model.n_jobs)
+    nothing = np.zeros(design.size)
+    rows = Model(response, target, design, np.zeros(design.n_dense))
+    penalty = ElasticNet(nothing, nothing)
+    objective = GlmObjective(data, rows, penalty, intercept=True, totals=null.totals, n_jobs=model.n_jobs)
+    return objective, null.deviance
+
+
+def deviances(model: Any, data: Data, target: Target, design: Design) -> tuple[float, float]:
+    """Deviance of the model and of the null model on rows."""
+    objective, null = objective_on(model, data, target, design)
+    w, b = _coefficients(model)
+    return 2 * objective.totals.weight * objective.value(np.append(w.astype(np.float64), b)), null
+
+
+def residuals(model: Any, data: Data, target: Target, design: Design, kind: str, seed: int) -> Any:
+    """Residuals of all rows; `seed` is that of the randomised ones."""
+    w, b = _coefficients(model)
+    phi = model.dispersion_ if model.family_.dispersion is None else 1.0
+    rows = Model(response_of(model.family_, model.link), target, design, np.zeros(design.n_dense))
+    return engine.map(_residual_batch, data, rows, w, b, kind, phi, seed, n_jobs=model.n_jobs)
+
+
+def _residual_batch(batch: Batch, model: Model, w: Array, b: float, kind: str, phi: float, seed: int) -> Array:
     rows = model.target.rows(batch)
     eta = model.design.predictor(batch.X, w.astype(np.float64)) + b
     if rows.offset is not None:
         eta = eta + rows.offset
-    return residuals(kind, model.response, replace(rows), eta, phi, stream(seed, batch.start))
+    return row_residuals(kind, model.response, rows, eta, phi, stream(seed, batch.start))

@@ -1,4 +1,4 @@
-"""Generalized linear models. The mathematics is in the other modules of this package, beginning with `objectives`."""
+"""Generalized linear models. The mathematics is in the other modules of this package, beginning with `_objective`."""
 
 from __future__ import annotations
 
@@ -9,37 +9,45 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import (  # fmt: skip
+from epicycle.core._exceptions import DataTypeError, ParameterError
+from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
     Boolean,
     Choice,
     Domain,
     InstanceOf,
-    Integer,
     NoneOr,
-    RandomState,
     Real,
 )
+from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.data._dask_data import is_dask
 from epicycle.linear.glm._design import Design
+from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
 from epicycle.linear.glm._fit import Fit, Problem, fit, polish
-from epicycle.linear.glm._inference import Inference
-from epicycle.linear.glm._inputs import coded, is_raw, levels_of, penalty_factors
-from epicycle.linear.glm._likelihood import covariance_of, statistics_of
-from epicycle.linear.glm._multinomial import fit_multinomial
-from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective, Penalty
+from epicycle.linear.glm._inference import (
+    TestResult,
+    covariance_of,
+    likelihood_ratio_test,
+    score_test,
+    statistics_of,
+    summarise,
+)
+from epicycle.linear.glm._inputs import Target, coded, gather, is_raw, levels_of, penalty_factors
+from epicycle.linear.glm._multinomial import fit_multinomial, multinomial_deviances, multinomial_mean
+from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective
 from epicycle.linear.glm._response import response_of
-from epicycle.linear.glm._targets import Target, gather
 from epicycle.optim import SOLVERS
+from epicycle.optim._penalties import ElasticNet
+from epicycle.stats._summary import Summary
 from epicycle.stats.families import FAMILIES, Family, Multinomial, as_family
 from epicycle.stats.links import LINKS, Link
 
 __all__ = ["GeneralizedLinearModel"]
 
 
-class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
+class GeneralizedLinearModel(RegressorMixin, Estimator):
     r"""Generalized linear model: any exponential family, any link, elastic-net penalty, inference.
 
     The mean :math:`\mu_i` of a response with variance :math:`\phi V(\mu_i) / v_i` follows from
@@ -69,8 +77,7 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
         Share rho of the L1 term.
     penalty_weights : array-like of shape (n_features,), optional
         Factors f of alpha for each column (all levels of one); 0 leaves a column unpenalised.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
+    %(fit_intercept)s
     dispersion : {"auto", "pearson", "deviance"} or float, default="auto"
         The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate elsewhere.
     categorical_features : "from_dtype", list or None, default="from_dtype"
@@ -88,13 +95,11 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
     tol : float, default=1e-8
         Bound on the distance of the objective from its minimum, relative to that of the model without features.
     max_iter : int, default=1000
-        Iterations at most (epochs for the stochastic solvers).
+        Maximum number of iterations (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
         Order of rows of the stochastic solvers.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -152,6 +157,27 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
     True
     """
 
+    coef_: np.ndarray
+    intercept_: Any
+    family_: Family
+    categories_: dict[int, np.ndarray]
+    coefficient_names_: list[str]
+    classes_: np.ndarray
+    link_: str
+    deviance_: float
+    null_deviance_: float
+    n_observations_: int
+    effective_parameters_: float
+    residual_degrees_: float
+    pearson_dispersion_: float
+    deviance_dispersion_: float
+    dispersion_: float
+    log_likelihood_: float
+    aic_: float
+    bic_: float
+    _drop_: bool
+    _covariance_: np.ndarray
+
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "family": AnyOf(Choice(*FAMILIES), InstanceOf(Family)),
         "link": AnyOf(Choice("auto", "canonical", *LINKS), InstanceOf(Link)),
@@ -165,11 +191,6 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
         "handle_unknown": Choice("error", "ignore"),
         "solver": Choice("auto", "irls", *SOLVERS),
         "solver_options": NoneOr(InstanceOf(dict)),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A11",), engines=("memory", "files", "dask"), certificate="newton decrement"
@@ -227,7 +248,7 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+        %(X)s
         y : array-like of shape (n_samples,), or (n_samples, 2) for the binomial family
             Responses; two columns are successes and failures. Labels for the multinomial family. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
@@ -255,17 +276,29 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
         given = gather(X, y, offset, exposure, Target(family), name)
         raw = is_raw(given.X)
         data = self._fit_data(
-            coded(given.X, levels, ignore_unknown=False, estimator_name=name), given.y, sample_weight,
-            target="numeric", multi_output=given.multi_output,
-        )  # fmt: skip
+            coded(given.X, levels, ignore_unknown=False, estimator_name=name),
+            given.y,
+            sample_weight,
+            target="numeric",
+            multi_output=given.multi_output,
+        )
         drop = self.drop == "first" or (self.drop == "auto" and self.alpha == 0)
         design = Design(data.n_features, levels, drop=drop, raw=raw)
         factors = self.alpha * penalty_factors(self.penalty_weights, design, data.n_features)
         problem = Problem(
-            given.target.encode(data), given.target, design, self.link,
-            Penalty(factors * self.l1_ratio, factors * (1 - self.l1_ratio)), self.fit_intercept, self.solver,
-            self.solver_options or {}, self.tol, self.max_iter, self.random_state, self.n_jobs,
-        )  # fmt: skip
+            given.target.encode(data),
+            given.target,
+            design,
+            self.link,
+            ElasticNet(factors * self.l1_ratio, factors * (1 - self.l1_ratio)),
+            self.fit_intercept,
+            self.solver,
+            self.solver_options or {},
+            self.tol,
+            self.max_iter,
+            self.random_state,
+            self.n_jobs,
+        )
         self.categories_, self._drop_ = levels, drop
         self.coefficient_names_ = names = design.names(self._names())
         worked = [names[k] for k in np.argsort(design.reported())]  # names in the order of work
@@ -319,3 +352,135 @@ class GeneralizedLinearModel(Inference, RegressorMixin, Estimator):
         terms = [f"{rho:g} |w|_1"] * (rho > 0) + [f"{(1 - rho) / 2:g} |w|^2"] * (rho < 1)
         extra = ", with a factor for each column" if self.penalty_weights is not None else ""
         return f"{self.alpha:g} ({' + '.join(terms)}){extra}"
+
+    # ------------------------------------------------------------------------------------------- evaluation
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The mean of the response for every row; for the multinomial family the probability of every class.
+
+        Parameters
+        ----------
+        %(X)s
+        offset, exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
+            As in `fit`. They are not remembered: a model with offsets predicts without them unless they are given.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            A lazy Dask array for a Dask collection.
+        """
+        eta = self.predict_linear(X, offset=offset, exposure=exposure)
+        if isinstance(self.family_, Multinomial):
+            return multinomial_mean(eta)
+        response = response_of(self.family_, self.link)
+        return eta.map_blocks(mean, response, dtype=eta.dtype) if is_dask(eta) else mean(eta, response)
+
+    def predict_linear(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The linear predictor eta for every row, offsets among it; the arguments are those of `predict`."""
+        self._check_fitted()
+        return predict_linear(self, X, offset, exposure)
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """D^2 = 1 - deviance / null deviance: the share of the deviance that the model explains on these rows.
+
+        For the Gaussian family this is R^2. The null model is the mean of these rows (next to the offsets).
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        self._check_fitted()
+        if isinstance(self.family_, Multinomial):
+            deviance, null = multinomial_deviances(self, X, y, sample_weight)
+        else:
+            deviance, null = deviances(self, *open_fitted(self, X, y, sample_weight, offset, exposure))
+        return 1 - deviance / null if null > 0 else float(deviance <= 0) * 1.0
+
+    def residuals(
+        self,
+        X: Any,
+        y: Any = None,
+        kind: str = "deviance",
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Residuals of rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            As in `fit`.
+        kind : {"response", "pearson", "deviance", "working", "anscombe", "quantile"}, default="deviance"
+            Quantile residuals are standard normal under the model; for discrete responses they are randomised.
+        random_state : int, Generator, RandomState or None
+            For quantile residuals of discrete responses.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if kind not in KINDS:
+            raise ParameterError(f"kind={kind!r}; expected one of {', '.join(map(repr, KINDS))}")
+        if is_dask(X):
+            raise DataTypeError("X: residuals are given for rows in memory and in files, not for a Dask collection")
+        opened = open_fitted(self, X, y, sample_weight, offset, exposure)
+        seed = int(stream(random_state).integers(2**62)) if kind == "quantile" else 0
+        return residuals(self, *opened, kind, seed)
+
+    # ------------------------------------------------------------------------------------------- inference
+
+    def summary(self, confidence: float = 0.95) -> Summary:
+        """Coefficients, standard errors, z or t, p-values and intervals.
+
+        They follow from the likelihood and its expected information, so only an unpenalised fit has them. The statistic
+        is normal (z) where the dispersion is known and Student's t where it is estimated.
+        """
+        self._check_fitted()
+        return summarise(self, confidence)
+
+    def likelihood_ratio_test(
+        self, small: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> TestResult:
+        """Test a smaller model against this one, both fitted to these rows without a penalty.
+
+        Parameters
+        ----------
+        small : GeneralizedLinearModel
+            Fitted to some of the columns of X: found by name in a data frame; for an array its first columns.
+        X, y, sample_weight, offset, exposure
+            The rows that both were fitted to.
+
+        Returns
+        -------
+        TestResult
+            Chi-square where the dispersion is known, F where it is estimated.
+        """
+        return likelihood_ratio_test(self, small, X, y, sample_weight, offset, exposure)
+
+    def score_test(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> TestResult:
+        """Test whether columns that this model does not have would improve it, without fitting the larger model.
+
+        Parameters
+        ----------
+        X : array or data frame
+            The columns of this model (by name in a frame; for an array its first columns) and those to be tested.
+        y, sample_weight, offset, exposure
+            The rows that this model was fitted to.
+
+        Returns
+        -------
+        TestResult
+        """
+        return score_test(self, X, y, sample_weight, offset, exposure)

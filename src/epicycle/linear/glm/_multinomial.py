@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import Batch, as_data
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
 from epicycle.linear.logistic._solve import minimise
-from epicycle.stats._class_scores import probabilities
+from epicycle.stats._class_scores import log_probabilities, probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.stats.families import Multinomial
 
@@ -38,9 +38,13 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
     # The mean of losses plus alpha/2 |W|^2, times V. Two classes: w and -w share the penalty, 2 * alpha/2 |w/2|^2.
     penalty = model.alpha * V * (0.5 if K == 2 else 1.0)
     objective = LogisticObjective(
-        data, K, penalty, intercept=model.fit_intercept,
-        shift=far_shift(data) if model.fit_intercept else np.zeros(data.n_features), n_jobs=model.n_jobs,
-    )  # fmt: skip
+        data,
+        K,
+        penalty,
+        intercept=model.fit_intercept,
+        shift=far_shift(data) if model.fit_intercept else np.zeros(data.n_features),
+        n_jobs=model.n_jobs,
+    )
     n = int(engine.sum(_count, data, n_jobs=model.n_jobs)[0])
 
     def attributes(x: Array) -> dict[str, Any]:
@@ -48,16 +52,26 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
         params = np.vstack([-params, params]) / 2 if K == 2 else params - params.mean(axis=0)
         W, b = params[:, :-1], params[:, -1] - params[:, :-1] @ objective.shift
         return {
-            "coef_": W.astype(data.dtype), "intercept_": b.astype(data.dtype), "classes_": model.classes_,
-            "family_": Multinomial(), "link_": "logit", "categories_": {},
-            "coefficient_names_": model._names(), "_drop_": False,
-        }  # fmt: skip
+            "coef_": W.astype(data.dtype),
+            "intercept_": b.astype(data.dtype),
+            "classes_": model.classes_,
+            "family_": Multinomial(),
+            "link_": "logit",
+            "categories_": {},
+            "coefficient_names_": model._names(),
+            "_drop_": False,
+        }
 
     solution = minimise(
-        objective, "newton" if model.solver == "irls" else model.solver, tol=model.tol, max_iter=model.max_iter,
-        monitor=model._monitor(model.max_iter, attributes), state=model._resume_state(),
-        options=model.solver_options or {}, random_state=model.random_state,
-    )  # fmt: skip
+        objective,
+        "newton" if model.solver == "irls" else model.solver,
+        tol=model.tol,
+        max_iter=model.max_iter,
+        monitor=model._monitor(model.max_iter, attributes),
+        state=model._resume_state(),
+        options=model.solver_options or {},
+        random_state=model.random_state,
+    )
     if model.alpha == 0 and (separated := examine_separation(objective, solution, model._names())):
         certificate = Certificate("separation", np.inf, model.tol, separated)
         solution = replace(solution, certificate=certificate, reason="separated", message=separated)
@@ -67,11 +81,18 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
     share = totals / V
     q = float((K - 1) * (data.n_features + model.fit_intercept))
     values = {
-        "deviance": 2 * loss, "null_deviance": -2 * float(totals @ np.log(share)), "n_observations": n,
-        "effective_parameters": q, "residual_degrees": n * (K - 1) - q, "dispersion": 1.0,
-        "pearson_dispersion": np.nan, "deviance_dispersion": np.nan, "log_likelihood": -loss,
-        "aic": 2 * loss + 2 * q, "bic": 2 * loss + float(np.log(n)) * q,
-    }  # fmt: skip
+        "deviance": 2 * loss,
+        "null_deviance": -2 * float(totals @ np.log(share)),
+        "n_observations": n,
+        "effective_parameters": q,
+        "residual_degrees": n * (K - 1) - q,
+        "dispersion": 1.0,
+        "pearson_dispersion": np.nan,
+        "deviance_dispersion": np.nan,
+        "log_likelihood": -loss,
+        "aic": 2 * loss + 2 * q,
+        "bic": 2 * loss + float(np.log(n)) * q,
+    }
     for name, value in values.items():
         setattr(model, f"{name}_", value)
     model._conclude(solution)
@@ -103,7 +124,6 @@ def _loss(batch: Batch, coef: Array, intercept: Array, classes: Array) -> tuple[
     if not np.array_equal(classes[own], batch.y):
         raise DataError(f"y: has labels that the fit did not see; it saw {classes.tolist()[:10]}")
     scores = np.asarray(batch.X @ coef.T) + intercept
-    top = scores.max(axis=1)
-    losses = top + np.log(np.exp(scores - top[:, None]).sum(axis=1)) - scores[np.arange(len(own)), own]
+    losses = -log_probabilities(scores)[np.arange(len(own)), own]
     weight = np.ones(len(own)) if batch.weight is None else batch.weight
     return float(weight @ losses), np.bincount(own, weights=weight, minlength=len(classes)).astype(np.float64)

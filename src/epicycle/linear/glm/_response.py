@@ -1,4 +1,4 @@
-"""A family with a link: what a row adds to the loss, as a function of its linear predictor eta.
+"""A family with a link: the loss of a row as a function of its linear predictor eta.
 
 The loss l(eta) of a row is half its unit deviance d(y, mu(eta)). With residual y - mu, variance V(mu), mu' = dmu/deta
 
@@ -235,7 +235,7 @@ def _cloglog(y: Array, eta: Array) -> tuple[Array, Array, Array]:
     return loss + _entropy(y), r, h
 
 
-# ------------------------------------------------------------------------------------------------ how l'' can fall
+# ------------------------------------------------------------------------------------------------ lower bounds of l''
 
 
 def _falling(y: Array, eta: Array, rho: Array, power: float) -> Array:

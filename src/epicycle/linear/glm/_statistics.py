@@ -1,4 +1,4 @@
-"""What one pass over the rows gives for a generalized linear model: each function maps a batch to sums.
+"""Sums over rows of a generalized linear model: each function maps a batch to its terms.
 
 Losses, gradients and Hessians are weighted sums over rows, neither divided by the total weight nor penalised. The
 gradient is in (w, b); of the Hessian the lower triangle is filled.
@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Batch
 from epicycle.linear.glm._design import Design
+from epicycle.linear.glm._inputs import Rows, Target
 from epicycle.linear.glm._response import Response, Terms
-from epicycle.linear.glm._targets import Rows, Target
 from epicycle.linear.logistic._statistics import Largest
 from epicycle.stats.families import StandardFamily
 
@@ -41,7 +41,7 @@ Sums = tuple[float, float, Largest, Largest, Array, Array]
 
 @dataclass(frozen=True)
 class Model:
-    """What every pass has to know."""
+    """The model that every pass evaluates."""
 
     response: Response
     target: Target
@@ -167,7 +167,7 @@ def diagonal_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[
 
 
 def floor_statistic(batch: Batch, model: Model, w: Array, b: float, radius: float, reach: float) -> tuple[Largest]:
-    """How far curvatures can fall, at worst, when the parameters move by `radius` in the norm of the Hessian.
+    """The least ratio of curvatures after and before a move of the parameters by `radius` in the norm of the Hessian.
 
     Row i moves by no more than radius / sqrt(h_i), nor than radius * reach. Gives the least ratio, negated.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
@@ -18,7 +18,7 @@ from epicycle.linear.lars._least_angle import LeastAngle
 from epicycle.linear.lars._path import PathRecord, point_at_alpha, point_at_bound
 from epicycle.linear.lars._problem import angles_of, certify, lars_problem
 from epicycle.linear.lasso._base import SparseLinearModel
-from epicycle.linear.lasso._plot import Against, draw_path
+from epicycle.linear.lasso._path import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.optim import Solution
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import axes_of, styled
@@ -216,7 +216,7 @@ class MatchingPursuit(SparseLinearModel):
         solver = pursuit.solver
         solver.start_at(pursuit.w)
         chosen = np.array(pursuit.active, np.int64)
-        c = solver._correlation(chosen) if len(chosen) else np.zeros(0)
+        c = solver.correlation(chosen) if len(chosen) else np.zeros(0)
         scale = np.sqrt(solver.square[chosen] * max(solver.yy, np.finfo(float).tiny))
         worst = float(np.abs(c / scale).max(initial=0.0))
         meaning = (

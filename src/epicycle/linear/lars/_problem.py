@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from epicycle import _native
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Data
 from epicycle.linear.lars._angles import Angles, ColumnAngles, GramAngles
 from epicycle.linear.lars._least_angle import LeastAngle

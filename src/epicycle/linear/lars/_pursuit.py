@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from epicycle.linear.lars._stagewise_moves import rows_of
+from epicycle.linear.lars._stagewise_moves import gram_rows
 from epicycle.linear.lasso._solver import LassoSolver
 
 __all__ = ["METHODS", "Pursuit"]
@@ -39,7 +39,7 @@ class Pursuit:
 
     def __init__(self, solver: LassoSolver, method: str, rate: float) -> None:
         self.solver, self.method, self.rate = solver, method, rate
-        self.rows = rows_of(solver)
+        self.rows = gram_rows(solver)
         self.q = np.where(solver.square > 0, solver.xy, 0.0)
         self.left = solver.square.copy()  # |x_j'|^2
         self.w = np.zeros(solver.p)

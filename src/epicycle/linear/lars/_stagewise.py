@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
@@ -16,7 +16,7 @@ from epicycle.linear.lars._problem import lars_problem
 from epicycle.linear.lars._stagewise_moves import StagewiseRun
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import minimise_within
-from epicycle.linear.lasso._plot import Against, draw_path
+from epicycle.linear.lasso._path import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
@@ -202,7 +202,7 @@ class Stagewise(SparseLinearModel):
         self.moves_, self.move_sizes_ = run.moves.joined()
         self.n_moves_, self.step_ = len(self.moves_), run.step
         run.solver.start_at(run.w)
-        c = np.where(run.solver.square > 0, run.solver._correlation(np.arange(run.solver.p)), 0.0)
+        c = np.where(run.solver.square > 0, run.solver.correlation(np.arange(run.solver.p)), 0.0)
         self.alpha_, self.bound_ = float(np.abs(c).max(initial=0.0)), float(np.abs(run.w).sum())
         features = np.abs(self.moves_).astype(np.int64) - 1
         _, first = np.unique(features, return_index=True)

@@ -19,7 +19,7 @@ from epicycle.core._memory import require_memory
 from epicycle.linear.lasso._design import WORK_PER_CALL
 from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolver
 
-__all__ = ["GramRows", "Leg", "Moves", "StagewiseRun", "rows_of"]
+__all__ = ["GramRows", "Leg", "Moves", "StagewiseRun", "gram_rows"]
 
 #: Why compiled code came back; the numbers are those of native/stagewise.hpp.
 BUDGET, LEVEL, EXHAUSTED, ROW_MISSING, TURNED = range(5)
@@ -72,7 +72,7 @@ class RowsOnDemand(GramRows):
         self._count += 1
 
 
-def rows_of(solver: LassoSolver) -> GramRows:
+def gram_rows(solver: LassoSolver) -> GramRows:
     """Rows of the Gram matrix behind a solver."""
     if isinstance(solver, MomentSolver):
         return AllRows(solver)
@@ -110,7 +110,7 @@ class StagewiseRun:
     """The state of a run; :meth:`leg` goes on with it."""
 
     def __init__(self, solver: LassoSolver, *, step: float | None, proportional: bool, alpha: float) -> None:
-        self.solver, self.rows, self.proportional, self.alpha = solver, rows_of(solver), proportional, alpha
+        self.solver, self.rows, self.proportional, self.alpha = solver, gram_rows(solver), proportional, alpha
         self.w, self.q = np.zeros(solver.p), np.where(solver.square > 0, solver.xy, 0.0)
         self.ways, self.moves = np.zeros(solver.p, dtype=np.uint8), Moves()
         self.half_square = solver.yy / 2

@@ -18,14 +18,14 @@ orthogonal to the residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from epicycle.linear.lasso._gram import solve_positive
-from epicycle.linear.lasso._solver import LassoSolver, MomentSolver, Outcome
+from epicycle.linear.lasso._solver import LassoSolver, MomentSolver
 from epicycle.optim._penalties import ElasticNet
+from epicycle.optim._working_set import Outcome, Report
 
 __all__ = ["BoundOutcome", "minimise_within"]
 
@@ -38,9 +38,6 @@ LARGEST_FALL = 0.1
 NEARLY_NONE = 1e-3
 #: Columns up to which least squares is tried then.
 MAX_LEAST_SQUARES = 1000
-
-#: (solutions so far, w, objective, gap, alpha, norm) -> whether to stop.
-Report = Callable[[int, np.ndarray, float, float, float, float], bool]
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def minimise_within(
     if not largest > 0:  # no feature is of use
         point = _inside(solver, solver.w.copy(), 0.0, bound, factors, positive)
         if report is not None:
-            report(1, point.w, point.objective, point.gap, 0.0, 0.0)
+            report(1, point.w, point.objective, gap=point.gap, alpha=0.0, norm=0.0)
         return BoundOutcome(point.w, point.objective, point.gap, 1, "converged", 0.0)
     low, high = 0.0, largest
     alpha = largest
@@ -88,19 +85,19 @@ def minimise_within(
     best_alpha, reason, done, stuck = alpha, "max_iter", 0, 0
     for done in range(1, max_iter + 1):
         outcome = solver.minimise(ElasticNet(alpha * factors, np.zeros(solver.p), positive=positive), inner, 1000)
-        norm, slope = float(factors @ np.abs(outcome.w)), _slope(solver, factors)
-        point = _inside(solver, outcome.w, norm, bound, factors, positive)
+        norm, slope = float(factors @ np.abs(outcome.x)), _slope(solver, factors)
+        point = _inside(solver, outcome.x, norm, bound, factors, positive)
         if norm > bound:
-            beyond = outcome.w, norm
+            beyond = outcome.x, norm
         elif beyond is not None:  # on one piece of the path, what divides it at the bound is the solution
             share = (bound - norm) / (beyond[1] - norm)
-            between = (1 - share) * outcome.w + share * beyond[0]
+            between = (1 - share) * outcome.x + share * beyond[0]
             mixed = _inside(solver, between, float(factors @ np.abs(between)), bound, factors, positive)
             point = mixed if mixed.gap < point.gap else point
-            solver.start_at(outcome.w)
+            solver.start_at(outcome.x)
         if best is None or point.gap < best.gap:
             best, best_alpha = point, alpha
-        if report is not None and report(done, point.w, point.objective, point.gap, alpha, norm):
+        if report is not None and report(done, point.w, point.objective, gap=point.gap, alpha=alpha, norm=norm):
             reason = "stopped"
             break
         if point.gap <= tol * solver.total:
@@ -121,7 +118,7 @@ def minimise_within(
             if (free := _unbounded(solver, bound, factors, positive, inner)) is not None:
                 best, reason, done = free, "converged", done + 1
                 if report is not None:
-                    report(done, free.w, free.objective, free.gap, 0.0, free.norm)
+                    report(done, free.w, free.objective, gap=free.gap, alpha=0.0, norm=free.norm)
                 break
     assert best is not None
     slack = best.norm < bound * (1 - 1e-9)
@@ -142,9 +139,9 @@ def _unbounded(solver: LassoSolver, bound: float, factors: np.ndarray, positive:
         return None
     w = solver.w.copy()
     outcome = solver.minimise(ElasticNet(np.zeros(solver.p), np.zeros(solver.p), positive=positive), tol, 10)
-    norm = float(factors @ np.abs(outcome.w))
+    norm = float(factors @ np.abs(outcome.x))
     if norm <= bound and outcome.reason == "converged":
-        return _Point(outcome.w, norm, outcome.objective, outcome.gap)
+        return _Point(outcome.x, norm, outcome.objective, outcome.gap)
     solver.start_at(w)
     return None
 
@@ -156,13 +153,13 @@ def _slope(solver: LassoSolver, factors: np.ndarray) -> float:
         j = int(np.argmax(np.where(factors > 0, np.abs(solver.c) / np.where(factors > 0, factors, 1.0), -1.0)))
         return float(factors[j] ** 2 / solver.square[j]) if len(S) == 0 and solver.square[j] > 0 else 0.0
     b = factors[S] * np.sign(solver.w[S])
-    x = solve_positive(np.ascontiguousarray(solver._gram(S)), b)
+    x = solve_positive(np.ascontiguousarray(solver.gram(S)), b)
     return max(float(b @ x), 0.0) if x is not None else 0.0
 
 
 def _largest_correlation(solver: LassoSolver, factors: np.ndarray, positive: bool) -> float:
     """max_j |c_j| / f_j at the present w, from fresh correlations, with what their rounding may hide."""
-    c = solver._correlation(np.arange(solver.p))
+    c = solver.correlation(np.arange(solver.p))
     size = np.maximum(c, 0.0) if positive else np.abs(c)
     if isinstance(solver, MomentSolver):
         size += 8 * EPS * solver.norm * (float(solver.norm @ np.abs(solver.w)) + float(np.sqrt(solver.yy)))
@@ -179,9 +176,9 @@ def _inside(
     if (factors == 0).any() and norm > bound:
         free = np.flatnonzero((factors == 0) & (solver.square > 0))
         if len(free):
-            solver._free(free)
+            solver.fit_unpenalised(free)
     largest = _largest_correlation(solver, factors, positive)
-    inner = float(solver.w @ solver._correlation(np.arange(solver.p)))
+    inner = float(solver.w @ solver.correlation(np.arange(solver.p)))
     # min f >= 0 as well, which is what counts where the residuals vanish.
     gap = max(min(bound * largest - inner, solver.rr / 2), 0.0)
     point = _Point(solver.w.copy(), min(norm, bound), solver.rr / 2, gap)

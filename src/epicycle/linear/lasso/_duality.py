@@ -31,11 +31,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.optim._penalties import ElasticNet
 
-__all__ = ["gap_certificate", "penalty_factors", "penalty_of", "smallest_alpha_of_zero"]
+__all__ = ["gap_certificate", "penalty_factors", "penalty_in_words", "penalty_of", "smallest_alpha_of_zero"]
 
 #: Unpenalised columns are solved for together; their Gram matrix has to fit.
 MAX_UNPENALISED = 5000
@@ -81,3 +81,17 @@ def gap_certificate(gap: float, total: float, tol: float) -> Certificate:
     relative = 0.0 if gap <= 0 else gap / total if total > 0 else np.inf
     meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the mean square of y"
     return Certificate("duality gap", relative, tol, meaning)
+
+
+def penalty_in_words(
+    alpha: float, l1_ratio: float, penalty_weights: object, positive: bool, *, bound: float | None = None
+) -> str:
+    """One line that names the penalty and its strength, or the bound."""
+    if bound is not None:
+        line = f"|w|_1 <= {bound:g}"
+    elif l1_ratio == 1:
+        line = f"{alpha:g} |w|_1"
+    else:
+        line = f"{alpha:g} ({l1_ratio:g} |w|_1 + {(1 - l1_ratio) / 2:g} |w|^2)"
+    extra = ", with a factor for each feature" if penalty_weights is not None else ""
+    return f"{line}{extra}{', w >= 0' if positive else ''}"

@@ -78,7 +78,10 @@ def _newton_step(problem: GramProblem) -> float:
     d = solve_positive(A, gradient)
     if d is None or not (slope := float(gradient @ d)) > 0:
         return 0.0
-    t, at_zero = _line_search(w[S], d, penalty.l1[S], slope, penalty.positive)
+    t, at_zero = 1.0, np.empty(0, dtype=np.int64)
+    crossing = np.flatnonzero((w[S] * d < 0) & (np.abs(d) > np.abs(w[S])) & ((penalty.l1[S] > 0) | penalty.positive))
+    if len(crossing):  # coefficients that would change their sign
+        t, at_zero = _line_search(w[S], d, penalty.l1[S], slope, penalty.positive, crossing)
     trial = w.copy()
     trial[S] += t * d
     trial[S[at_zero]] = 0.0
@@ -91,17 +94,13 @@ def _newton_step(problem: GramProblem) -> float:
 
 
 def _line_search(
-    w: np.ndarray, d: np.ndarray, l1: np.ndarray, slope: float, positive: bool
+    w: np.ndarray, d: np.ndarray, l1: np.ndarray, slope: float, positive: bool, crossing: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """The t in (0, 1] that minimises P(w + t d), and the coefficients that are zero there.
 
     P falls with `slope` at t = 0 and would reach its minimum at t = 1; each change of a sign on the way adds
     2 l1_j |d_j| to its derivative (t - 1) slope. Non-negative coefficients end the way where the first reaches zero.
     """
-    crossing = np.flatnonzero((w * d < 0) & (np.abs(d) > np.abs(w)) & ((l1 > 0) | positive))
-    none = np.empty(0, dtype=np.int64)
-    if len(crossing) == 0:
-        return 1.0, none
     at = -w[crossing] / d[crossing]
     order = np.argsort(at, kind="stable")
     crossing, at = crossing[order], at[order]
@@ -114,7 +113,7 @@ def _line_search(
     t = 1 - before / slope  # the minimum of the parabola that ends at crossing `first`
     if first < len(crossing) and t >= at[first]:
         return float(at[first]), crossing[at == at[first]]
-    return float(t), none
+    return float(t), np.empty(0, dtype=np.int64)
 
 
 def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:

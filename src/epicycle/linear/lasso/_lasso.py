@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from itertools import count
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import MultiOutputMixin
 
+from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard
-from epicycle.linear.lasso._base import PenalisedRegressor
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
-from epicycle.linear.lasso._duality import penalty_of
-from epicycle.linear.lasso._problem import LassoProblem
-from epicycle.linear.lasso._solver import Outcome
-from epicycle.optim import ElasticNet as Penalty
+from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words
+from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
+from epicycle.optim import Solution
+from epicycle.optim._penalties import ElasticNet as Penalty
+from epicycle.optim._working_set import Outcome
 
 __all__ = ["ElasticNet", "Lasso"]
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
+_PARAMETERS: dict[str, Domain] = {
+    "alpha": Real(minimum=0),
+    "penalty_weights": NoneOr(ArrayLike()),
+    "fit_intercept": Boolean(),
+    "positive": Boolean(),
+    "tol": Real(minimum=0, inclusive=False),
+    "max_iter": Integer(minimum=1),
+    "warm_start": Boolean(),
+    "n_jobs": NoneOr(Integer()),
+    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+}
+_DOCS = {
+    "max_iter": "max_iter : int, default={default}\n"
+    "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
+}
 
 
-class Lasso(PenalisedRegressor):
+class Lasso(MultiOutputMixin, SparseLinearModel):
     r"""Least squares with an L1 penalty, which sets coefficients to zero.
 
     .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
@@ -40,20 +59,13 @@ class Lasso(PenalisedRegressor):
         The bound t of the L1 norm. Where it is given, `alpha` is not used: the one that has the same solution is found.
     penalty_weights : array-like of shape (n_features,), optional
         Factors of alpha (or in the norm) for each feature; 0 leaves a feature unpenalised.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
-    tol : float, default=1e-8
-        Largest duality gap, relative to half the (weighted) mean square of y about its mean.
-    max_iter : int, default=1000
-        Rounds at most; each chooses a working set and goes over it up to 200 times.
-    warm_start : bool, default=False
-        Whether a fit starts from the coefficients of the earlier one.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(fit_intercept)s
+    %(positive)s
+    %(tol)s
+    %(max_iter)s
+    %(warm_start)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -64,16 +76,11 @@ class Lasso(PenalisedRegressor):
         The penalty: `alpha`, or what corresponds to `bound` (0 where the bound does not bind).
     bound_ : float or ndarray of shape (n_targets,)
         The L1 norm of the coefficients, with penalty weights: the bound at which the solution is the same.
-    dual_gap_ : float or ndarray of shape (n_targets,)
-        Proven distance of the objective from its minimum.
-    certificate_ : Certificate
-        The duality gap, relative; the largest over targets.
+    %(evidence)s
     history_ : History
         Objective, gap, size of the working set and number of columns not screened out, for every round; with `bound`
         objective, gap, alpha and norm for every alpha tried.
-    n_iter_ : int
-        Rounds; the largest over targets.
-    converged_ : bool
+    %(n_iter_)s
 
     See Also
     --------
@@ -96,11 +103,9 @@ class Lasso(PenalisedRegressor):
     0.5
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PenalisedRegressor._parameters,
-        "bound": NoneOr(Real(minimum=0)),
-    }
+    _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "bound": NoneOr(Real(minimum=0))}
     _card: ClassVar[MethodCard] = _CARD
+    _docs: ClassVar[Mapping[str, str]] = _DOCS
 
     def __init__(
         self,
@@ -127,56 +132,36 @@ class Lasso(PenalisedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _l1_ratio(self) -> float:
-        return 1.0
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
+        """Fit to rows X with targets y.
 
-    def _penalty(self, factors: np.ndarray) -> Penalty:
-        if self.bound is None:
-            return super()._penalty(factors)
-        return penalty_of(1.0, 1.0, factors, self.positive)
+        Parameters
+        ----------
+        %(columns)s
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            A scan brings its own. Several targets are fitted one by one.
+        %(sample_weight)s
+        %(coef_init)s
 
-    def _minimise(self, problem: LassoProblem, penalty: Penalty, W: np.ndarray, monitor: Monitor) -> list[Outcome]:
-        if self.bound is None:
-            return super()._minimise(problem, penalty, W, monitor)
-        outcomes: list[Outcome] = []
-        solved = 0
-        for t, solver in enumerate(problem.solvers):
-            if W[t].any():
-                solver.start_at(W[t])
-
-            def report(
-                done: int, w: np.ndarray, objective: float, gap: float, alpha: float, norm: float,
-                t: int = t, before: int = solved,
-            ) -> bool:  # fmt: skip
-                W[t] = w
-                columns = {"gap": gap, "alpha": alpha, "norm": norm}
-                if len(problem.solvers) > 1:
-                    columns["target"] = t
-                return monitor(
-                    before + done, W.ravel(), objective=objective, state=lambda: {"coef": W.copy()}, **columns
-                )
-
-            outcome = minimise_within(solver, self.bound, penalty.l1, self.positive, self.tol, self.max_iter, report)
-            W[t] = outcome.w
-            outcomes.append(outcome)
-            solved += outcome.n_rounds
-        return outcomes
-
-    def _keep_outcomes(self, outcomes: list[Outcome], penalty: Penalty, *, vector: bool) -> None:
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        outcomes = _fit(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
+        factors = np.ones(self.n_features_in_) if self.penalty_weights is None else np.asarray(self.penalty_weights)
         alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
-        factors = np.ones(len(penalty.l1)) if self.penalty_weights is None else np.asarray(self.penalty_weights)
-        bounds = np.array([float(factors @ np.abs(outcome.w)) for outcome in outcomes])
-        self.alpha_ = float(alphas[0]) if vector else alphas
-        self.bound_ = float(bounds[0]) if vector else bounds
+        bounds = np.array([float(factors @ np.abs(outcome.x)) for outcome in outcomes])
+        vector = self.coef_.ndim == 1
+        self.alpha_, self.bound_ = (float(alphas[0]), float(bounds[0])) if vector else (alphas, bounds)
+        return self
 
     def _penalty_line(self) -> str:
-        if self.bound is None:
-            return super()._penalty_line()
-        extra = ", with a factor for each feature" if self.penalty_weights is not None else ""
-        return f"|w|_1 <= {self.bound:g}{extra}{', w >= 0' if self.positive else ''}"
+        return penalty_in_words(self.alpha, 1.0, self.penalty_weights, self.positive, bound=self.bound)
 
 
-class ElasticNet(PenalisedRegressor):
+class ElasticNet(MultiOutputMixin, SparseLinearModel):
     r"""Least squares with an L1 and an L2 penalty: sparse like the lasso, and kind to groups of correlated features.
 
     .. math::
@@ -191,37 +176,24 @@ class ElasticNet(PenalisedRegressor):
         Strength of the penalty.
     l1_ratio : float, default=0.5
         Share of the L1 term, between 0 (ridge) and 1 (lasso).
-    penalty_weights : array-like of shape (n_features,), optional
-        Factors of alpha for each feature; 0 leaves a feature unpenalised.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
-    tol : float, default=1e-8
-        Largest duality gap, relative to half the (weighted) mean square of y about its mean.
-    max_iter : int, default=1000
-        Rounds at most; each chooses a working set and goes over it up to 200 times.
-    warm_start : bool, default=False
-        Whether a fit starts from the coefficients of the earlier one.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(penalty_weights)s
+    %(fit_intercept)s
+    %(positive)s
+    %(tol)s
+    %(max_iter)s
+    %(warm_start)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     sparse_coef_ : csr_array of shape (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
-    dual_gap_ : float or ndarray of shape (n_targets,)
-        Proven distance of the objective from its minimum.
-    certificate_ : Certificate
-        The duality gap, relative; the largest over targets.
+    %(evidence)s
     history_ : History
         Objective, gap, size of the working set and number of columns not screened out, for every round.
-    n_iter_ : int
-        Rounds; the largest over targets.
-    converged_ : bool
+    %(n_iter_)s
 
     See Also
     --------
@@ -238,11 +210,9 @@ class ElasticNet(PenalisedRegressor):
     0.491
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PenalisedRegressor._parameters,
-        "l1_ratio": Real(minimum=0, maximum=1),
-    }
+    _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "l1_ratio": Real(minimum=0, maximum=1)}
     _card: ClassVar[MethodCard] = _CARD
+    _docs: ClassVar[Mapping[str, str]] = _DOCS
 
     def __init__(
         self,
@@ -269,5 +239,112 @@ class ElasticNet(PenalisedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _l1_ratio(self) -> float:
-        return self.l1_ratio
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
+        """Fit to rows X with targets y.
+
+        Parameters
+        ----------
+        %(columns)s
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            A scan brings its own. Several targets are fitted one by one.
+        %(sample_weight)s
+        %(coef_init)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        _fit(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio, bound=None)
+        return self
+
+    def _penalty_line(self) -> str:
+        return penalty_in_words(self.alpha, self.l1_ratio, self.penalty_weights, self.positive)
+
+
+def _fit(
+    model: Lasso | ElasticNet,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    coef_init: Any,
+    *,
+    l1_ratio: float,
+    bound: float | None,
+) -> list[Outcome]:
+    """Fit with the penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2), or with a bound of |w|_1 in its place."""
+    if coef_init is None and model.warm_start:
+        coef_init = model._run.earlier.get("coef_")
+    data = model._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
+    p, k = data.n_features, data.n_targets
+    factors = penalty_factors(model.penalty_weights, p, model.positive)
+    alpha = model.alpha if bound is None else 1.0
+    if alpha == 0:
+        penalty_factors(np.zeros(p), p, model.positive)  # nothing is penalised: the rules for unpenalised columns hold
+    penalty = Penalty(alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors, positive=model.positive)
+    state = model._resume_state()
+    given = coef_init if state is None else state["coef"]
+    W = np.zeros((k, p)) if given is None else _start(given, k, p)
+    problem = lasso_problem(data, centre=model.fit_intercept, n_jobs=model.n_jobs)
+    monitor = model._monitor((model.max_iter + 1) * k, lambda x: model._attributes(data, problem, x.reshape(k, p)))
+    outcomes = _minimise(problem, penalty, bound, W, monitor, model.tol, model.max_iter)
+    for name, value in model._attributes(data, problem, W).items():
+        setattr(model, name, value)
+    gaps = np.array([outcome.gap for outcome in outcomes])
+    model.dual_gap_ = float(gaps[0]) if data.target_is_vector else gaps
+    certificates = [
+        gap_certificate(outcome.gap, solver.total, model.tol)
+        for outcome, solver in zip(outcomes, problem.solvers, strict=True)
+    ]
+    worst = int(np.argmax([certificate.value for certificate in certificates]))
+    history, value = monitor.history(), float(sum(outcome.objective for outcome in outcomes))
+    reason, resume = outcomes[worst].reason, {"coef": W.copy()}
+    model._conclude(
+        Solution(W.ravel(), value, history, certificates[worst], max(1, history.n_iter), reason, state=resume)
+    )
+    return outcomes
+
+
+def _minimise(
+    problem: LassoProblem,
+    penalty: Penalty,
+    bound: float | None,
+    W: np.ndarray,
+    monitor: Monitor,
+    tol: float,
+    max_iter: int,
+) -> list[Outcome]:
+    """Minimise for every target in turn, from the rows of W on; W follows."""
+    outcomes: list[Outcome] = []
+    rounds = count(1)
+    for t, solver in enumerate(problem.solvers):
+        if W[t].any():
+            solver.start_at(W[t])
+        which = {"target": float(t)} if len(problem.solvers) > 1 else {}
+
+        def report(
+            _: int, w: np.ndarray, objective: float, *, t: int = t, which: Any = which, **columns: float
+        ) -> bool:
+            W[t] = w
+            state = lambda: {"coef": W.copy()}  # noqa: E731
+            return monitor(next(rounds), W.ravel(), objective=objective, state=state, **columns, **which)
+
+        if bound is None:
+            outcome: Outcome = solver.minimise(penalty, tol, max_iter, report)
+        else:
+            outcome = minimise_within(solver, bound, penalty.l1, penalty.positive, tol, max_iter, report)
+        W[t] = outcome.x
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _start(given: Any, k: int, p: int) -> np.ndarray:
+    """The coefficients to start from, of shape (k, p)."""
+    try:
+        W = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("coef_init: expected an array of numbers") from None
+    if W.shape not in ((k, p), (p,) if k == 1 else (k, p)) or not np.isfinite(W).all():
+        raise DataError(f"coef_init: expected finite numbers of shape {(p,) if k == 1 else (k, p)}, got {W.shape}")
+    return W.reshape(k, p)

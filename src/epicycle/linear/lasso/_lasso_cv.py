@@ -3,22 +3,128 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.model_selection import check_cv
 
-from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
-from epicycle.core.estimator._estimator import MethodCard
-from epicycle.linear.lasso._cross_validation import CrossValidatedRegressor
-from epicycle.linear.lasso._folds import Grid
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._plot_style import axes_of, ink, styled
+from epicycle.core._settings import get_config
+from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.data import ArrayData, Data
+from epicycle.linear.lasso._base import SparseLinearModel
+from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
+from epicycle.linear.lasso._folds import (
+    Cells,
+    Fold,
+    cell_moments,
+    choose,
+    count_rows,
+    errors_from_moments,
+    errors_of_folds,
+    problem_of,
+    standard_error,
+)
+from epicycle.linear.lasso._path import PATH_PARAMETERS, Grid, PathSettings, checked_alphas, grid_of_alphas
+from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
+from epicycle.optim import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ElasticNetCV", "LassoCV"]
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 
 
-class LassoCV(CrossValidatedRegressor):
+class _CrossValidatedRegressor(SparseLinearModel):
+    """Parameters and drawing of the two; they differ in the shares of the L1 term to choose from."""
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **{name: domain for name, domain in PATH_PARAMETERS.items() if name != "l1_ratio"},
+        "cv": NoneOr(InstanceOf(object)),
+        "rule": Choice("min", "1se"),
+        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    }
+    _card: ClassVar[MethodCard] = _CARD
+    _docs: ClassVar[Mapping[str, str]] = {
+        "grid": "eps : float, default=0.001\n"
+        "    Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).\n"
+        "n_alphas : int, default=100\n    Number of alphas in the grid.\n"
+        "alphas : array-like, optional\n    The alphas themselves.\n"
+        "cv : int, splitter or iterable of (train, test), optional\n"
+        "    Folds, as for scikit-learn; five by default.\n"
+        'rule : {"min", "1se"}, default="min"\n'
+        "    Alpha of the least error, or the largest alpha whose error is within one standard error of the least.",
+        "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
+        "n_jobs": "n_jobs : int, optional\n"
+        "    Threads, one fold each; None follows the processors. The result does not depend on it.",
+        "fit": "coef_ : ndarray of shape (n_features,)\nintercept_ : float\ndual_gap_ : float\n"
+        "certificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
+        "history_ : History\nn_iter_ : int\nconverged_ : bool",
+        "rows_or_files": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, "
+        "n_features)\n"
+        "    Files and Dask collections are read once, for the second moments of every fold, and may have a few\n"
+        "    thousand features; their folds are made by the numbers of rows, without y.",
+        "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
+        "    Weights of the rows, in training and in the error of a fold.",
+    }
+
+    eps: float
+    n_alphas: int
+    alphas: Any
+    cv: Any
+    rule: Literal["min", "1se"]
+    l1_ratio: Any
+    penalty_weights: Any
+    positive: bool
+    tol: float
+    max_iter: int
+    alpha_: float
+    alphas_: np.ndarray
+    mse_path_: np.ndarray
+    mse_mean_: np.ndarray
+    mse_se_: np.ndarray
+
+    def _penalty_line(self) -> str:
+        return f"alpha={self.alpha_:g} by cross-validation" if hasattr(self, "alpha_") else ""
+
+    @styled
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the error of cross-validation against alpha: its mean and one standard error to each side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        self._check_fitted()
+        ax = axes_of(ax)
+        alphas, mean, se = (np.atleast_2d(a) for a in (self.alphas_, self.mse_mean_, self.mse_se_))
+        ratios = _l1_ratios(self.l1_ratio, self.alphas) if len(alphas) > 1 else np.ones(1)
+        for i, ratio in enumerate(ratios):
+            (line,) = ax.plot(alphas[i], mean[i], lw=1.6, label=f"l1_ratio {ratio:g}" if len(alphas) > 1 else "mean")
+            band = "mean ± standard error" if len(alphas) == 1 else None
+            low, high = mean[i] - se[i], mean[i] + se[i]
+            ax.fill_between(alphas[i], low, high, alpha=0.2, color=line.get_color(), lw=0, label=band)
+        chosen = f"chosen: alpha {self.alpha_:.3g}"
+        if len(alphas) > 1:
+            chosen += f", l1_ratio {vars(self)['l1_ratio_']:g}"
+        ax.axvline(self.alpha_, color=ink(ax, 0.7), ls="--", lw=1, label=chosen)
+        ax.set_xscale("log")
+        ax.invert_xaxis()
+        ax.set_xlabel(r"$\alpha$ (decreasing)")
+        ax.set_ylabel("mean squared error on held-out rows")
+        ax.legend()
+        return ax
+
+
+class LassoCV(_CrossValidatedRegressor):
     """Lasso with alpha chosen by cross-validation along a path.
 
     Every fold follows a grid of alphas, each solution started from the one before and certified by its duality gap; the
@@ -27,30 +133,14 @@ class LassoCV(CrossValidatedRegressor):
 
     Parameters
     ----------
-    eps : float, default=1e-3
-        Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).
-    n_alphas : int, default=100
-        Number of alphas in the grid.
-    alphas : array-like, optional
-        The alphas themselves.
-    cv : int, splitter or iterable of (train, test), optional
-        Folds, as for scikit-learn; five by default.
-    rule : {"min", "1se"}, default="min"
-        Alpha of the least error, or the largest alpha whose error is within one standard error of the least.
-    penalty_weights : array-like of shape (n_features,), optional
-        Factors of alpha for each feature; 0 leaves a feature unpenalised.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
-    tol : float, default=1e-8
-        Largest duality gap, relative to half the (weighted) mean square of y about its mean.
-    max_iter : int, default=1000
-        Rounds at most for each alpha.
-    n_jobs : int, optional
-        Threads, one fold each; None follows the processors. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round of the last fit.
+    %(grid)s
+    %(penalty_weights)s
+    %(fit_intercept)s
+    %(positive)s
+    %(tol)s
+    %(max_iter)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -61,14 +151,7 @@ class LassoCV(CrossValidatedRegressor):
         Mean squared error on the held-out rows.
     mse_mean_, mse_se_ : ndarray of shape (n_alphas,)
         Its mean over folds, and the standard error of that.
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
-    dual_gap_ : float
-    certificate_ : Certificate
-        Duality gap of the fit to all rows.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(fit)s
 
     Examples
     --------
@@ -79,8 +162,6 @@ class LassoCV(CrossValidatedRegressor):
     >>> int((model.coef_ != 0).sum())
     6
     """
-
-    _card: ClassVar[MethodCard] = _CARD
 
     def __init__(
         self,
@@ -111,11 +192,26 @@ class LassoCV(CrossValidatedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _l1_ratios(self) -> np.ndarray:
-        return np.ones(1)
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose alpha by cross-validation and fit to all rows.
+
+        Parameters
+        ----------
+        %(rows_or_files)s
+        %(y)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        _fit(self, X, y, sample_weight, np.ones(1))
+        return self
 
 
-class ElasticNetCV(CrossValidatedRegressor):
+class ElasticNetCV(_CrossValidatedRegressor):
     """Elastic net with alpha and l1_ratio chosen by cross-validation along paths.
 
     As :class:`LassoCV`, with a path for every l1_ratio.
@@ -124,8 +220,14 @@ class ElasticNetCV(CrossValidatedRegressor):
     ----------
     l1_ratio : float or array-like, default=0.5
         Share, or shares to choose from, of the L1 term; above 0 unless `alphas` are given.
-    eps, n_alphas, alphas, cv, rule, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs, verbose : optional
-        As for :class:`LassoCV`.
+    %(grid)s
+    %(penalty_weights)s
+    %(fit_intercept)s
+    %(positive)s
+    %(tol)s
+    %(max_iter)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -134,14 +236,7 @@ class ElasticNetCV(CrossValidatedRegressor):
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
-    dual_gap_ : float
-    certificate_ : Certificate
-        Duality gap of the fit to all rows.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(fit)s
 
     Examples
     --------
@@ -154,10 +249,9 @@ class ElasticNetCV(CrossValidatedRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CrossValidatedRegressor._parameters,
+        **_CrossValidatedRegressor._parameters,
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
-    _card: ClassVar[MethodCard] = _CARD
 
     def __init__(
         self,
@@ -190,17 +284,136 @@ class ElasticNetCV(CrossValidatedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _l1_ratios(self) -> np.ndarray:
-        try:
-            ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ParameterError(f"l1_ratio={self.l1_ratio!r}; expected numbers between 0 and 1") from None
-        if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
-            raise ParameterError(f"l1_ratio={self.l1_ratio!r}; expected numbers between 0 and 1")
-        if self.alphas is None and (ratios == 0).any():
-            raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
-        return ratios
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose alpha and l1_ratio by cross-validation and fit to all rows.
 
-    def _choose(self, grids: list[Grid]) -> tuple[float, float]:
-        alpha, self.l1_ratio_ = super()._choose(grids)
-        return alpha, self.l1_ratio_
+        Parameters
+        ----------
+        %(rows_or_files)s
+        %(y)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.l1_ratio_ = _fit(self, X, y, sample_weight, _l1_ratios(self.l1_ratio, self.alphas))
+        return self
+
+
+def _l1_ratios(given: Any, alphas: Any) -> np.ndarray:
+    """The shares of the L1 term to choose from."""
+    try:
+        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1") from None
+    if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
+        raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")
+    if alphas is None and (ratios == 0).any():
+        raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
+    return ratios
+
+
+def _fit(model: LassoCV | ElasticNetCV, X: Any, y: Any, sample_weight: Any, ratios: np.ndarray) -> float:
+    """Follow a path on every fold, choose, and fit to all rows; returns the share of the L1 term that was chosen."""
+    given = None if model.alphas is None else checked_alphas(model.alphas)
+    data = model._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
+    centre, n_jobs = model.fit_intercept, model.n_jobs
+    factors = penalty_factors(model.penalty_weights, data.n_features, model.positive)
+    settings = PathSettings(factors, model.positive, centre, model.tol, model.max_iter)
+    if isinstance(data, ArrayData):
+        problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True)
+        grids = _grids(model, problem, ratios, given, factors)
+        errors, failed = errors_of_folds(data, _folds(model.cv, data), grids, settings, n_jobs)
+    else:
+        cells = _cells(model.cv, data)
+        parts = cell_moments(data, cells, centre=centre, n_jobs=n_jobs)
+        problem = problem_of(parts, centre=centre)
+        grids = _grids(model, problem, ratios, given, factors)
+        errors, failed = errors_from_moments(parts, cells, grids, settings, n_jobs)
+    mean, se = errors.mean(axis=-1), standard_error(errors)
+    g, a = choose(mean, se, model.rule)
+    kept = (np.array([grid.alphas for grid in grids]), errors, mean, se)
+    if len(grids) == 1:
+        kept = tuple(of_grid[0] for of_grid in kept)
+    model.alphas_, model.mse_path_, model.mse_mean_, model.mse_se_ = kept
+    model.alpha_, l1_ratio = float(grids[g].alphas[a]), grids[g].l1_ratio
+    _fit_to_all(model, data, problem, l1_ratio, factors)
+    if failed:
+        _warn_of_folds(model, failed)
+    return l1_ratio
+
+
+def _fit_to_all(
+    model: LassoCV | ElasticNetCV, data: Data, problem: LassoProblem, l1_ratio: float, factors: np.ndarray
+) -> None:
+    """Fit to all rows with the alpha and the share that were chosen."""
+    solver = problem.solvers[0]
+    solver.start_at(np.zeros(data.n_features))
+    monitor = model._monitor(model.max_iter + 1, lambda x: model._attributes(data, problem, x[None]))
+
+    def report(done: int, w: np.ndarray, objective: float, **columns: float) -> bool:
+        return monitor(done, w, objective=objective, **columns)
+
+    penalty = penalty_of(model.alpha_, l1_ratio, factors, model.positive)
+    outcome = solver.minimise(penalty, model.tol, model.max_iter, report)
+    for name, value in model._attributes(data, problem, outcome.x[None]).items():
+        setattr(model, name, value)
+    model.dual_gap_ = outcome.gap
+    certificate, history = gap_certificate(outcome.gap, solver.total, model.tol), monitor.history()
+    model._conclude(
+        Solution(outcome.x, outcome.objective, history, certificate, max(1, history.n_iter), outcome.reason)
+    )
+
+
+def _grids(
+    model: LassoCV | ElasticNetCV,
+    problem: LassoProblem,
+    ratios: np.ndarray,
+    given: np.ndarray | None,
+    factors: np.ndarray,
+) -> list[Grid]:
+    """The alphas of every share of the L1 term."""
+    if given is not None:
+        return [Grid(float(ratio), given) for ratio in ratios]
+    solver, n = problem.solvers[0], model.n_alphas
+    return [
+        Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, model.positive, model.eps, n))
+        for ratio in ratios
+    ]
+
+
+def _folds(cv: Any, data: ArrayData) -> list[Fold]:
+    try:
+        splitter = check_cv(cv, data.y, classifier=False)
+        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), data.y)]
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"cv={cv!r}: {error}") from None
+    for fold in folds:
+        if data.weight is not None and not data.weight[fold.train].any():
+            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
+    return folds
+
+
+def _cells(cv: Any, data: Data) -> Cells:
+    """The folds of rows that are not in memory, by their numbers."""
+    n = count_rows(data)
+    try:
+        return Cells.of_splitter(check_cv(cv, None, classifier=False), n)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"cv={cv!r}: {error}") from None
+
+
+def _warn_of_folds(model: LassoCV | ElasticNetCV, failed: int) -> None:
+    """Name solutions of the folds that fell short; the fit to all rows speaks for itself."""
+    message = (
+        f"{type(model).__name__}: {failed} solutions of the cross-validation did not reach tol={model.tol:g} in "
+        f"max_iter={model.max_iter} rounds; raise max_iter, or loosen tol."
+    )
+    mode = get_config().on_nonconvergence
+    if mode == "raise":
+        raise ConvergenceError(message)
+    if mode == "warn":
+        model._run.warning = f"{model._run.warning} {message}".strip()

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, Integer, NoneOr, Real, check_parameter
+from epicycle.core._plot_style import CYCLE, axes_of, ink, styled
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 from epicycle.linear.lasso._duality import penalty_factors, penalty_of
-from epicycle.linear.lasso._plot import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
-from epicycle.linear.lasso._solver import LassoSolver, Outcome
+from epicycle.linear.lasso._solver import LassoSolver
+from epicycle.optim._working_set import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RegularizationPath", "enet_path", "follow", "grid_of_alphas", "lasso_path"]
+__all__ = [
+    "AXES",
+    "Against",
+    "Grid",
+    "PathSettings",
+    "RegularizationPath",
+    "draw_path",
+    "enet_path",
+    "follow",
+    "grid_of_alphas",
+    "lasso_path",
+]
+
+#: Horizontal axes of a drawn path.
+Against = Literal["alpha", "norm", "fraction"]
+AXES = ("alpha", "norm", "fraction")
+#: Line styles, by which features beyond the colours are told apart.
+STYLES = ("-", "--", "-.", ":")
 
 PATH_PARAMETERS: dict[str, Domain] = {
     "l1_ratio": Real(minimum=0, maximum=1),
@@ -35,6 +54,25 @@ PATH_PARAMETERS: dict[str, Domain] = {
     "max_iter": Integer(minimum=1),
     "n_jobs": NoneOr(Integer()),
 }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The alphas of one l1_ratio, decreasing."""
+
+    l1_ratio: float
+    alphas: np.ndarray
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """How every path is computed."""
+
+    factors: np.ndarray
+    positive: bool
+    centre: bool
+    tol: float
+    max_iter: int
 
 
 @dataclass(frozen=True)
@@ -111,17 +149,16 @@ def checked_alphas(alphas: Any) -> np.ndarray:
     return np.sort(grid)[::-1].copy()
 
 
-def follow(
-    solver: LassoSolver,
-    alphas: np.ndarray,
-    l1_ratio: float,
-    factors: np.ndarray,
-    positive: bool,
-    tol: float,
-    max_iter: int,
-) -> list[Outcome]:
-    """The solutions for decreasing alphas, each from the one before."""
-    return [solver.minimise(penalty_of(float(alpha), l1_ratio, factors, positive), tol, max_iter) for alpha in alphas]
+def follow(solver: LassoSolver, grid: Grid, settings: PathSettings) -> list[Outcome]:
+    """The solutions for the decreasing alphas of a grid, each from the one before."""
+    return [
+        solver.minimise(
+            penalty_of(float(alpha), grid.l1_ratio, settings.factors, settings.positive),
+            settings.tol,
+            settings.max_iter,
+        )
+        for alpha in grid.alphas
+    ]
 
 
 def lasso_path(
@@ -244,6 +281,7 @@ def enet_path(
     data = path_data(X, y, sample_weight, "enet_path")
     factors = penalty_factors(penalty_weights, data.n_features, positive)
     grid = None if alphas is None else checked_alphas(alphas)
+    settings = PathSettings(factors, positive, fit_intercept, tol, max_iter)
     with single_threaded_blas():
         problem = lasso_problem(data, centre=fit_intercept, n_jobs=n_jobs, many=True)
         grids, outcomes = [], []
@@ -252,7 +290,7 @@ def enet_path(
             if own is None:
                 own = grid_of_alphas(solver, l1_ratio, factors, positive, eps, n_alphas)
             grids.append(own)
-            outcomes.append(follow(solver, own, l1_ratio, factors, positive, tol, max_iter))
+            outcomes.append(follow(solver, Grid(l1_ratio, own), settings))
     return _as_path(data, problem, grids, outcomes, grid is not None)
 
 
@@ -266,7 +304,7 @@ def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:
 def _as_path(
     data: Data, problem: LassoProblem, grids: list[np.ndarray], outcomes: list[list[Outcome]], shared: bool
 ) -> RegularizationPath:
-    W = np.array([[o.w for o in row] for row in outcomes])  # (targets, alphas, features)
+    W = np.array([[o.x for o in row] for row in outcomes])  # (targets, alphas, features)
     intercepts = problem.y_mean[:, None] - W @ problem.x_mean
     columns = {
         "dual_gaps": np.array([[o.gap for o in row] for row in outcomes]),
@@ -280,3 +318,86 @@ def _as_path(
         columns = {name: column[0] for name, column in columns.items()}
         return RegularizationPath(alphas[0], coefs[0], feature_names=data.feature_names, **columns)
     return RegularizationPath(alphas[0] if shared else alphas, coefs, feature_names=data.feature_names, **columns)
+
+
+# ------------------------------------------------------------------------------------------------ drawing
+
+
+@styled
+def draw_path(
+    alphas: np.ndarray,
+    coefs: np.ndarray,
+    against: Against,
+    *,
+    names: Sequence[str] | None,
+    labels: int,
+    ax: Axes | None,
+    piecewise_linear: bool = False,
+) -> Axes:
+    """Coefficients, of shape (n_features, n_points), against decreasing alphas, their L1 norm, or its share.
+
+    Of a path that is linear in alpha between its points, these are marked, and the lines between them are true also on
+    a log scale.
+    """
+    if against not in AXES:
+        raise ParameterError(f"against={against!r}; expected 'alpha', 'norm' or 'fraction'")
+    ax = axes_of(ax, (7, 4.2))
+    active = np.flatnonzero(coefs.any(axis=1))
+    breaks = np.empty(0)
+    if against == "alpha":
+        if piecewise_linear and len(alphas) > 1:
+            breaks = alphas[alphas > 0]
+            alphas, coefs = _between(alphas, coefs)
+        x = alphas
+    else:
+        x = np.abs(coefs).sum(axis=0)
+        if against == "fraction" and x.max(initial=0.0) > 0:
+            x = x / x.max()
+        breaks = x if piecewise_linear else breaks
+    for at in breaks:
+        ax.axvline(at, color=ink(ax, 0.12), lw=0.8, zorder=0)
+    lines = [
+        # The same feature looks the same in every drawing.
+        ax.plot(x, coefs[j], lw=1.4, color=CYCLE[j % len(CYCLE)], ls=STYLES[j // len(CYCLE) % len(STYLES)])[0]
+        for j in active
+    ]
+    ax.axhline(0, color=ink(ax, 0.4), lw=0.8)
+    if against == "alpha":
+        ax.set_xscale("log")
+        ax.invert_xaxis()
+    ax.set_xlabel(
+        {"alpha": r"$\alpha$ (decreasing)", "norm": r"$\|w\|_1$", "fraction": r"$\|w\|_1 \,/\, \max \|w\|_1$"}[against]
+    )
+    ax.set_ylabel("coefficient")
+    if piecewise_linear:
+        ax.grid(visible=False, axis="x")
+    _name_lines(ax, lines, active, coefs, x, names, labels)
+    return ax
+
+
+def _between(alphas: np.ndarray, coefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """More points on every piece; where alpha ends at zero, the last one is drawn over a factor of ten."""
+    grid = [np.geomspace(a, b if b > 0 else a / 10, 12) for a, b in pairwise(alphas) if a > b]
+    fine = np.unique(np.concatenate([alphas[:1], *grid]))
+    values = np.array([np.interp(fine, alphas[::-1], row[::-1]) for row in coefs])
+    return fine[::-1], values[:, ::-1]
+
+
+def _name_lines(
+    ax: Axes, lines: Sequence[Any], active: np.ndarray, coefs: np.ndarray, x: np.ndarray,
+    names: Sequence[str] | None, labels: int,
+) -> None:  # fmt: skip
+    """Names at the right end, moved apart where they would overlap."""
+    last = coefs[active, -1]
+    shown = np.argsort(-np.abs(last), kind="stable")[:labels]
+    shown = shown[np.argsort(last[shown], kind="stable")]
+    low, high = ax.get_ylim()
+    gap, height = (high - low) / 22, -np.inf
+    for i in shown:
+        j = int(active[i])
+        height = max(float(last[i]), height + gap)
+        ax.annotate(
+            str(j) if names is None else names[j], (x[-1], float(last[i])), xytext=(1.01, height),
+            textcoords=ax.get_yaxis_transform(), color=lines[i].get_color(), fontsize=8, va="center",
+            annotation_clip=False,
+        )  # fmt: skip

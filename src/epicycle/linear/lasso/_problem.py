@@ -54,16 +54,19 @@ def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_o
 
 def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = False) -> LassoProblem:
     """The solvers for a data set; `many` where they will be asked for many penalties."""
-    problem = _problem(data, centre, n_jobs, many)
+    p, few = data.n_features, FEW_FOR_PATH if many else FEW
+    if not isinstance(data, ArrayData) or (not data.sparse and p <= few and data.n_rows >= 4 * p):
+        problem = moment_problem(data, centre, n_jobs)
+    else:
+        problem = column_problem(data, centre, n_jobs)
     if many:
         for solver in problem.solvers:
             solver.finish_up_to = MAX_FINISHED_ON_PATH
     return problem
 
 
-def _problem(data: Data, centre: bool, n_jobs: int | None, many: bool) -> LassoProblem:
-    if not isinstance(data, ArrayData) or _gram_pays(data, many):
-        return moment_problem(data, centre, n_jobs)
+def column_problem(data: ArrayData, centre: bool, n_jobs: int | None) -> LassoProblem:
+    """The solvers on columns in memory."""
     Y = data.y[:, None] if data.y.ndim == 1 else data.y
     stored = data.X.nnz if sp.issparse(data.X) else data.X.size
     design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
@@ -76,15 +79,11 @@ def _problem(data: Data, centre: bool, n_jobs: int | None, many: bool) -> LassoP
     return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]))
 
 
-def _gram_pays(data: ArrayData, many: bool) -> bool:
-    p = data.n_features
-    return not data.sparse and p <= (FEW_FOR_PATH if many else FEW) and data.n_rows >= 4 * p
-
-
 def moment_problem(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
     """The solvers on second moments, from one pass over the rows."""
     p, k = data.n_features, data.n_targets
-    check_columns(p)
+    if p > MAX_GRAM:
+        check_columns(p)
     moments = settled_moments(data, centre, n_jobs)
     mean = moments.mean if centre else np.zeros(p + k)
     return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])

@@ -1,16 +1,12 @@
-"""Working sets for the lasso: solve over a few columns, look at all, screen, choose again; until the gap is small.
+"""Solvers of the lasso and the elastic net on working sets: from columns in memory, or from second moments.
 
-Each round reads the correlations that may have come near their bound, takes the duality gap over all columns, screens
-by the gap-safe sphere, and minimises over a working set: the support and the columns whose dual constraints are nearest
-to being active (Massias, Gramfort and Salmon 2018). A solver keeps its state from one penalty to the next, so that a
-path is warm-started.
+The loop is that of :mod:`epicycle.optim._working_set`, the mathematics that of :mod:`epicycle.linear.lasso._duality`.
+A solver keeps its state from one penalty to the next, so that a path is warm-started.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,55 +14,51 @@ from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns, Response, SparseColumns
 from epicycle.linear.lasso._duality import smallest_alpha_of_zero
 from epicycle.linear.lasso._gram import GramProblem, WorkingGram, minimise_on_gram
+from epicycle.optim._losses import Squared
 from epicycle.optim._penalties import ElasticNet
+from epicycle.optim._working_set import Look, Outcome, Report, Sizes, minimise_by_working_sets
 from epicycle.stats._moments import Moments
 
-__all__ = ["MAX_FINISHED_ON_PATH", "ColumnSolver", "LassoSolver", "MomentSolver", "Outcome"]
+__all__ = ["MAX_FINISHED_ON_PATH", "ColumnSolver", "LassoSolver", "MomentSolver"]
 
 EPS = float(np.finfo(np.float64).eps)
-#: Epochs over one working set before all columns are looked at again.
+#: Epochs over one working set before all columns are looked at again: more are spent on columns that will leave.
 EPOCHS_PER_ROUND = 200
+#: Columns of the first working set, and beyond the support of later ones.
 FIRST_WORKING_SET, GROWTH = 100, 200
-#: Gap over the working set that ends a round, relative to that over all columns; less where rounds gain too little.
-INNER_ACCURACY = 0.03
-#: Once a round is to end at a gap of this share of |y|^2 / 2, a support of at most so many columns is finished exactly.
-FINE, MAX_FINISHED, MAX_FINISHED_ON_PATH = 1e-4, 1000, 200
-
-#: (round, w, objective, gap, columns in the last working set, columns not screened) -> whether to stop.
-Report = Callable[[int, np.ndarray, float, float, int, int], bool]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Where a minimisation ended: the gap is that between `objective` and the best dual value found."""
-
-    w: np.ndarray
-    objective: float
-    gap: float
-    n_rounds: int
-    reason: str
+#: Once a round is to end at a gap of this share of |y|^2 / 2, Newton's method finishes the support exactly ...
+FINISHING_GAP = 1e-4
+#: ... if it has no more columns than this: one factorisation then costs less than the epochs that it saves. Along a
+#: path, where every solution is only the start of the next, that is true of fewer columns.
+MAX_FINISHED, MAX_FINISHED_ON_PATH = 1000, 200
+#: D is strongly concave with constant 1 / smoothness, so the dual optimum is within sqrt(2 smoothness gap).
+SMOOTHNESS = Squared.smoothness
 
 
 class LassoSolver(ABC):
-    """One response. `w` is the current point, `c` the correlations with its residual, exact where `slack` is zero."""
+    """One response. `w` is the current point, `c` the correlations with its residual, exact where `slack` is zero.
 
-    def __init__(self, p: int, square: np.ndarray, xy: np.ndarray, yy: float) -> None:
-        self.p, self.yy, self.xy = p, max(yy, 0.0), xy
+    total : half the mean square of y, the objective at w = 0.
+    rr : |y - Xw|^2.
+    """
+
+    unit, rounding = 1.0, 0.0
+    penalty: ElasticNet
+
+    def __init__(self, p: int, square: np.ndarray, xy: np.ndarray, yy: float, sizes: Sizes) -> None:
+        self.p, self.yy, self.xy, self.sizes = p, max(yy, 0.0), xy, sizes
         self.square, self.norm = square, np.sqrt(square)
         self.w, self.c, self.slack = np.zeros(p), xy.copy(), np.zeros(p)
-        self.rr = self.yy
+        self.rr, self.total = self.yy, self.yy / 2
         self.finish_up_to = MAX_FINISHED
+        self.score, self.alive = np.empty(p), np.empty(0, dtype=np.uint8)
+        self.free = np.empty(0, dtype=np.intp)
         self._inverse: tuple[np.ndarray, np.ndarray] | None = None
-
-    @property
-    def total(self) -> float:
-        """Half the mean square of y: the objective at w = 0."""
-        return self.yy / 2
 
     def start_at(self, w: np.ndarray) -> None:
         """Go on from w."""
         self.w[:] = np.where(self.square > 0, w, 0.0)
-        self._look_again()
+        self.update()
 
     def alpha_of_zero(self, l1_ratio: float, factors: np.ndarray, positive: bool) -> float:
         """The smallest alpha at which every penalised coefficient is zero; leaves w there."""
@@ -74,98 +66,67 @@ class LassoSolver(ABC):
         self.c = self.xy.copy()
         free = np.flatnonzero((factors == 0) & (self.square > 0))
         if len(free):
-            self._free(free)
-            self.c = self._correlation(np.arange(self.p))
+            self.fit_unpenalised(free)
+            self.c = self.correlation(np.arange(self.p))
         return smallest_alpha_of_zero(np.where(self.square > 0, self.c, 0.0), l1_ratio, factors, positive)
 
     def minimise(self, penalty: ElasticNet, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise until the gap is at most tol * total."""
-        alive = (self.square > 0).astype(np.uint8)
-        self.w[(penalty.l1 > 0) & penalty.positive & (self.w < 0)] = 0.0
-        free = penalty.unpenalised[alive[penalty.unpenalised] > 0]
-        score = np.empty(self.p)
-        lower, gap, objective, last = -np.inf, np.inf, np.inf, np.inf
-        size, worked_on, stalled, accuracy = 0, 0, 0, INNER_ACCURACY
-        for done in range(max_rounds + 1):
-            if len(free):
-                self._free(free)
-            self._refresh(penalty, alive)
-            objective, dual, scale = _native.linear.lasso_dual_point(
-                self.c, self.slack, self.w, penalty.l1, penalty.l2, penalty.positive, alive, self.rr
-            )
-            lower = max(lower, dual)
-            gap = max(objective - lower, 0.0)
-            left = _native.linear.lasso_screen(
-                self.c, self.slack, self.w, self.norm, penalty.l1, penalty.l2, penalty.positive, scale,
-                float(np.sqrt(2 * max(objective - dual, 0.0))), alive, score,
-            )  # fmt: skip
-            stop = report is not None and report(done, self.w, objective, gap, worked_on, left)
-            stalled = stalled + 1 if gap >= last * (1 - 1e-3) else 0
-            reason = (
-                "converged" if gap <= tol * self.total
-                else "stopped" if stop
-                else "max_iter" if done == max_rounds
-                else "stalled" if stalled >= 20
-                else ""
-            )  # fmt: skip
-            if reason:
-                break
-            slow = gap > 0.5 * last
-            accuracy = max(accuracy * 0.1, 1e-8) if slow else INNER_ACCURACY
-            size = self._next_size(size, left, slow=slow)
-            last = min(gap, last)
-            working_set = _lowest(score, size, left)
-            worked_on = len(working_set)
-            # The gap over a working set leaves unpenalised columns out of account: with them, the next rounds decide.
-            needed = 0.0 if len(free) else 0.3 * tol * self.total
-            self._minimise_over(working_set, penalty, max(accuracy * gap, needed))
-        return Outcome(self.w.copy(), objective, gap, done, reason)
+        self.penalty, self.alive = penalty, (self.square > 0).astype(np.uint8)
+        if penalty.positive:
+            self.w[(penalty.l1 > 0) & (self.w < 0)] = 0.0
+        self.free = np.flatnonzero((penalty.l1 == 0) & (penalty.l2 == 0) & (self.square > 0))
+        # The gap over a working set leaves unpenalised columns out of account: with them, the next rounds decide.
+        self.inner_gap_counts = len(self.free) == 0
+        return minimise_by_working_sets(self, self.sizes, tol=tol, max_rounds=max_rounds, report=report)
 
-    def _next_size(self, size: int, left: int, *, slow: bool) -> int:
-        support = int(np.count_nonzero(self.w))
-        size = max(support + min(max(support, FIRST_WORKING_SET), GROWTH), 2 * size if slow and size else 0)
-        return min(size, left)
+    def look(self) -> Look:
+        """The objective, the dual value and the columns that are left at the present w."""
+        penalty = self.penalty
+        if len(self.free):
+            self.fit_unpenalised(self.free)
+        self.refresh()
+        objective, dual, scale = _native.linear.lasso_dual_point(
+            self.c, self.slack, self.w, penalty.l1, penalty.l2, penalty.positive, self.alive, self.rr
+        )
+        gap = max(objective - dual, 0.0)
+        radius = float(np.sqrt(2 * SMOOTHNESS * gap))
+        left = _native.linear.lasso_screen(
+            self.c, self.slack, self.w, self.norm, penalty.l1, penalty.l2, penalty.positive, scale, radius, self.alive,
+            self.score,
+        )  # fmt: skip
+        return Look(self.w, objective, gap, dual, self.total, self.score, left, int(np.count_nonzero(self.w)))
 
-    def _finishes(self, target: float) -> bool:
-        return target <= FINE * self.total and int(np.count_nonzero(self.w)) <= self.finish_up_to
-
-    def _free(self, free: np.ndarray) -> None:
+    def fit_unpenalised(self, free: np.ndarray) -> None:
         """The exact least-squares step in the unpenalised columns: afterwards they are orthogonal to the residual."""
         if self._inverse is None or not np.array_equal(self._inverse[0], free):
-            self._inverse = free, np.linalg.pinv(self._gram(free), hermitian=True)
-        step = self._inverse[1] @ self._correlation(free)
-        self.w[free] += step
-        self._moved(free, step)
+            self._inverse = free, np.linalg.pinv(self.gram(free), hermitian=True)
+        self.w[free] += self._inverse[1] @ self.correlation(free)
+        self.update()
+
+    def finishes(self, target: float) -> bool:
+        """Whether a round that ends at this gap ends with Newton's method on the support."""
+        return target <= FINISHING_GAP * self.total and int(np.count_nonzero(self.w)) <= self.finish_up_to
 
     @abstractmethod
-    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
+    def refresh(self) -> None:
         """Bring c and slack up to date where they may matter; always on the support."""
 
     @abstractmethod
-    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
+    def minimise_over(self, columns: np.ndarray, target: float) -> None:
         """Lower the objective over these columns until their duality gap is at most `target`."""
 
     @abstractmethod
-    def _look_again(self) -> None:
+    def update(self) -> None:
         """Compute residual and correlations from w."""
 
     @abstractmethod
-    def _moved(self, columns: np.ndarray, step: np.ndarray) -> None:
-        """Follow a step in w."""
+    def gram(self, columns: np.ndarray) -> np.ndarray:
+        """<x_i, x_j> of some columns."""
 
     @abstractmethod
-    def _gram(self, columns: np.ndarray) -> np.ndarray: ...
-
-    @abstractmethod
-    def _correlation(self, columns: np.ndarray) -> np.ndarray: ...
-
-
-def _lowest(score: np.ndarray, size: int, left: int) -> np.ndarray:
-    """Indices of the `size` smallest finite scores, in order of index."""
-    present = np.flatnonzero(score < np.inf)
-    if size >= left:
-        return present
-    return np.sort(present[np.argpartition(score[present], size)[:size]])
+    def correlation(self, columns: np.ndarray) -> np.ndarray:
+        """<x_j, r> of some columns."""
 
 
 class ColumnSolver(LassoSolver):
@@ -176,7 +137,7 @@ class ColumnSolver(LassoSolver):
     """
 
     def __init__(self, design: Columns, response: Response) -> None:
-        super().__init__(design.p, design.square, response.xy, response.yy)
+        super().__init__(design.p, design.square, response.xy, response.yy, Sizes(FIRST_WORKING_SET, GROWTH))
         self.design, self.y = design, response.y
         self.r = response.y.copy()
         self._way, self._seen = 0.0, np.zeros(design.p)
@@ -185,7 +146,7 @@ class ColumnSolver(LassoSolver):
             # Copies stay below the promise of half the input; small ones are not counted.
             self._gram_of_set = WorkingGram(design, max(64e6, 0.35 * design.X.nbytes))
 
-    def _look_again(self) -> None:
+    def update(self) -> None:
         before = self.r
         self.r = self.y.copy()
         support = np.flatnonzero(self.w)
@@ -196,12 +157,12 @@ class ColumnSolver(LassoSolver):
         difference = self.r - before
         self._way += float(np.sqrt(self.design.weighted(difference) @ difference))
 
-    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
+    def refresh(self) -> None:
         np.subtract(self._way, self._seen, out=self.slack)
         self.slack *= self.norm
-        size = self.c if penalty.positive else np.abs(self.c)
-        need = (size + self.slack > penalty.l1) | (self.w != 0)
-        need &= (self._seen < self._way) & (alive > 0)
+        size = self.c if self.penalty.positive else np.abs(self.c)
+        need = (size + self.slack > self.penalty.l1) | (self.w != 0)
+        need &= (self._seen < self._way) & (self.alive > 0)
         columns = np.flatnonzero(need)
         if len(columns) == 0:
             return
@@ -210,23 +171,23 @@ class ColumnSolver(LassoSolver):
         self._seen[columns] = self._way
         self.slack[columns] = 0.0
 
-    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
-        w = self.w[working_set]
-        part = penalty.on(working_set)
+    def minimise_over(self, columns: np.ndarray, target: float) -> None:
+        w = self.w[columns]
+        part = self.penalty.on(columns)
         gram = self._gram_of_set
-        if gram is not None and gram.fits(len(working_set)):
-            gram.hold(working_set)
+        if gram is not None and gram.fits(len(columns)):
+            gram.hold(columns)
             q = self._correlate_held(gram)
-            problem = GramProblem(gram.gram, gram.slot[working_set], self.xy[gram.columns], self.yy, part, w, q)
-            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self._finishes(target))
-            self.w[working_set] = w
+            problem = GramProblem(gram.gram, gram.slot[columns], self.xy[gram.columns], self.yy, part, w, q)
+            minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self.finishes(target))
+            self.w[columns] = w
         else:
-            self._sweep(working_set, part, w, target)
-            self.w[working_set] = w
-            if self._finishes(target):
-                self._look_again()
-                self._finish_support(penalty, target)
-        self._look_again()
+            self._sweep(columns, part, w, target)
+            self.w[columns] = w
+            if self.finishes(target):
+                self.update()
+                self._finish_support(target)
+        self.update()
 
     def _correlate_held(self, gram: WorkingGram) -> np.ndarray:
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
@@ -269,27 +230,24 @@ class ColumnSolver(LassoSolver):
             if gap <= target or done == 0:
                 return
 
-    def _finish_support(self, penalty: ElasticNet, target: float) -> None:
+    def _finish_support(self, target: float) -> None:
         """Newton's method on the support, where it is small enough for a Gram matrix of its own."""
         S = np.flatnonzero(self.w)
         if not 0 < len(S) <= self.finish_up_to:
             return
         G = np.ascontiguousarray(self.design.gram(S))
-        part = penalty.on(S)
+        part = self.penalty.on(S)
         w = self.w[S]
         problem = GramProblem(
-            G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self._correlation(S))
+            G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self.correlation(S))
         )
         minimise_on_gram(problem, target, max_epochs=20, finish=True)
         self.w[S] = w
 
-    def _moved(self, columns: np.ndarray, step: np.ndarray) -> None:
-        self._look_again()
-
-    def _gram(self, columns: np.ndarray) -> np.ndarray:
+    def gram(self, columns: np.ndarray) -> np.ndarray:
         return self.design.gram(columns)
 
-    def _correlation(self, columns: np.ndarray) -> np.ndarray:
+    def correlation(self, columns: np.ndarray) -> np.ndarray:
         out = np.empty(self.p)
         self.design.correlations(self.design.weighted(self.r), columns, out)
         return out[columns]
@@ -308,34 +266,31 @@ class MomentSolver(LassoSolver):
         spread = np.diagonal(moments.M)[:p] / moments.weight
         flat = (square <= 32 * EPS * spread) | (square <= (8 * EPS * moments.mean[:p]) ** 2)
         square[flat] = 0.0
-        super().__init__(p, square, np.where(flat, 0.0, S[:p, p + target]), float(S[p + target, p + target]))
+        # All of G is there: a working set is all columns that are left.
+        super().__init__(
+            p, square, np.where(flat, 0.0, S[:p, p + target]), float(S[p + target, p + target]), Sizes(p, p)
+        )
         self.G = np.ascontiguousarray(S[:p, :p])
         self.G[flat], self.G[:, flat] = 0.0, 0.0
 
-    def _look_again(self) -> None:
+    def update(self) -> None:
         self.c = self.xy - self.G @ self.w
         self.rr = max(self.yy - float(self.w @ (self.xy + self.c)), 0.0)
 
-    def _refresh(self, penalty: ElasticNet, alive: np.ndarray) -> None:
+    def refresh(self) -> None:
         length = float(self.norm @ np.abs(self.w)) + float(np.sqrt(self.yy))
         self.slack = np.where(self.w == 0, 8 * EPS * length * self.norm, 0.0)
 
-    def _next_size(self, size: int, left: int, *, slow: bool) -> int:
-        return left
+    def minimise_over(self, columns: np.ndarray, target: float) -> None:
+        w, q = self.w[columns], self.c.copy()
+        part = self.penalty.on(columns)
+        problem = GramProblem(self.G, columns, self.xy, self.yy, part, w, q)
+        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self.finishes(target))
+        self.w[columns] = w
+        self.update()
 
-    def _minimise_over(self, working_set: np.ndarray, penalty: ElasticNet, target: float) -> None:
-        w, q = self.w[working_set], self.c.copy()
-        part = penalty.on(working_set)
-        problem = GramProblem(self.G, working_set, self.xy, self.yy, part, w, q)
-        minimise_on_gram(problem, target, max_epochs=EPOCHS_PER_ROUND, finish=self._finishes(target))
-        self.w[working_set] = w
-        self._look_again()
-
-    def _moved(self, columns: np.ndarray, step: np.ndarray) -> None:
-        self._look_again()
-
-    def _gram(self, columns: np.ndarray) -> np.ndarray:
+    def gram(self, columns: np.ndarray) -> np.ndarray:
         return self.G[np.ix_(columns, columns)]
 
-    def _correlation(self, columns: np.ndarray) -> np.ndarray:
+    def correlation(self, columns: np.ndarray) -> np.ndarray:
         return self.c[columns]

@@ -1,4 +1,4 @@
-"""What least squares and ridge regression share: fit by any solver on any engine, partial_fit, predict, leverages.
+"""Shared by least squares and ridge regression: fit by any solver on any engine, more rows, predict, leverages.
 
 The normal equations (X'WX + alpha D) w = X'Wy about the mean decide everything; the classes differ in the penalty.
 """
@@ -7,35 +7,72 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import get_tags
 
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
-from epicycle.core.estimator._estimator import Estimator, fitting, seed_of
+from epicycle.core._parameters import Choice, Domain, InstanceOf, NoneOr
+from epicycle.core.estimator._estimator import Estimator, seed_of
 from epicycle.data import Data, as_data
 from epicycle.data._dask_data import is_dask
 from epicycle.linalg._dependencies import in_words
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
-from epicycle.linear.least_squares._leverage import hat_matrix_of, leverages_of
+from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverages_of
 from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._moments import Moments, moments_of, refuse_non_finite
 
-__all__ = ["LeastSquaresModel", "LeastSquaresRegressor"]
+__all__ = ["MAX_KEPT", "SOLVER_PARAMETERS", "LeastSquaresModel", "add_rows", "fit_by_solver"]
 
-#: Above this number of features the p x p matrices of the closed form are not formed, or not kept, unless asked for.
+#: Above this number of features the p x p matrices of the closed form are not formed (200 MB each), or not kept with
+#: the model (32 MB each), unless asked for.
 MAX_GRAM, MAX_KEPT = 5000, 2000
+
+#: Domains of the parameters that name a solver.
+SOLVER_PARAMETERS: Mapping[str, Domain] = {
+    "solver": Choice("auto", "cholesky", "qr", *SOLVERS),
+    "solver_options": NoneOr(InstanceOf(dict)),
+}
 
 
 class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "solver": """solver : str, default={default}
+    "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
+    to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
+    solution.""",
+        "solver_options": """solver_options : dict, optional
+    Options of an iterating solver, such as ``{"step": 0.1}``.""",
+        "tol": """tol : float, default={default}
+    Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
+    asserts.""",
+        "max_iter": """max_iter : int, default={default}
+    Maximum number of iterations (epochs for the stochastic solvers).""",
+        "random_state": """random_state : int, Generator, RandomState or None, default={default}
+    Order of rows of the stochastic solvers.""",
+        "penalty_weights": """penalty_weights : array-like of shape (n_features,), optional
+    The diagonal of D: factors of alpha for each feature; 0 leaves a feature unpenalised.""",
+        "penalty_matrix": """penalty_matrix : array-like or sparse matrix of shape (n_features, n_features), optional
+    D itself, symmetric and positive semi-definite: a smoothness or a graph, say.""",
+        "coef_": """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+intercept_ : float or ndarray of shape (n_targets,)""",
+        "rows_of_fit": """X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
+    The rows of the fit.""",
+        "weights_of_fit": """sample_weight : array-like of shape (n_samples,), optional
+    The weights of the fit.""",
+        "target": """target : int, default={default}
+    Which target, if there are several.""",
+    }
+    #: Whether a fit keeps the inverse of the second moments, for standard errors.
+    _keeps_inverse: ClassVar[bool] = False
 
     fit_intercept: bool
     tol: float
@@ -43,14 +80,22 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def _frame(self, target: int) -> Frame:
-        """Where the fit stands: means, coefficients and the inverse of X'WX + alpha D, for leverages."""
+        """Means, coefficients and the inverse of X'WX + alpha D, for leverages."""
+
+    @abstractmethod
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        """The penalty of every target."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    # ------------------------------------------------------------------------------------------- ends of a fit
+    # ------------------------------------------------------------------------------------------- the fit
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        # In memory the sums show NaN and infinity, and only then they are looked for; partitions check themselves.
+        return self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
 
     def _attributes(self, data: Data, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         coef, intercept = coef.T.astype(data.dtype), intercept.astype(data.dtype)
@@ -94,9 +139,12 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         if not hasattr(self, "_moment_matrix_"):
             return None
         return Moments(
-            self._moment_matrix_, self._moment_shift_, self._moment_rows_, self.n_features_in_,
+            self._moment_matrix_,
+            self._moment_shift_,
+            self._moment_rows_,
+            self.n_features_in_,
             getattr(self, "_moment_log_weight_", 0.0),
-        )  # fmt: skip
+        )
 
     def _warn_of_dependencies(self) -> None:
         """Warn where dependent features are the exception; low rank throughout (few distinct rows) is no accident."""
@@ -124,14 +172,13 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     def leverage(self, X: Any, sample_weight: Any = None, *, target: int = 0) -> Any:
         """The diagonal of the hat matrix: how much the fitted value of a row follows its own y.
 
+        For other rows than those of the fit it is the factor of the noise variance in the variance of their mean.
+
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-            The rows of the fit. For other rows it is the factor of the noise variance in the variance of their mean.
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights of the fit.
-        target : int, default=0
-            Which target, if there are several with penalties of their own.
+        %(rows_of_fit)s
+        %(weights_of_fit)s
+        %(target)s
 
         Returns
         -------
@@ -148,10 +195,8 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             The rows of the fit.
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights of the fit.
-        target : int, default=0
-            Which target, if there are several with penalties of their own.
+        %(weights_of_fit)s
+        %(target)s
 
         Returns
         -------
@@ -166,9 +211,14 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         self._check_fitted()
         has_target = y is not None or bool(getattr(X, "targets", None))
         data = as_data(
-            X, y, sample_weight, target="numeric" if has_target else "none", multi_output=True,
-            estimator_name=type(self).__name__, accept_sparse=get_tags(self).input_tags.sparse,
-        )  # fmt: skip
+            X,
+            y,
+            sample_weight,
+            target="numeric" if has_target else "none",
+            multi_output=True,
+            estimator_name=type(self).__name__,
+            accept_sparse=get_tags(self).input_tags.sparse,
+        )
         self._check_features(X, data, reset=False)
         return data
 
@@ -180,143 +230,94 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         return int(target)
 
 
-class LeastSquaresRegressor(LeastSquaresModel, ABC):
-    """Base of the regressors for a given penalty."""
-
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "fit_intercept": Boolean(),
-        "solver": Choice("auto", "cholesky", "qr", *SOLVERS),
-        "solver_options": NoneOr(InstanceOf(dict)),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
-    }
-
-    solver: str
-    solver_options: Mapping[str, Any] | None
-    max_iter: int
-    random_state: Any
-
-    @abstractmethod
-    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
-        """The penalty of every target."""
-
-    def _infers(self) -> bool:
-        """Whether the fit keeps what standard errors need."""
-        return False
-
-    def _fit(self, data: Data) -> None:
-        """Fit by the solver that was asked for, or suits the data."""
-        penalty = self._penalty(data.n_targets, data.n_features)
-        solver = self.solver
-        if self.solver_options and solver not in SOLVERS:
-            raise ParameterError(
-                f"solver_options={self.solver_options!r}: solver={solver!r} has no options; name one that iterates"
-            )
-        too_many = data.n_features > MAX_GRAM and (data.sparse or (data.n_rows or np.inf) > data.n_features)
-        if solver == "auto" and too_many:
-            solver = "cg"
-        if solver in SOLVERS:
-            self._iterate(data, penalty, solver, rows=data.n_features > MAX_GRAM)
-        else:
-            self._conclude_direct(
-                data,
-                fit_direct(
-                    data, penalty, intercept=self.fit_intercept, solver=solver,
-                    inverse=self._infers() and data.n_features <= MAX_KEPT, n_jobs=self.n_jobs,
-                ),
-            )  # fmt: skip
-        if hasattr(self, "dependent_features_"):
-            self._warn_of_dependencies()
-
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        # In memory the sums show NaN and infinity, and only then they are looked for; partitions check themselves.
-        return self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
-
-    @fitting(incremental=True)
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._allow_batches()
-        data = self._fit_data(
-            X, y, sample_weight, target="numeric", multi_output=True, reset=not hasattr(self, "n_features_in_")
+def fit_by_solver(model: Any, data: Data) -> None:
+    """Fit a model by the solver that was asked for, or that suits the data."""
+    penalty = model._penalty(data.n_targets, data.n_features)
+    solver = model.solver
+    if model.solver_options and solver not in SOLVERS:
+        raise ParameterError(
+            f"solver_options={model.solver_options!r}: solver={solver!r} has no options; name one that iterates"
         )
-        before = self._moments()
-        if before is None and hasattr(self, "coef_"):
-            raise NotFittedError(
-                f"partial_fit: with {data.n_features} features the earlier fit kept no second moments to add to (up to "
-                f"{MAX_KEPT} are kept); call partial_fit from the first rows on"
-            )
-        if before is None:
-            moments = settled_moments(data, self.fit_intercept, self.n_jobs)
-        else:
-            self._check_targets(data)
-            moments = before + moments_of(data, before.shift, self.n_jobs)
-        penalty = self._penalty(data.n_targets, data.n_features)
-        gradient, coef, solved = solve_moments(moments, penalty, self.fit_intercept)
-        self._conclude_direct(
-            data,
-            conclude(
-                moments, penalty, self.fit_intercept, coef, gradient, solved, inverse=self._infers(), method="cholesky"
-            ),
+    too_many = data.n_features > MAX_GRAM and (data.sparse or (data.n_rows or np.inf) > data.n_features)
+    if solver == "auto" and too_many:
+        solver = "cg"
+    if solver in SOLVERS:
+        _iterate(model, data, penalty, solver, rows=data.n_features > MAX_GRAM)
+    else:
+        inverse = model._keeps_inverse and data.n_features <= MAX_KEPT
+        fit = fit_direct(
+            data, penalty, intercept=model.fit_intercept, solver=solver, inverse=inverse, n_jobs=model.n_jobs
         )
-        self._keep_moments(moments)
-        return self
+        model._conclude_direct(data, fit)
+    if hasattr(model, "dependent_features_"):
+        model._warn_of_dependencies()
 
-    def _allow_batches(self) -> None:
-        """Raise where the parameters ask for more than second moments can give."""
 
-    def _check_targets(self, data: Data) -> None:
-        known = 1 if self.coef_.ndim == 1 else len(self.coef_)
-        if data.n_targets != known or data.target_is_vector != (self.coef_.ndim == 1):
+def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, rows: bool) -> None:
+    intercept = model.fit_intercept
+    objective: MomentsObjective | RowsObjective
+    moments = None
+    if rows:
+        refuse_non_finite(data)
+        objective = RowsObjective(data, penalty, intercept, model.n_jobs)
+    else:
+        moments = settled_moments(data, intercept, model.n_jobs)
+        objective = MomentsObjective(moments, data, penalty, intercept)
+
+    def attributes(x: np.ndarray) -> dict[str, Any]:
+        if isinstance(objective, RowsObjective):
+            found: dict[str, Any] = model._attributes(data, *objective.split(x))
+        else:
+            W, p = x.reshape(objective.shape), data.n_features
+            found = model._attributes(data, W, objective.centre[p:] - objective.centre[:p] @ W)
+        return found
+
+    options = dict(model.solver_options or {})
+    if SOLVERS[solver].stochastic and "seed" not in options:
+        options["seed"] = seed_of(model.random_state)
+    solution = solve(
+        solver,
+        objective,
+        np.zeros(objective.size),
+        tol=model.tol,
+        max_iter=model.max_iter,
+        monitor=model._monitor(model.max_iter, attributes),
+        state=model._resume_state(),
+        options=options,
+    )
+    for name, value in attributes(solution.x).items():
+        setattr(model, name, value)
+    if moments is not None:
+        gradient, coef, solved = solve_moments(moments, penalty, intercept)
+        inverse = model._keeps_inverse and data.n_features <= MAX_KEPT
+        fit = conclude(moments, penalty, intercept, coef, gradient, solved, inverse=inverse, method=solver)
+        model._keep(data, fit)
+    model._conclude(solution)
+
+
+def add_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit to the rows so far and these: second moments add up."""
+    data = model._fit_data(
+        X, y, sample_weight, target="numeric", multi_output=True, reset=not hasattr(model, "n_features_in_")
+    )
+    before = model._moments()
+    if before is None and hasattr(model, "coef_"):
+        raise NotFittedError(
+            f"partial_fit: with {data.n_features} features the earlier fit kept no second moments to add to (up to "
+            f"{MAX_KEPT} are kept); call partial_fit from the first rows on"
+        )
+    if before is None:
+        moments = settled_moments(data, model.fit_intercept, model.n_jobs)
+    else:
+        known = 1 if model.coef_.ndim == 1 else len(model.coef_)
+        if data.n_targets != known or data.target_is_vector != (model.coef_.ndim == 1):
             raise DataError(
-                f"y: has {data.n_targets} target(s), but {type(self).__name__} was fitted with {known} before"
+                f"y: has {data.n_targets} target(s), but {type(model).__name__} was fitted with {known} before"
             )
-
-    def _iterate(self, data: Data, penalty: QuadraticPenalty, solver: str, rows: bool) -> None:
-        intercept = self.fit_intercept
-        objective: MomentsObjective | RowsObjective
-        moments = None
-        if rows:
-            refuse_non_finite(data)
-            objective = RowsObjective(data, penalty, intercept, self.n_jobs)
-        else:
-            moments = settled_moments(data, intercept, self.n_jobs)
-            objective = MomentsObjective(moments, data, penalty, intercept)
-
-        def attributes(x: np.ndarray) -> dict[str, Any]:
-            if isinstance(objective, RowsObjective):
-                return self._attributes(data, *objective.split(x))
-            W = x.reshape(objective.shape)
-            p = data.n_features
-            return self._attributes(data, W, objective.centre[p:] - objective.centre[:p] @ W)
-
-        options = dict(self.solver_options or {})
-        if SOLVERS[solver].stochastic and "seed" not in options:
-            options["seed"] = seed_of(self.random_state)
-        solution = solve(
-            solver, objective, np.zeros(objective.size), tol=self.tol, max_iter=self.max_iter,
-            monitor=self._monitor(self.max_iter, attributes), state=self._resume_state(), options=options,
-        )  # fmt: skip
-        for name, value in attributes(solution.x).items():
-            setattr(self, name, value)
-        if moments is not None:
-            gradient, coef, solved = solve_moments(moments, penalty, intercept)
-            inverse = self._infers() and data.n_features <= MAX_KEPT
-            self._keep(
-                data, conclude(moments, penalty, intercept, coef, gradient, solved, inverse=inverse, method=solver)
-            )
-        self._conclude(solution)
+        moments = before + moments_of(data, before.shift, model.n_jobs)
+    penalty = model._penalty(data.n_targets, data.n_features)
+    gradient, coef, solved = solve_moments(moments, penalty, model.fit_intercept)
+    inverse = model._keeps_inverse
+    fit = conclude(moments, penalty, model.fit_intercept, coef, gradient, solved, inverse=inverse, method="cholesky")
+    model._conclude_direct(data, fit)
+    model._keep_moments(moments)

@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.data import Batch, Data
 from epicycle.engine._minibatches import can_draw_rows, minibatches
 from epicycle.linalg._least_squares import solve_normal_equations

@@ -16,19 +16,25 @@ import numpy as np
 import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData
-from epicycle.linear.local._bandwidths import candidate_bandwidths, error_left_out
-from epicycle.linear.local._distances import in_coordinates, root_of_metric
-from epicycle.linear.local._interpolation import Between
-from epicycle.linear.local._kernels import KERNELS
-from epicycle.linear.local._robustness import bisquare_weights
-from epicycle.linear.local._smoother import Smoother, predict_rows
-from epicycle.linear.local._smoothing import Answers, Points
+from epicycle.linear.local._lowess import Between, bisquare_weights
+from epicycle.linear.local._smoother import (
+    KERNELS,
+    Answers,
+    Points,
+    Smoother,
+    candidate_bandwidths,
+    error_left_out,
+    in_coordinates,
+    predict_rows,
+    root_of_metric,
+)
 from epicycle.optim import Solution
 
 if TYPE_CHECKING:

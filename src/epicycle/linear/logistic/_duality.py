@@ -31,32 +31,12 @@ W_kj = 0 at the optimum (|x_j| about any number where b is free, because the res
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ParameterError
 
-__all__ = ["DualScales", "Outcome", "column_gap", "dual_scales", "gap_certificate", "stationary"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Where a minimisation ended, in the units of the sum over rows; `gap` is a bound on what is missing."""
-
-    W: np.ndarray
-    b: np.ndarray
-    objective: float
-    gap: float
-    n_rounds: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class DualScales:
-    """Factors of the residuals for which the dual point is feasible, best first or not: each gives a bound."""
-
-    factors: tuple[float, ...]
+__all__ = ["column_gap", "dual_scales", "gap_certificate", "penalties", "penalty_in_words", "stationary"]
 
 
 def stationary(M: np.ndarray) -> np.ndarray | None:
@@ -81,7 +61,7 @@ def stationary(M: np.ndarray) -> np.ndarray | None:
     return a if np.isfinite(a).all() and (a > 0).all() else None
 
 
-def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float) -> DualScales:
+def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float) -> tuple[float, ...]:
     """Factors s that make s R feasible, given correlations c of R known up to `slack`.
 
     Without l2 the largest of them; with l2 all are feasible, and one is the best unless the penalty of D is large: then
@@ -90,9 +70,9 @@ def dual_scales(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: flo
     bound = np.abs(c) + slack
     if l2 == 0:
         most = float(bound.max(initial=0.0))
-        return DualScales((min(1.0, l1 / most) if most > 0 else 1.0,))
+        return (min(1.0, l1 / most) if most > 0 else 1.0,)
     most = float((np.abs(c - l2 * W) + slack).max(initial=0.0))
-    return DualScales((1.0, min(1.0, l1 / most) if most > 0 else 1.0))
+    return (1.0, min(1.0, l1 / most) if most > 0 else 1.0)
 
 
 def column_gap(W: np.ndarray, c: np.ndarray, slack: np.ndarray | float, l1: float, l2: float, s: float) -> float:
@@ -109,3 +89,30 @@ def gap_certificate(gap: float, objective: float, tol: float) -> Certificate:
     return Certificate(
         "duality gap", relative, tol, f"the objective is at most {relative:.1e} of its value above its minimum"
     )
+
+
+def penalties(C: float, l1_ratio: float, penalty: str | None = "auto") -> tuple[float, float]:
+    """(l1, l2) of the objective: (l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2) / C.
+
+    A name of the penalty has to agree with `l1_ratio`.
+    """
+    share = {"l1": 1.0, "l2": 0.0}.get(penalty or "", float(l1_ratio))
+    if penalty in ("l1", "l2") and l1_ratio not in (0.0, share):
+        raise ParameterError(
+            f"penalty={penalty!r} contradicts l1_ratio={l1_ratio!r}; leave penalty out, or expected l1_ratio={share:g}"
+        )
+    if penalty is None or np.isinf(C):
+        return 0.0, 0.0
+    return share / C, (1 - share) / C
+
+
+def penalty_in_words(C: float, l1_ratio: float, penalty: str | None = "auto") -> str:
+    """One line that names the penalty and its strength."""
+    l1, l2 = penalties(C, l1_ratio, penalty)
+    if l1 == l2 == 0:
+        return "no penalty"
+    if l1 == 0:
+        return f"L2 penalty ||W||^2 / (2 C), C={C:g}"
+    if l2 == 0:
+        return f"L1 penalty ||W||_1 / C, C={C:g}"
+    return f"elastic net penalty ({l1_ratio:g} ||W||_1 + {(1 - l1_ratio) / 2:g} ||W||^2) / C, C={C:g}"

@@ -6,6 +6,7 @@ Parameters are the matrix (W, b) of shape (rows, p + 1), flattened, with b the i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,15 @@ from epicycle.data import ArrayData, Data
 from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.linear.lasso._design import columns_of
-from epicycle.linear.logistic._duality import Outcome, gap_certificate
+from epicycle.linear.logistic._duality import gap_certificate
 from epicycle.linear.logistic._objective import far_shift
 from epicycle.linear.logistic._proximal_newton import HessianSolver
 from epicycle.linear.logistic._statistics import row_weights
 from epicycle.linear.logistic._working_sets import ColumnLogistic
 from epicycle.optim import Monitor, Solution
+from epicycle.optim._working_set import Outcome
 
-__all__ = ["NAME", "column_solver", "csc_labels", "minimise_l1", "sums_pay"]
+__all__ = ["NAME", "at_origin", "column_solver", "csc_labels", "minimise_l1", "sums_pay"]
 
 NAME = "proximal-newton"
 #: Parameters up to which a Hessian of all columns pays for dense data in memory, and up to which it is formed at all.
@@ -67,8 +69,7 @@ def minimise_l1(
         raise DataError(f"the checkpoint holds parameters of shape {start.shape}; these data have other classes")
     solve = _from_sums if sums_pay(data, rows) else _from_columns
     outcome = solve(data, n_classes, l1, l2, intercept, class_weight, tol, max_iter, monitor, start, n_jobs)
-    params = np.column_stack([outcome.W, outcome.b])
-    history = monitor.history()
+    params, history = outcome.x, monitor.history()
     return Solution(
         params.ravel(), outcome.objective, history, gap_certificate(outcome.gap, outcome.objective, tol),
         max(1, history.n_iter), outcome.reason, state={"solver": NAME, "params": params},
@@ -95,10 +96,8 @@ def _from_columns(
     if start is not None:
         solver.start_at(start[:, :-1], start[:, -1])
 
-    def report(
-        done: int, W: np.ndarray, b: np.ndarray, objective: float, gap: float, working_set: int, left: int
-    ) -> bool:
-        return _tell(monitor, done, W, b, objective, gap=gap, working_set=float(working_set), not_screened=float(left))
+    def report(done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
+        return _tell(monitor, done, params, objective, **columns)
 
     return solver.minimise(l1, l2, tol, max_iter, report)
 
@@ -116,20 +115,23 @@ def _from_sums(
         )
     shift = far_shift(data) if intercept else np.zeros(p)
     solver = HessianSolver(data, n_classes, intercept=intercept, shift=shift, class_weight=class_weight, n_jobs=n_jobs)
-    W, b = np.zeros((rows, p)), np.zeros(rows)
-    if start is not None:
-        W, b = start[:, :-1], start[:, -1] + start[:, :-1] @ shift
+    params = np.zeros((rows, p + 1)) if start is None else at_origin(start, -shift)
 
-    def report(done: int, W: np.ndarray, b: np.ndarray, objective: float, gap: float, step: float) -> bool:
-        shown = gap if np.isfinite(gap) else np.nan
-        return _tell(monitor, done, W, b - W @ shift, objective, gap=shown, step=step)
+    def report(done: int, params: np.ndarray, objective: float, gap: float, step: float) -> bool:
+        return _tell(monitor, done, at_origin(params, shift), objective, gap=gap, step=step)
 
-    found = solver.minimise(W, b, l1, l2, tol, max_iter, report)
-    return Outcome(found.W, found.b - found.W @ shift, found.objective, found.gap, found.n_rounds, found.reason)
+    found = solver.minimise(params, l1, l2, tol, max_iter, report)
+    return replace(found, x=at_origin(found.x, shift))
 
 
-def _tell(monitor: Monitor, done: int, W: np.ndarray, b: np.ndarray, objective: float, **columns: float) -> bool:
-    params = np.column_stack([W, b])
+def at_origin(params: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """(W, b) with b the intercept of features about zero, from that of features about `shift`."""
+    params = params.copy()
+    params[:, -1] -= params[:, :-1] @ shift
+    return params
+
+
+def _tell(monitor: Monitor, done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
     return monitor(
-        done + 1, params.ravel(), objective=objective, state=lambda: {"solver": NAME, "params": params}, **columns
+        done, params.ravel(), objective=objective, state=lambda: {"solver": NAME, "params": params}, **columns
     )

@@ -10,22 +10,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.linear.logistic._base import LinearClassifier
+from epicycle.linear.logistic._duality import penalties, penalty_in_words
 from epicycle.linear.logistic._inference import class_tables, inference, likelihood_facts
-from epicycle.linear.logistic._l1 import NAME, csc_labels, minimise_l1
+from epicycle.linear.logistic._l1 import NAME, at_origin, csc_labels, minimise_l1
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
-from epicycle.linear.logistic._penalty import penalties, penalty_in_words
 from epicycle.linear.logistic._separation import examine_separation
 from epicycle.linear.logistic._solve import minimise
 from epicycle.optim import SOLVERS, Solution
@@ -191,7 +191,11 @@ class LogisticRegression(LinearClassifier):
         """
         self._penalties()
         data = self._fit_data(X, y, sample_weight, target="labels")
-        self._conclude_fit(self._solve(data, self))
+        solution = self._solve(data, self)
+        if solution.reason == "separated":
+            self._conclude_separated(solution)
+        else:
+            self._conclude(solution)
         return self
 
     def _solve(self, data: Data, owner: Estimator) -> Solution:
@@ -199,22 +203,38 @@ class LogisticRegression(LinearClassifier):
         l1, l2 = self._penalties()
         self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
+        K, p, dtype, n_jobs = len(self.classes_), data.n_features, data.dtype, self.n_jobs
+        goal: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": owner._resume_state()}
         if l1 > 0 or self.solver == NAME:
-            solution = self._fit_l1(data, l1, l2, factors, owner)
-            params = solution.x.reshape(-1, data.n_features + 1)
-        else:
-            objective = LogisticObjective(
+            monitor = owner._monitor(
+                self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), dtype, sparse=l1 > 0)
+            )
+            solution = minimise_l1(
                 data,
-                len(self.classes_),
+                K,
+                l1,
                 l2,
                 intercept=self.fit_intercept,
-                shift=far_shift(data) if self.fit_intercept else np.zeros(data.n_features),
                 class_weight=factors,
-                n_jobs=self.n_jobs,
+                monitor=monitor,
+                n_jobs=n_jobs,
+                **goal,
             )
-            solution = self._fit_smooth(objective, totals if factors is None else totals * factors, owner)
-            params = _at_origin(objective, solution.x)
-        for name, value in self._attributes(params, data.dtype, l1).items():
+            params = solution.x.reshape(-1, p + 1)
+        else:
+            shift = far_shift(data) if self.fit_intercept else np.zeros(p)
+            objective = LogisticObjective(
+                data, K, l2, intercept=self.fit_intercept, shift=shift, class_weight=factors, n_jobs=n_jobs
+            )
+            monitor = owner._monitor(
+                self.max_iter, lambda x: self._attributes(at_origin(objective.matrix(x), shift), dtype)
+            )
+            options, seed = self.solver_options or {}, self.random_state
+            solution = minimise(objective, self.solver, monitor=monitor, options=options, random_state=seed, **goal)
+            if l2 == 0:
+                solution = self._examine(objective, solution, totals if factors is None else totals * factors, owner)
+            params = at_origin(objective.matrix(solution.x), shift)
+        for name, value in self._attributes(params, dtype, sparse=l1 > 0).items():
             setattr(self, name, value)
         return solution
 
@@ -232,52 +252,21 @@ class LogisticRegression(LinearClassifier):
             raise ParameterError(f"solver_options={self.solver_options!r}: {NAME} has none")
         return l1, l2
 
-    def _fit_data(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        target: Literal["none", "numeric", "labels"],
-        multi_output: bool = False,
-        reset: bool = True,
-        check_finite: bool = True,
-        missing: bool = False,
-    ) -> Data:
+    def _fit_data(self, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> Data:
         """As everywhere, except that for an L1 term CSC stays CSC."""
         checked = X
-        columns = penalties(self.C, self.l1_ratio, self.penalty)[0] > 0
-        if columns and sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape:
+        by_columns = sp.issparse(X) and X.format == "csc" and X.ndim == 2 and 0 not in X.shape
+        if by_columns and penalties(self.C, self.l1_ratio, self.penalty)[0] > 0:
             checked = csc_labels(X, y, sample_weight, estimator_name=type(self).__name__)
-        data = super()._fit_data(
-            checked,
-            y,
-            sample_weight,
-            target=target,
-            multi_output=multi_output,
-            reset=reset,
-            check_finite=check_finite,
-            missing=missing,
-        )
+        data = super()._fit_data(checked, y, sample_weight, **checks)
         if "X" in self._run.inputs:
             self._run.inputs["X"] = X
         return data
 
-    def _fit_smooth(self, objective: LogisticObjective, totals: np.ndarray, owner: Estimator) -> Solution:
-        solution = minimise(
-            objective,
-            self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            monitor=owner._monitor(
-                self.max_iter, lambda x: self._attributes(_at_origin(objective, x), objective.data.dtype, 0.0)
-            ),
-            state=owner._resume_state(),
-            options=self.solver_options or {},
-            random_state=self.random_state,
-        )
-        if objective.penalty > 0:
-            return solution
+    def _examine(
+        self, objective: LogisticObjective, solution: Solution, totals: np.ndarray, owner: Estimator
+    ) -> Solution:
+        """Separation and the covariance of a fit without a penalty."""
         if separated := examine_separation(objective, solution, owner._names()):
             certificate = Certificate("separation", np.inf, self.tol, separated)
             return replace(solution, certificate=certificate, reason="separated", message=separated)
@@ -287,26 +276,10 @@ class LogisticRegression(LinearClassifier):
             self._class_totals_ = totals
         return solution
 
-    def _fit_l1(self, data: Data, l1: float, l2: float, factors: np.ndarray | None, owner: Estimator) -> Solution:
-        p = data.n_features
-        return minimise_l1(
-            data,
-            len(self.classes_),
-            l1,
-            l2,
-            intercept=self.fit_intercept,
-            class_weight=factors,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            monitor=owner._monitor(self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), data.dtype, l1)),
-            state=owner._resume_state(),
-            n_jobs=self.n_jobs,
-        )
-
-    def _attributes(self, params: np.ndarray, dtype: Any, l1: float) -> dict[str, np.ndarray]:
+    def _attributes(self, params: np.ndarray, dtype: Any, *, sparse: bool = False) -> dict[str, np.ndarray]:
         if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
             params = params.copy()
-            free = slice(-1, None) if l1 > 0 else slice(None)
+            free = slice(-1, None) if sparse else slice(None)
             params[:, free] -= params[:, free].mean(axis=0)
         return {
             "coef_": params[:, :-1].astype(dtype),
@@ -314,12 +287,11 @@ class LogisticRegression(LinearClassifier):
             "classes_": self.classes_,
         }
 
-    def _conclude_fit(self, solution: Solution) -> None:
-        separated = solution.reason == "separated"
-        if separated and get_config().on_nonconvergence == "raise":
+    def _conclude_separated(self, solution: Solution) -> None:
+        if get_config().on_nonconvergence == "raise":
             raise SeparationError(solution.message)
         self._conclude(solution)
-        if separated and self._run.warning:
+        if self._run.warning:
             self._run.warning = ""
             warnings.warn(f"{type(self).__name__}: {solution.message}.", SeparationWarning, stacklevel=6)
 
@@ -349,10 +321,12 @@ class LogisticRegression(LinearClassifier):
             facts = likelihood_facts(
                 self._log_likelihood_, self._class_totals_, self.n_features_in_, self.fit_intercept
             )
-            weighted = "" if self.class_weight is None else (
-                "the classes are weighted: standard errors, tests and criteria are those of the weighted likelihood, "
-                "and hold only if the weights count rows"
-            )  # fmt: skip
+            weighted = ""
+            if self.class_weight is not None:
+                weighted = (
+                    "the classes are weighted: standard errors, tests and criteria are those of the weighted "
+                    "likelihood, and hold only if the weights count rows"
+                )
             return class_tables(
                 self._names(), self.classes_, self.coef_, self.intercept_ if self.fit_intercept else None,
                 self._covariance_, confidence=confidence, title=self._title(), facts=facts, note=weighted,
@@ -372,10 +346,3 @@ class LogisticRegression(LinearClassifier):
 
     def _title(self) -> str:
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
-
-
-def _at_origin(objective: LogisticObjective, x: np.ndarray) -> np.ndarray:
-    """(W, b) with b the intercept of features about zero."""
-    params = objective.matrix(x).copy()
-    params[:, -1] -= params[:, :-1] @ objective.shift
-    return params

@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
 from epicycle.linear.logistic._base import LinearClassifier
+from epicycle.linear.logistic._duality import penalty_in_words
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
-from epicycle.linear.logistic._path_scores import path_scores
-from epicycle.linear.logistic._paths import Fold, Paths, PathSettings, fold_paths
-from epicycle.linear.logistic._penalty import penalty_in_words
+from epicycle.linear.logistic._paths import Fold, Paths, PathSettings, fold_paths, path_scores
 from epicycle.stats._labels import class_weights, encode_labels
 
 if TYPE_CHECKING:

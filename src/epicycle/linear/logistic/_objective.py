@@ -1,5 +1,6 @@
-"""Penalised logistic loss in summation form:  F(W, b) = sum_i w_i loss(z_i, y_i) + lambda/2 ||W||^2,  z_i = b + W
-(x_i - s).
+"""Penalised logistic loss in summation form:
+
+    F(W, b) = sum_i w_i loss(z_i, y_i) + lambda/2 ||W||^2,    z_i = b + W (x_i - s).
 
 Two classes have one row of W and loss log(1 + e^z) - y z; K > 2 classes have K rows and loss log sum_k e^{z_k} - z_y.
 The parameters are the matrix (W, b) of shape (rows, p + 1), flattened. The shift s is 0 unless the data lies far from
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine._minibatches import can_draw_rows, minibatches
 from epicycle.linear.logistic._statistics import (
@@ -29,7 +30,7 @@ from epicycle.linear.logistic._statistics import (
     multinomial_hessian,
     square_statistic,
 )
-from epicycle.optim import Metric, Objective
+from epicycle.optim import Logistic, Metric, Multinomial, Objective
 
 __all__ = ["LogisticObjective", "far_shift", "inverse_factor", "self_concordant_bound"]
 
@@ -40,12 +41,14 @@ MAX_METRIC = 3000
 MAX_KEPT = 500
 #: Up to how many classes the second derivatives in b are summed with every gradient.
 CHEAP_CURVATURE = 32
-#: Mean loss below which nothing is concluded from curvatures: products of probabilities that small underflow.
-FLAT = 1e-50
-#: Leverage, for rows of unit weight, above which curvatures are too small to conclude from: they may have underflowed.
-STEEP = 1e50
-#: Where no margin moves by more than this, relative to the terms of its sum, features depend on each other.
-LEVEL = 1e-12
+#: Mean loss below which nothing is concluded from curvatures: the loss of a row is about its probability of the other
+#: class, and products of probabilities that small come near the smallest numbers (1e-308).
+LEAST_MEAN_LOSS = 1e-50
+#: Leverage, for rows of unit weight, above which curvatures are too small to conclude from, for the same reason.
+LARGEST_LEVERAGE = 1e50
+#: Where no margin moves by more than this, relative to the terms of its sum, features depend on each other: some
+#: thousand roundings of 1e-16.
+DEPENDENT_MOVE = 1e-12
 
 
 def far_shift(data: Data) -> np.ndarray:
@@ -63,8 +66,11 @@ def far_shift(data: Data) -> np.ndarray:
 def self_concordant_bound(decrement: float, rho: float) -> float:
     """Bound on F(x) - min F for a function with |F'''[v, v, v]| <= rho ||v||_H F''[v, v].
 
-    With nu = ||g||_{H^-1}, the curvature along a segment falls no faster than e^{-rho t}, so F(x) - min F <= max_t nu
-    t - (e^{-rho t} + rho t - 1) / rho^2 = ((1 - s) log(1 - s) + s) / rho^2 with s = rho nu < 1.
+    With nu = ||g||_{H^-1}, the curvature along a segment falls no faster than e^{-rho t}, so
+
+        F(x) - min F  <=  max_t  nu t - (e^{-rho t} + rho t - 1) / rho^2  =  ((1 - s) log(1 - s) + s) / rho^2
+
+    with s = rho nu < 1.
     """
     s = rho * decrement
     if s >= 1:
@@ -104,6 +110,7 @@ class LogisticObjective(Objective):
         self.data, self.penalty, self.intercept = data, penalty, intercept
         self.shift, self.class_weight, self.n_jobs = shift, class_weight, n_jobs
         self.binary = n_classes == 2
+        self.smoothness = Logistic.smoothness if self.binary else Multinomial.smoothness
         self.rows = 1 if self.binary else n_classes
         self.columns = data.n_features + intercept
         self.size = self.rows * self.columns
@@ -132,7 +139,7 @@ class LogisticObjective(Objective):
     # The gauge: adding a constant to every row of (W, b) changes nothing but the penalty. Where nothing penalises it,
     # the term gauge/2 ||sum_k||^2 is added; it is zero at the mean-free minimiser and makes the Hessian regular.
     def _gauge(self) -> np.ndarray | None:
-        if self.binary or (self.penalty > 0 and not self.intercept):
+        if self.penalty > 0 and not self.intercept:
             return None
         gauge = np.zeros(self.columns)
         gauge[slice(None) if self.penalty == 0 else slice(-1, None)] = self.total_weight / self.rows
@@ -150,16 +157,16 @@ class LogisticObjective(Objective):
         value = loss + self.penalty / 2 * float(np.vdot(W, W))
         g = g.copy()
         g[:, : self.data.n_features] += self.penalty * W
-        if (gauge := self._gauge()) is not None:
+        if not self.binary and (gauge := self._gauge()) is not None:
             total = params.sum(axis=0)
             value += float(gauge @ total**2) / 2
             g += gauge * total
         return value, g.ravel()
 
-    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        return self._first_order(x, curvature=self.rows <= CHEAP_CURVATURE)
-
-    def _first_order(self, x: np.ndarray, *, curvature: bool) -> tuple[float, np.ndarray]:
+    def value_and_gradient(self, x: np.ndarray, *, curvature: bool | None = None) -> tuple[float, np.ndarray]:
+        """F and its gradient; with `curvature` (by default where classes are few) also keeps the Hessian in b."""
+        if curvature is None:
+            curvature = self.rows <= CHEAP_CURVATURE
         loss, g, in_b = engine.sum(
             self._gradient, self.data, self.matrix(x), self.shift, self.class_weight, curvature, n_jobs=self.n_jobs
         )
@@ -172,13 +179,6 @@ class LogisticObjective(Objective):
         if self._second_order is not None and self._second_order[0] == x.tobytes():
             value, gradient, H = self._second_order[1]
             return value, gradient.copy(), H.copy()
-        found = self._second_order_pass(x)
-        self._second_order = None
-        if self.size <= MAX_KEPT:
-            self._second_order = x.tobytes(), (found[0], found[1].copy(), found[2].copy())
-        return found
-
-    def _second_order_pass(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         params = self.matrix(x)
         loss, g, H = engine.sum(self._hessian, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
         K, d, p = self.rows, self.columns, self.data.n_features
@@ -188,11 +188,15 @@ class LogisticObjective(Objective):
         H = np.ascontiguousarray(H[:, :d, :, :d])
         k, j = np.arange(K)[:, None], np.arange(p)
         H[k, j, k, j] += self.penalty
-        if (gauge := self._gauge()) is not None:
+        if not self.binary and (gauge := self._gauge()) is not None:
             j = np.arange(d)
             H[:, j, :, j] += gauge[:, None, None]
         value, gradient = self._penalised(x, loss, g)
-        return value, gradient, H.reshape(self.size, self.size)
+        H = H.reshape(self.size, self.size)
+        self._second_order = None
+        if self.size <= MAX_KEPT:
+            self._second_order = x.tobytes(), (value, gradient.copy(), H.copy())
+        return value, gradient, H
 
     def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         H = self.second_order(x)[2]
@@ -306,7 +310,7 @@ class LogisticObjective(Objective):
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
     ) -> Certificate:
         if value is None or gradient is None or (self.intercept and self._curvature_in_b[0] != x.tobytes()):
-            value, gradient = self._first_order(x, curvature=True)
+            value, gradient = self.value_and_gradient(x, curvature=True)
         scale = max(abs(value), np.finfo(float).tiny)
         kind, gap = "duality gap", self._duality_gap(gradient) / scale
         if not gap <= tol and self._newton_may_hold(gradient, tol * scale):
@@ -341,7 +345,7 @@ class LogisticObjective(Objective):
             return np.inf
         distance = -np.log1p(-rho * decrement) / rho / np.sqrt(least)
         squares, total = self._squares()
-        lipschitz = (0.25 if self.binary else 0.5) * np.sqrt(squares * total)
+        lipschitz = self.smoothness * np.sqrt(squares * total)
         return gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty)
 
     def _newton_may_hold(self, gradient: np.ndarray, tolerance: float) -> bool:
@@ -350,13 +354,13 @@ class LogisticObjective(Objective):
         if self.size > MAX_HESSIAN or not cheap:
             return False
         squares, total = self._squares()
-        largest = (0.25 if self.binary else 0.5) * (squares + total) + self.penalty + (0 if self.binary else total)
+        largest = self.smoothness * (squares + total) + self.penalty + (0 if self.binary else total)
         return float(gradient @ gradient) / (2 * largest) <= tolerance
 
     def _newton_bound(self, x: np.ndarray) -> float:
         """The Newton decrement, turned into a bound by self-concordance along any direction."""
         value, g, H = self.second_order(x)
-        if value <= FLAT * self.total_weight:
+        if value <= LEAST_MEAN_LOSS * self.total_weight:
             return np.inf
         basis, null, scale = inverse_factor(H)
         if null.shape[1] and self.penalty > 0:
@@ -364,7 +368,7 @@ class LogisticObjective(Objective):
         shape = self.rows, self.columns
         moves = pair_factors(basis.reshape(*shape, -1)), null.reshape(*shape, -1), scale.reshape(shape)
         leverage, move, terms = engine.sum(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
-        if move > LEVEL * terms or (self.penalty == 0 and leverage * self.total_weight > STEEP):
+        if move > DEPENDENT_MOVE * terms or (self.penalty == 0 and leverage * self.total_weight > LARGEST_LEVERAGE):
             return np.inf
         return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))
 

@@ -6,7 +6,7 @@ A fold is trained on all rows with weight zero on those that are left out, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,15 @@ import scipy.sparse as sp
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.linear.logistic._l1 import column_solver, sums_pay
+from epicycle.linear.logistic._duality import penalties
+from epicycle.linear.logistic._l1 import at_origin, column_solver, sums_pay
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
-from epicycle.linear.logistic._penalty import penalties
 from epicycle.linear.logistic._proximal_newton import HessianSolver
 from epicycle.linear.logistic._solve import minimise
 from epicycle.optim import Monitor
+from epicycle.optim._working_set import Outcome
 
-__all__ = ["Fold", "PathSettings", "Paths", "fold_paths"]
+__all__ = ["Fold", "PathSettings", "Paths", "fold_paths", "path_scores"]
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _sparse(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     minimise_at = _on_sums(data, settings) if sums_pay(data, _rows(settings)) else _on_columns(data, settings)
     outcomes = [minimise_at(*penalties(float(C), l1_ratio)) for C in Cs]
-    params = np.array([np.column_stack([o.W, o.b]) for o in outcomes])
+    params = np.array([o.x for o in outcomes])
     if params.shape[1] > 1:
         params[:, :, -1] -= params[:, :, -1].mean(axis=1, keepdims=True)
     gaps = np.array([o.gap / max(o.objective, np.finfo(float).tiny) for o in outcomes])
@@ -143,24 +144,72 @@ def _rows(settings: PathSettings) -> int:
     return 1 if settings.n_classes == 2 else settings.n_classes
 
 
-def _on_columns(data: ArrayData, settings: PathSettings) -> Callable[[float, float], Any]:
+def _on_columns(data: ArrayData, settings: PathSettings) -> Callable[[float, float], Outcome]:
     solver = column_solver(
         data, settings.n_classes, intercept=settings.intercept, class_weight=settings.class_weight, n_jobs=1
     )
     return lambda l1, l2: solver.minimise(l1, l2, settings.tol, settings.max_iter)
 
 
-def _on_sums(data: ArrayData, settings: PathSettings) -> Callable[[float, float], Any]:
+def _on_sums(data: ArrayData, settings: PathSettings) -> Callable[[float, float], Outcome]:
     shift = far_shift(data) if settings.intercept else np.zeros(data.n_features)
     solver = HessianSolver(
         data, settings.n_classes, intercept=settings.intercept, shift=shift, class_weight=settings.class_weight,
         n_jobs=1,
     )  # fmt: skip
-    at = [np.zeros((_rows(settings), data.n_features)), np.zeros(_rows(settings))]
+    last = [np.zeros((_rows(settings), data.n_features + 1))]
 
-    def minimise_at(l1: float, l2: float) -> Any:
-        found = solver.minimise(at[0], at[1], l1, l2, settings.tol, settings.max_iter)
-        at[0], at[1] = found.W, found.b
-        return type(found)(found.W, found.b - found.W @ shift, found.objective, found.gap, found.n_rounds, found.reason)
+    def minimise_at(l1: float, l2: float) -> Outcome:
+        found = solver.minimise(last[0], l1, l2, settings.tol, settings.max_iter)
+        last[0] = found.x
+        return replace(found, x=at_origin(found.x, shift))
 
     return minimise_at
+
+
+def path_scores(
+    scorer: Any,
+    model_at: Callable[[np.ndarray], Any],
+    labelled: ArrayData,
+    data: ArrayData,
+    test: np.ndarray,
+    params: np.ndarray,
+    classes: np.ndarray,
+) -> np.ndarray:
+    """One score for each model of `params` (n, rows, p + 1), by a scorer of scikit-learn.
+
+    Log loss and accuracy of all models come from one product. Rows of no weight do not count, and neither do rows of a
+    class that has none.
+    """
+    assert labelled.y is not None
+    assert data.y is not None
+    known = np.isin(labelled.y[test], classes)
+    weight = None if data.weight is None else data.weight[test]
+    if weight is not None and (weight * known).any():
+        known &= weight > 0
+    else:
+        weight = None
+    test = test[known]
+    X = labelled.X[test] if not sp.issparse(labelled.X) else labelled.X.tocsr()[test]
+    weight = None if weight is None else weight[known]
+    kind = getattr(scorer, "_score_func", None)
+    name = getattr(kind, "__name__", "")
+    if name in ("log_loss", "accuracy_score") and not getattr(scorer, "_kwargs", {"": 1}):
+        return _direct(name, X, data.y[test].astype(np.intp), weight, params)
+    given = {} if weight is None else {"sample_weight": weight}
+    return np.array([scorer(model_at(of_model), X, labelled.y[test], **given) for of_model in params])
+
+
+def _direct(name: str, X: Any, codes: np.ndarray, weight: np.ndarray | None, params: np.ndarray) -> np.ndarray:
+    n, rows, d = params.shape
+    flat = params.reshape(n * rows, d)
+    Z = (np.asarray(X @ flat[:, :-1].T) + flat[:, -1]).reshape(len(codes), n, rows)
+    if rows == 1:
+        Z = np.concatenate([np.zeros_like(Z), Z], axis=2)
+    own = Z[np.arange(len(codes)), :, codes]
+    if name == "accuracy_score":
+        hit = Z.argmax(axis=2) == codes[:, None]
+        return np.asarray(np.average(hit, axis=0, weights=weight))
+    most = Z.max(axis=2, keepdims=True)
+    loss = most[:, :, 0] + np.log(np.exp(Z - most).sum(axis=2)) - own
+    return -np.asarray(np.average(loss, axis=0, weights=weight))

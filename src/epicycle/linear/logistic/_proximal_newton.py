@@ -8,7 +8,6 @@ correlations of the balanced residuals, class by class, then the divergence from
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,18 +17,16 @@ import scipy.sparse as sp
 from epicycle import _native, engine
 from epicycle.data import Batch, Data
 from epicycle.linear.lasso._gram import GramProblem, minimise_on_gram
-from epicycle.linear.logistic._duality import Outcome, column_gap, dual_scales, stationary
+from epicycle.linear.logistic._duality import column_gap, dual_scales, stationary
 from epicycle.linear.logistic._statistics import binary_hessian, multinomial_hessian, row_weights, shifted_features
 from epicycle.optim._penalties import ElasticNet
+from epicycle.optim._working_set import Outcome, Report
 
 __all__ = ["HessianSolver"]
 
 EPS = float(np.finfo(np.float64).eps)
 EPOCHS = 200
 HALVINGS = 40
-
-#: (iteration, W, b, objective, gap, step) -> whether to stop.
-Report = Callable[[int, np.ndarray, np.ndarray, float, float, float], bool]
 
 
 @dataclass
@@ -80,8 +77,7 @@ class HessianSolver:
 
     def minimise(
         self,
-        W: np.ndarray,
-        b: np.ndarray,
+        params: np.ndarray,
         l1: float,
         l2: float,
         tol: float,
@@ -89,7 +85,7 @@ class HessianSolver:
         report: Report | None = None,
     ) -> Outcome:
         """From (W, b) until the gap is at most tol times the objective."""
-        point = self._look(np.column_stack([W, b]))
+        point = self._look(params)
         gap, step, stalled, reason = np.inf, 0.0, 0, "max_iter"
         for done in range(max_iter + 1):
             objective = point.value(l1, l2)
@@ -97,7 +93,9 @@ class HessianSolver:
             last, gap = gap, np.inf
             if -predicted <= tol * objective or done == max_iter or stalled:
                 gap = self.gap(point.params, l1, l2)
-            stop = report is not None and report(done, *self._split(point.params), objective, gap, step)
+            stop = report is not None and report(
+                done + 1, point.params, objective, gap=gap if np.isfinite(gap) else np.nan, step=step
+            )
             stalled = stalled + 1 if gap >= last and np.isfinite(gap) else stalled
             reason = (
                 "converged" if gap <= tol * objective
@@ -113,7 +111,7 @@ class HessianSolver:
             point = fresh
         if not np.isfinite(gap):
             gap = self.gap(point.params, l1, l2)
-        return Outcome(*self._split(point.params), objective, gap, done, reason)
+        return Outcome(point.params.copy(), objective, gap, done, reason)
 
     def descend(
         self, W: np.ndarray, b: np.ndarray, l1: float, l2: float, target: float, max_steps: int
@@ -127,11 +125,7 @@ class HessianSolver:
                 point = fresh
                 break
             point = fresh
-        return self._split(point.params)
-
-    @staticmethod
-    def _split(params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return params[:, :-1].copy(), params[:, -1].copy()
+        return point.params[:, :-1].copy(), point.params[:, -1].copy()
 
     # ------------------------------------------------------------------------------------------- Newton's method
 
@@ -217,7 +211,7 @@ class HessianSolver:
         W = params[:, :-1]
         # What rounding may have moved the correlations by: entries at zero only have to obey the bound.
         slack = 4 * EPS * np.abs(by_class[:, :, :p]).sum(axis=0)
-        scales = dual_scales(W, c, slack, l1, l2).factors
+        scales = dual_scales(W, c, slack, l1, l2)
         candidates = np.array([s * factors for s in scales])
         (divergence,) = engine.sum(
             divergence_statistic, self.data, params, self.shift, self.class_weight, candidates, n_jobs=self.n_jobs

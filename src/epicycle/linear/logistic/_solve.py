@@ -1,4 +1,4 @@
-"""Which solver, and from where: the choices behind ``solver="auto"`` of logistic regression."""
+"""The choices behind ``solver="auto"`` of logistic regression: the solver, its start, and when to change it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import History
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._history import History
 from epicycle.core._random import seed_of
 from epicycle.linear.logistic._objective import LogisticObjective, inverse_factor
 from epicycle.linear.logistic._separation import find_separation, largest_margin
@@ -20,14 +20,17 @@ __all__ = ["minimise", "polish"]
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_FEATURES = 500
 NEWTON_MULTINOMIAL = 64
-NEWTON_WORK = 1e8  # multiply-adds an iteration that nobody notices
-#: Iterations after which a quasi-Newton method has shown that it does not like the problem (classes that are nearly
-#: separable are such), and Newton's method goes on from there.
-PATIENCE = 100
-#: Iterations after which a fit without a penalty is looked at for separation, and the margin from which that pays.
-LOOKS, FAR = (25, 50, 100, 200, 400, 800), 18.0
+#: Multiply-adds of an iteration up to which it always pays: less than a tenth of a second.
+NEWTON_WORK = 1e8
+#: Iterations that a quasi-Newton method gets before Newton's method goes on from its point: slower convergence than
+#: that is typical of classes that are nearly separable.
+QUASI_NEWTON_ITERATIONS = 100
+#: Iterations after which a fit without a penalty is searched for separation, each twice as late as the one before.
+SEPARATION_CHECKS = (25, 50, 100, 200, 400, 800)
+#: Margin of a row from which that pays: a probability of e^-18 = 1.5e-8 for the wrong class is rare in other data.
+SEPARATION_MARGIN = 18.0
 #: Distance from the optimum, in standard errors, at which coefficients are reported.
-SETTLED = 1e-9
+COEFFICIENT_ACCURACY = 1e-9
 
 
 def minimise(
@@ -46,7 +49,7 @@ def minimise(
     none from the optimum of a subsample.
     """
     if objective.penalty == 0:
-        monitor = SeparationWatch(monitor, objective)
+        monitor = SeparationMonitor(monitor, objective)
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
@@ -54,11 +57,17 @@ def minimise(
         return solve(solver, objective, zero, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
-    name = str(state["solver"]) if state else _choose(objective)
+    size, few = objective.size, NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
+    if objective.penalty == 0 and not objective.binary:
+        few = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
+    cheap = size <= few or (objective.data.n_rows or np.inf) * size**2 + size**3 <= NEWTON_WORK
+    name = "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
+    if state:
+        name = str(state["solver"])
     if start is None:
         start = np.zeros(objective.size) if state else _start(objective, name)
     may_switch = name == "lbfgs" and "hessian" in objective.capabilities
-    limit = min(max_iter, PATIENCE) if may_switch else max_iter
+    limit = min(max_iter, QUASI_NEWTON_ITERATIONS) if may_switch else max_iter
     solution = solve(name, objective, start, tol=tol, max_iter=limit, monitor=monitor, state=state)
     left = max_iter - solution.n_iter
     if not may_switch or left <= 0 or solution.reason not in ("max_iter", "stalled"):
@@ -68,11 +77,11 @@ def minimise(
     return further
 
 
-class SeparationWatch(Monitor):
-    """Ends a fit without a penalty once it is clear that there is no maximum.
+class SeparationMonitor(Monitor):
+    """Monitor that ends a fit without a penalty once it is proven that the likelihood has no maximum.
 
-    That is so when the objective is so low that no row can be on the wrong side; and when a fit that takes long has
-    rows of next to no loss, and a direction is found that tells them apart.
+    Proofs are an objective so low that no row can be on the wrong side, and, in a fit that takes long and has rows of
+    next to no loss, a direction that separates the classes.
     """
 
     def __init__(self, monitor: Monitor, objective: LogisticObjective) -> None:
@@ -88,21 +97,14 @@ class SeparationWatch(Monitor):
         **columns: float,
     ) -> bool:
         stop = self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
-        if stop or iteration not in LOOKS or not np.isfinite(x).all():
+        if stop or iteration not in SEPARATION_CHECKS or not np.isfinite(x).all():
             return stop
-        return largest_margin(self._objective, x) > FAR and find_separation(self._objective, x) is not None
+        return (
+            largest_margin(self._objective, x) > SEPARATION_MARGIN and find_separation(self._objective, x) is not None
+        )
 
     def history(self) -> History:
         return self._monitor.history()
-
-
-def _choose(objective: LogisticObjective) -> str:
-    small = NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
-    if objective.penalty == 0 and not objective.binary:
-        small = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
-    work = (objective.data.n_rows or np.inf) * objective.size**2 + objective.size**3
-    cheap = objective.size <= small or work <= NEWTON_WORK
-    return "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
 
 
 def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
@@ -128,7 +130,7 @@ def polish(objective: LogisticObjective, solution: Solution) -> tuple[Solution, 
         if null.shape[1]:
             return solution, None
         step = half.T @ g
-        if np.linalg.norm(step) <= SETTLED:
+        if np.linalg.norm(step) <= COEFFICIENT_ACCURACY:
             break
         x = x - half @ step
     certificate = objective.certify(x, solution.certificate.tolerance) if x is not solution.x else solution.certificate

@@ -1,4 +1,4 @@
-"""What one pass over the rows gives for logistic regression: each function maps a batch to sums, without the penalty.
+"""Sums over rows for logistic regression: each function maps a batch to statistics that add up, without the penalty.
 
 `params` is the matrix (W, b), of one row for two classes and K rows for K > 2; features are taken about `shift`.
 """
@@ -41,7 +41,9 @@ def binary_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
+    if class_weight is not None:
+        weight = row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, h = _native.linear.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
@@ -54,7 +56,9 @@ def binary_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (w, b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
+    if class_weight is not None:
+        weight = row_weights(batch, class_weight)
     X = batch.X
     if sp.issparse(X):
         loss, g, H = _native.linear.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
@@ -138,11 +142,11 @@ def _dense_curvature(X1: np.ndarray, w: np.ndarray, P: np.ndarray) -> np.ndarray
 
 def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[float, float]:
     """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
-    weight = row_weights(batch, class_weight)
+    weight = batch.weight if class_weight is None else row_weights(batch, class_weight)
     if sp.issparse(batch.X):
         squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
     else:
-        X = shifted_features(batch, shift)
+        X = np.asarray(batch.X - shift if shift.any() else batch.X, dtype=np.float64)
         squares = np.einsum("ij,ij->i", X, X)
     return (squares.sum(), float(batch.n_rows)) if weight is None else (squares @ weight, weight.sum())
 

@@ -1,15 +1,15 @@
-"""Working sets for logistic and softmax regression with an L1 penalty, on columns in memory.
+"""Logistic and softmax regression with an L1 penalty on columns in memory, by the loop of working sets in `optim`.
 
-Each round reads the correlations that may have come near their bound, takes the duality gap over all columns, screens
-by the gap-safe sphere, and minimises over a working set by proximal Newton steps (compiled): for two classes at once,
-for more class by class, because with the other classes held fixed the loss of one class is that of two classes with an
-offset, log(1 + e^t) - y t with t_i = z_ik - log sum_{l != k} e^{z_il}. A few columns and classes together are finished
-by Newton's method on all classes jointly.
+A working set is minimised over by proximal Newton steps (compiled): for two classes at once, for more class by class,
+because with the other classes held fixed the loss of one class is that of two classes with an offset,
+
+    log(1 + e^t) - y t    with    t_i = z_ik - log sum_{l != k} e^{z_il}.
+
+A few columns and classes together are finished by Newton's method on all classes jointly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,23 +19,24 @@ from scipy.special import logsumexp
 from epicycle import _native
 from epicycle.data import ArrayData
 from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns, SparseColumns
-from epicycle.linear.logistic._duality import Outcome, column_gap, dual_scales, stationary
+from epicycle.linear.logistic._duality import column_gap, dual_scales, stationary
 from epicycle.linear.logistic._proximal_newton import HessianSolver
+from epicycle.optim._losses import Logistic
+from epicycle.optim._penalties import ElasticNet
+from epicycle.optim._working_set import Look, Outcome, Report, Sizes, minimise_by_working_sets
 
 __all__ = ["ColumnLogistic"]
 
 #: Sizes of working sets: the first (or a hundredth of all columns), and by how much the support is exceeded.
 FIRST, GROWTH = 100, 400
 #: Share of the columns new to a working set that come into use when the set was too small.
-SATURATED = 0.5
-#: Gap over the working set that ends a round, relative to that over all columns; and where the set was too small.
-INNER_ACCURACY, ROUGH = 0.03, 0.3
+SATURATION = 0.5
+#: Newton steps over one working set.
 NEWTON_STEPS = 20
-#: Parameters up to which all classes are finished together.
+#: Parameters up to which all classes are finished together: their joint Hessian is then cheaper than cycles.
 MAX_JOINT = 600
-
-#: (round, W, b, objective, gap, columns in the last working set, columns not screened) -> whether to stop.
-Report = Callable[[int, np.ndarray, np.ndarray, float, float, int, int], bool]
+#: In the probability of each class D is strongly concave with constant 1 / smoothness.
+SMOOTHNESS = Logistic.smoothness
 
 
 class ColumnLogistic:
@@ -52,8 +53,16 @@ class ColumnLogistic:
         Sum of all weights: the objective of a fit is that of the module's mathematics times this.
     """
 
+    #: Below this share of the objective a difference from the best dual value is rounding.
+    rounding = 1e-14
+    inner_gap_counts = True
+    penalty: ElasticNet
+    l1: float
+    l2: float
+    alive: np.ndarray
+
     def __init__(self, design: Columns, codes: np.ndarray, n_classes: int, total_weight: float) -> None:
-        self.design, self.total = design, total_weight
+        self.design, self.unit = design, total_weight
         self.codes = codes.astype(np.int64)
         n, p = design.n, design.p
         self.v = np.full(n, 1 / n) if design.v is None else design.v
@@ -70,7 +79,7 @@ class ColumnLogistic:
         self._way, self._seen = np.zeros(self.rows), np.zeros((self.rows, p))
         self.loss, self.margin = 0.0, np.zeros(n)
         self._balance: np.ndarray | None = None
-        self._look_again()
+        self._update()
         if not design.centre:  # with an intercept, y about its mean is the residual of the intercept alone
             for k in range(self.rows):
                 design.correlations(self.U[k], None, self.c[k])
@@ -93,65 +102,60 @@ class ColumnLogistic:
         self.W = np.where(self.square > 0, W, 0.0)
         if self.design.centre:
             self.beta = b + self.W @ self.design.mean
-        self._look_again()
+        self._update()
 
     def largest_l1(self) -> float:
         """The smallest l1 (in the units of the sum over rows) at which all coefficients are zero."""
-        zero = _Zero(self)
-        return self.total * float(np.abs(np.where(self.square > 0, zero.c, 0.0)).max(initial=0.0))
+        largest = 0.0
+        for y in self.Y:  # residuals of the intercepts alone
+            rest = y - (float(self.v @ y) if self.design.centre else 1 / self.n_classes)
+            c = np.empty(self.design.p)
+            self.design.correlations(self.design.weighted(rest), None, c)
+            largest = max(largest, float(np.abs(np.where(self.square > 0, c, 0.0)).max(initial=0.0)))
+        return self.unit * largest
 
     def minimise(self, l1: float, l2: float, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
-        """Minimise sum_i w_i loss + l1 |W|_1 + l2/2 |W|^2 until the gap is at most tol times the objective."""
-        l1, l2 = l1 / self.total, l2 / self.total
+        """Minimise sum_i w_i loss + l1 |W|_1 + l2/2 |W|^2 until the gap is at most tol times the objective.
+
+        The point of the outcome is (W, b), of shape (rows, p + 1).
+        """
         p = self.design.p
-        l1s, l2s = np.full(p, l1), np.full(p, l2)
-        alive = np.repeat((self.square > 0).astype(np.uint8)[None], self.rows, axis=0)
-        score = np.empty((self.rows, p))
-        lower, last, accuracy = -np.inf, np.inf, INNER_ACCURACY
-        size = worked_on = stalled = support = 0
-        for done in range(max_rounds + 1):
-            slack = self._refresh(l1, alive)
-            objective = self.loss + l1 * float(np.abs(self.W).sum()) + l2 / 2 * float((self.W**2).sum())
-            present, scale = self._gap(l1, l2, slack, alive)
-            lower = max(lower, objective - present)
-            gap = min(present, max(objective - lower, 1e-14 * objective))
-            radius = float(np.sqrt(present / 2))
-            left = 0
-            for k in range(self.rows):
-                left = max(left, _native.linear.lasso_screen(
-                    self.c[k], slack[k], self.W[k], self.norm, l1s, l2s, False, scale, radius, alive[k], score[k]
-                ))  # fmt: skip
-            stop = report is not None and report(
-                done, self.W, self.intercept, self.total * objective, self.total * gap, worked_on, left
+        self.l1, self.l2 = l1 / self.unit, l2 / self.unit
+        self.penalty = ElasticNet(np.full(p, self.l1), np.full(p, self.l2))
+        self.alive = np.repeat((self.square > 0).astype(np.uint8)[None], self.rows, axis=0)
+        sizes = Sizes(max(FIRST, p // 100), GROWTH, SATURATION, stalls=10)
+        return minimise_by_working_sets(self, sizes, tol=tol, max_rounds=max_rounds, report=report)
+
+    def look(self) -> Look:
+        """The objective, the duality gap and the columns that are left at the present (W, b)."""
+        slack = self._refresh()
+        l1, l2 = self.l1, self.l2
+        objective = self.loss + l1 * float(np.abs(self.W).sum()) + l2 / 2 * float((self.W**2).sum())
+        gap, scale = self._gap(slack)
+        radius = float(np.sqrt(2 * SMOOTHNESS * gap))
+        l1s, l2s, left = self.penalty.l1, self.penalty.l2, 0
+        score = np.empty_like(self.c)
+        for k in range(self.rows):
+            of_class = _native.linear.lasso_screen(
+                self.c[k], slack[k], self.W[k], self.norm, l1s, l2s, False, scale, radius, self.alive[k], score[k]
             )
-            stalled = stalled + 1 if gap >= last * (1 - 1e-3) else 0
-            reason = (
-                "converged" if gap <= tol * objective
-                else "stopped" if stop
-                else "max_iter" if done == max_rounds
-                else "stalled" if stalled >= 10
-                else ""
-            )  # fmt: skip
-            if reason:
-                break
-            before, support = support, int(np.count_nonzero(self.W.any(axis=0)))
-            new = worked_on - before
-            saturated = done == 0 or (new > 0 and support - before >= SATURATED * new)  # the rest lies outside the set
-            slow = gap > 0.5 * last and not saturated
-            accuracy = max(accuracy * 0.1, 1e-8) if slow else ROUGH if saturated else INNER_ACCURACY
-            last = min(gap, last)
-            best = score.min(axis=0)
-            left = int(np.count_nonzero(best < np.inf))
-            size = min(_next_size(size, support, saturated=saturated, slow=slow, first=max(FIRST, p // 100)), left)
-            working_set = _lowest(best, size)
-            worked_on = len(working_set)
-            self._minimise_over(working_set, l1, l2, max(accuracy * gap, 0.3 * tol * objective))
-            self._look_again()
-        return Outcome(self.W.copy(), self.intercept, self.total * objective, self.total * gap, done, reason)
+            left = max(left, of_class)
+        point, support = np.column_stack([self.W, self.intercept]), int(np.count_nonzero(self.W.any(axis=0)))
+        return Look(point, objective, gap, objective - gap, objective, score.min(axis=0), left, support)
+
+    def minimise_over(self, columns: np.ndarray, target: float) -> None:
+        """Proximal Newton over some columns: two classes at once, few parameters jointly, else class by class."""
+        if self.rows == 1:
+            self._descend(0, columns, target, self.Z[0], NEWTON_STEPS)
+        elif self.rows * (len(columns) + 1) <= MAX_JOINT:
+            self._jointly(columns, target)
+        else:
+            self._by_class(columns, target)
+        self._update()
 
     # ------------------------------------------------------------------------------------------- the dual point
 
-    def _look_again(self) -> None:
+    def _update(self) -> None:
         """Margins, residuals and the balance of the classes from (W, beta)."""
         for k in range(self.rows):
             self.Z[k] = self.beta[k]
@@ -183,15 +187,15 @@ class ColumnLogistic:
         self._way += np.sqrt(squares)
         self.U = U
 
-    def _refresh(self, l1: float, alive: np.ndarray) -> np.ndarray:
+    def _refresh(self) -> np.ndarray:
         """Bring correlations up to date where they may matter; what the others may be off by."""
         slack = np.empty_like(self.c)
         for k in range(self.rows):
             # A correlation that was computed for earlier residuals is off by at most |x_j| times their distance.
             np.subtract(self._way[k], self._seen[k], out=slack[k])
             slack[k] *= self.norm
-            need = (np.abs(self.c[k]) + slack[k] > l1) | (self.W[k] != 0)
-            need &= (self._seen[k] < self._way[k]) & (alive[k] > 0)
+            need = (np.abs(self.c[k]) + slack[k] > self.l1) | (self.W[k] != 0)
+            need &= (self._seen[k] < self._way[k]) & (self.alive[k] > 0)
             columns = np.flatnonzero(need)
             if len(columns):
                 self.design.correlations(self.U[k], None if len(columns) == self.design.p else columns, self.c[k])
@@ -199,14 +203,14 @@ class ColumnLogistic:
                 slack[k][columns] = 0.0
         return slack
 
-    def _gap(self, l1: float, l2: float, slack: np.ndarray, alive: np.ndarray) -> tuple[float, float]:
+    def _gap(self, slack: np.ndarray) -> tuple[float, float]:
         """The gap at the best of the dual points, and the factor of the residuals there."""
         if self._balance is None:
             return np.inf, 0.0
-        on = alive > 0
+        on, l1, l2 = self.alive > 0, self.l1, self.l2
         W, c, slack = self.W[on], self.c[on], slack[on]
         best, scale = np.inf, 0.0
-        for s in dual_scales(W, c, slack, l1, l2).factors:
+        for s in dual_scales(W, c, slack, l1, l2):
             gap = column_gap(W, c, slack, l1, l2, s)
             if gap < best:
                 gap += _native.linear.coin_divergence(self.margin, self.v, s * self._balance[self.codes])
@@ -216,28 +220,18 @@ class ColumnLogistic:
 
     # ------------------------------------------------------------------------------------------- the working set
 
-    def _minimise_over(self, columns: np.ndarray, l1: float, l2: float, target: float) -> None:
-        if self.rows == 1:
-            self._descend(0, columns, l1, l2, target, self.Z[0], NEWTON_STEPS)
-        elif self.rows * (len(columns) + 1) <= MAX_JOINT:
-            self._jointly(columns, l1, l2, target)
-        else:
-            self._by_class(columns, l1, l2, target)
-
-    def _descend(
-        self, k: int, columns: np.ndarray, l1: float, l2: float, target: float, z: np.ndarray, max_steps: int
-    ) -> float:
+    def _descend(self, k: int, columns: np.ndarray, target: float, z: np.ndarray, max_steps: int) -> float:
         """Proximal Newton steps in row k of W; z, the margins of that class, moves along. Returns the gap."""
         design, w = self.design, self.W[k, columns]
         y, mean = self.Y[k], design.mean[columns]
-        l1s, l2s = np.full(len(columns), l1), np.full(len(columns), l2)
+        penalty = self.penalty.on(columns)
         X, chosen = design.X, columns
         if isinstance(design, DenseColumns) and not design.column_major:
             X, chosen = np.asfortranarray(design.X[:, columns]), np.arange(len(columns))
         steps, gap = 0, np.inf
         while steps < max_steps:
             arguments: dict[str, Any] = {
-                "columns": chosen, "y": y, "v": self.v, "l1": l1s, "l2": l2s, "intercept": design.centre,
+                "columns": chosen, "y": y, "v": self.v, "l1": penalty.l1, "l2": penalty.l2, "intercept": design.centre,
                 "centre": mean, "w": w, "z": z, "max_steps": max_steps - steps, "target": target,
                 "max_work": WORK_PER_CALL,
             }  # fmt: skip
@@ -253,7 +247,7 @@ class ColumnLogistic:
         self.W[k, columns] = w
         return gap
 
-    def _by_class(self, columns: np.ndarray, l1: float, l2: float, target: float) -> None:
+    def _by_class(self, columns: np.ndarray, target: float) -> None:
         """Cycles over the classes, until no class has much to gain by itself."""
         for _ in range(NEWTON_STEPS):
             worst = 0.0
@@ -261,12 +255,12 @@ class ColumnLogistic:
                 rest = logsumexp(np.delete(self.Z, k, axis=0), axis=0)
                 t = self.Z[k] - rest
                 before = t.copy()
-                worst = max(worst, self._descend(k, columns, l1, l2, target / (2 * self.rows), t, 2))
+                worst = max(worst, self._descend(k, columns, target / (2 * self.rows), t, 2))
                 self.Z[k] += t - before
             if worst <= target / self.rows:
                 return
 
-    def _jointly(self, columns: np.ndarray, l1: float, l2: float, target: float) -> None:
+    def _jointly(self, columns: np.ndarray, target: float) -> None:
         """Newton's method on all classes together, over the columns as they are."""
         X = self.design.X[:, columns]
         X = X.tocsr() if sp.issparse(X) else X
@@ -276,33 +270,7 @@ class ColumnLogistic:
             part, self.n_classes, intercept=self.design.centre, shift=np.zeros(len(columns)) if sp.issparse(X) else mean
         )
         b = self.beta - (self.W[:, columns] @ mean if sp.issparse(X) else 0.0)
-        W, b = solver.descend(self.W[:, columns], b, l1, l2, target, NEWTON_STEPS)
+        W, b = solver.descend(self.W[:, columns], b, self.l1, self.l2, target, NEWTON_STEPS)
         self.W[:, columns] = W
         if self.design.centre:
             self.beta = b + (W @ mean if sp.issparse(X) else 0.0)
-
-
-class _Zero:
-    """Correlations at W = 0 with the intercepts alone."""
-
-    def __init__(self, solver: ColumnLogistic) -> None:
-        self.c = np.empty_like(solver.c)
-        for k in range(solver.rows):
-            y = solver.Y[k]
-            rest = y - (float(solver.v @ y) if solver.design.centre else 1 / solver.n_classes)
-            solver.design.correlations(solver.design.weighted(rest), None, self.c[k])
-
-
-def _next_size(size: int, support: int, *, saturated: bool, slow: bool, first: int) -> int:
-    """Columns of the next working set: four times as many where all were needed, else the support and some more."""
-    if saturated:
-        return max(4 * support, first)
-    return max(support + min(max(support, FIRST), GROWTH), 2 * size if slow else 0)
-
-
-def _lowest(score: np.ndarray, size: int) -> np.ndarray:
-    """Indices of the `size` smallest finite scores, in order of index."""
-    present = np.flatnonzero(score < np.inf)
-    if size >= len(present):
-        return present
-    return np.sort(present[np.argpartition(score[present], size)[:size]])

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
 from epicycle.core.estimator._estimator import Estimator, seed_of
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.linear.online._epochs import NoImprovement, Run, run_epochs
-from epicycle.linear.online._learner import STEP, Rule, State, coefficients, copy_state, learn
-from epicycle.linear.online._row_order import Piece, Presentations
+from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, State, coefficients, copy_state, learn
 from epicycle.linear.online._suboptimality import suboptimality
 from epicycle.optim import Solution
 

@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ConvergenceError
-from epicycle.linear.online._learner import CAPPED, ETA, Rule, State, coefficients, copy_state, learn
-from epicycle.linear.online._row_order import Piece, Presentations
+from epicycle.linear.online._learner import (
+    CAPPED,
+    ETA,
+    Piece,
+    Presentations,
+    Rule,
+    State,
+    coefficients,
+    copy_state,
+    learn,
+)
 from epicycle.optim import Monitor
 
 __all__ = ["Epoch", "NoImprovement", "Run", "StoppingRule", "run_epochs"]

@@ -17,11 +17,9 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Batch
-from epicycle.linear.online._base_classifier import OnlineClassifier
+from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
-from epicycle.linear.online._labels import positive_codes
-from epicycle.linear.online._learner import State, coefficients, new_state
-from epicycle.linear.online._row_order import canonical_order
+from epicycle.linear.online._learner import State, canonical_order, coefficients, new_state
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import predictor_batch
 

@@ -20,8 +20,16 @@ from epicycle.linear.online._base_sgd import (
     start_from,
     stream_evidence,
 )
-from epicycle.linear.online._learner import State, coefficients, copy_state, new_state
-from epicycle.linear.online._row_order import Piece, canonical_order, repeated, row_batches
+from epicycle.linear.online._learner import (
+    Piece,
+    State,
+    canonical_order,
+    coefficients,
+    copy_state,
+    new_state,
+    repeated,
+    row_batches,
+)
 from epicycle.stats._linear_predictor import linear_predictor
 
 __all__ = ["SGDRegressor"]

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.linear.least_squares._base import LeastSquaresRegressor
-from epicycle.linear.ridge._base import ShrunkenModel, penalty_line
+from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
+from epicycle.linear.ridge._base import BaseRidge, penalty_line
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
 
 __all__ = ["Ridge"]
 
 
-class Ridge(ShrunkenModel, LeastSquaresRegressor):
+class Ridge(BaseRidge):
     r"""Least squares with an L2 penalty on the coefficients, or any other quadratic one.
 
     .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2 + \tfrac{\alpha}{2} \, w'Dw
@@ -29,34 +29,20 @@ class Ridge(ShrunkenModel, LeastSquaresRegressor):
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
         Strength of the penalty, for all targets or for each.
-    penalty_weights : array-like of shape (n_features,), optional
-        The diagonal of D: factors of alpha for each feature; 0 leaves a feature unpenalised.
-    penalty_matrix : array-like or sparse matrix of shape (n_features, n_features), optional
-        D itself, symmetric and positive semi-definite: a smoothness or a graph, say.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    solver : str, default="auto"
-        "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
-        to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
-        solution.
-    solver_options : dict, optional
-        Options of an iterating solver, such as ``{"step": 0.1}``.
-    tol : float, default=1e-10
-        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
-        asserts.
-    max_iter : int, default=1000
-        Iterations at most (epochs for the stochastic solvers).
-    random_state : int, Generator, RandomState or None, default=None
-        Order of rows of the stochastic solvers.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(penalty_weights)s
+    %(penalty_matrix)s
+    %(fit_intercept)s
+    %(solver)s
+    %(solver_options)s
+    %(tol)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-    intercept_ : float or ndarray of shape (n_targets,)
+    %(coef_)s
     rank_ : int
         Rank of X'WX + alpha D.
     effective_dof_ : float or ndarray of shape (n_targets,)
@@ -85,7 +71,7 @@ class Ridge(ShrunkenModel, LeastSquaresRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **LeastSquaresRegressor._parameters,
+        **SOLVER_PARAMETERS,
         "alpha": AnyOf(Real(minimum=0), ArrayLike()),
         "penalty_weights": NoneOr(ArrayLike()),
         "penalty_matrix": NoneOr(ArrayLike()),
@@ -130,17 +116,34 @@ class Ridge(ShrunkenModel, LeastSquaresRegressor):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
+        %(X)s
+        %(targets)s
+        %(sample_weight)s
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        self._fit(self._training_data(X, y, sample_weight))
+        fit_by_solver(self, self._training_data(X, y, sample_weight))
+        return self
+
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
+
+        Parameters
+        ----------
+        %(X)s
+        %(targets)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        add_rows(self, X, y, sample_weight)
         return self
 
     def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:

@@ -18,19 +18,16 @@ from epicycle.core._parameters import (
     Choice,
     Domain,
     InstanceOf,
-    Integer,
     NoneOr,
     Real,
 )
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Data
-from epicycle.data._dask_data import is_dask
 from epicycle.linear.lasso._folds import Fold
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
-from epicycle.linear.ridge._base import ShrunkenModel, penalty_line
+from epicycle.linear.ridge._base import BaseRidge, draw_scores, penalty_line
 from epicycle.linear.ridge._folds import PathProblem, Scorer, as_scorer, fold_scores, scores_of_stretches
 from epicycle.linear.ridge._leave_one_out import gcv_errors, loo_predictions, loo_squared_errors, refuse_undefined
-from epicycle.linear.ridge._plot import draw_scores
 from epicycle.linear.ridge._spectrum import KernelSpectrum, Spectrum, fit_from_kernel, spectrum_of
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, quadratic_penalty
 from epicycle.stats._moments import Moments
@@ -44,7 +41,7 @@ __all__ = ["RidgeCV"]
 N_ALPHAS = 50
 
 
-class RidgeCV(ShrunkenModel):
+class RidgeCV(BaseRidge):
     r"""Ridge regression that chooses alpha by cross-validation, by default exact leave-one-out.
 
     .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2 + \tfrac{\alpha}{2} \, w'Dw
@@ -57,8 +54,7 @@ class RidgeCV(ShrunkenModel):
     alphas : array-like, optional
         What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
         almost everything shrunk, along the spectrum of X.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
+    %(fit_intercept)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
@@ -71,17 +67,11 @@ class RidgeCV(ShrunkenModel):
         Whether every target gets an alpha of its own.
     store_cv_results : bool, default=False
         Whether `cv_results_` is kept, a number for each row and alpha; for leave-one-out.
-    penalty_weights : array-like of shape (n_features,), optional
-        The diagonal of D: factors of alpha for each feature; 0 leaves a feature unpenalised.
-    penalty_matrix : array-like or sparse matrix of shape (n_features, n_features), optional
-        D itself, symmetric and positive semi-definite.
-    tol : float, default=1e-10
-        Distance of the last fit's objective from its minimum, relative to half the sum of squares of y, that the
-        certificate asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds.
+    %(penalty_weights)s
+    %(penalty_matrix)s
+    %(tol)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -100,8 +90,7 @@ class RidgeCV(ShrunkenModel):
         Effective degrees of freedom of every alpha, the intercept among them.
     effective_dof_ : float or ndarray of shape (n_targets,)
         Those of the chosen one; up to 2,000 features.
-    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-    intercept_ : float or ndarray of shape (n_targets,)
+    %(coef_)s
     rank_ : int
         Rank of X'WX + alpha D.
     dependent_features_ : dict
@@ -135,9 +124,6 @@ class RidgeCV(ShrunkenModel):
         "store_cv_results": Boolean(),
         "penalty_weights": NoneOr(ArrayLike()),
         "penalty_matrix": NoneOr(ArrayLike()),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",
@@ -181,9 +167,8 @@ class RidgeCV(ShrunkenModel):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own.
+        %(X)s
+        %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.
 
@@ -194,14 +179,17 @@ class RidgeCV(ShrunkenModel):
         """
         given = None if self.alphas is None else _checked_alphas(self.alphas, zero=self.cv is not None)
         scorer = self._scorer()
-        data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
+        data = self._training_data(X, y, sample_weight)
         penalty = quadratic_penalty(np.ones(data.n_targets), data.n_features, self.penalty_weights, self.penalty_matrix)
         if data.n_rows == 1:
             raise DataError("X: has n_samples=1; choosing alpha needs rows to leave out, at least two")
         spectrum, moments = spectrum_of(
-            data, penalty, None if given is None or self.cv is not None else float(given.min()),
-            intercept=self.fit_intercept, n_jobs=self.n_jobs,
-        )  # fmt: skip
+            data,
+            penalty,
+            None if given is None or self.cv is not None else float(given.min()),
+            intercept=self.fit_intercept,
+            n_jobs=self.n_jobs,
+        )
         if spectrum.n_rows < 2:
             raise DataError("sample_weight: one row has a positive weight; choosing alpha needs at least two")
         self.alphas_ = spectrum.grid(N_ALPHAS) if given is None else given
@@ -311,9 +299,14 @@ class RidgeCV(ShrunkenModel):
         if moments is None and data.sparse:
             moments = settled_moments(data, self.fit_intercept, self.n_jobs)
         return fit_direct(
-            data, penalty, intercept=self.fit_intercept, solver="auto", inverse=False, n_jobs=self.n_jobs,
+            data,
+            penalty,
+            intercept=self.fit_intercept,
+            solver="auto",
+            inverse=False,
+            n_jobs=self.n_jobs,
             moments=moments,
-        )  # fmt: skip
+        )
 
     def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
         alpha = np.broadcast_to(np.asarray(self.alpha_, dtype=np.float64), (n_targets,))

@@ -15,17 +15,16 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._huber_objective import FACTOR, HuberObjective, Point
-from epicycle.linear.robust._quantile_frame import quantile_solver
 from epicycle.linear.robust._quantile_inference import residual_quantiles
-from epicycle.linear.robust._quantile_passes import draw_statistic
-from epicycle.linear.robust._quantile_solver import QuantileSolver
+from epicycle.linear.robust._quantile_problem import draw_statistic
+from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
 

@@ -14,16 +14,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_pinball_loss
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.robust._quantile_frame import quantile_solver
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
-from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved
+from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._summary import Summary, wald_summary

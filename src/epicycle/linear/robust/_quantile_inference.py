@@ -16,8 +16,7 @@ import scipy.stats
 
 from epicycle import engine
 from epicycle.data import Batch, DaskData, Data
-from epicycle.linear.robust._quantile_passes import residuals, weights_of
-from epicycle.linear.robust._quantile_problem import Frame
+from epicycle.linear.robust._quantile_problem import Frame, residuals, weights_of
 from epicycle.linear.robust._quantile_solver import QuantileSolver
 from epicycle.stats._moments import moment_statistic
 

@@ -11,29 +11,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from epicycle import engine
+from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Data, Matrix
-from epicycle.linear.robust._quantile_interior import interior_point
-from epicycle.linear.robust._quantile_passes import (
+from epicycle.linear.robust._quantile_interior import find_vertex, first_basis, interior_point
+from epicycle.linear.robust._quantile_problem import (
     Band,
+    Frame,
+    Programme,
     collect_statistic,
     draw_statistic,
     loss_statistic,
     residuals,
     weights_of,
 )
-from epicycle.linear.robust._quantile_problem import Frame, Programme
-from epicycle.linear.robust._quantile_vertex import find_vertex, first_basis
+from epicycle.stats._moments import Moments, moments_of, triangular_factor_of
 
-__all__ = ["QuantileSolver", "Solved", "root_of"]
+__all__ = ["QuantileSolver", "Solved", "quantile_solver"]
 
 #: Relative gap at which the interior point hands over: on a draw, which is only a guide, and on the way to a vertex.
-ROUGH, NEAR = 1e-3, 1e-7
-#: Rows must be this many times the draw for a draw to pay.
-PAYS = 3.5
+DRAW_GAP, VERTEX_GAP = 1e-3, 1e-7
+#: A draw is solved first where the rows are this many times its size: below, it costs as much as it saves (measured).
+MIN_ROWS_PER_DRAW = 3.5
 
 #: Called with (beta, objective, gap, rows of the programme, pivots); True asks to stop.
 Report = Callable[[np.ndarray, float, float, int, int], bool]
@@ -90,7 +93,7 @@ class QuantileSolver:
         """Minimise for one quantile, from `start` where there is one."""
         d, n = self.frame.size, self.n_rows
         size = math.ceil((d * n) ** (2 / 3))
-        if self.solver == "auto" and self.root is not None and n >= max(PAYS * size, 2000):
+        if self.solver == "auto" and self.root is not None and n >= max(MIN_ROWS_PER_DRAW * size, 2000):
             solved = self._by_parts(tau, start, size, report)
             if solved is not None:
                 return solved
@@ -140,7 +143,7 @@ class QuantileSolver:
         if self.solver == "simplex":
             beta, dual, theta = self._least_squares(programme)
         else:
-            point = interior_point(programme, start, tol=NEAR, max_iter=self.max_iter, report=report_interior)
+            point = interior_point(programme, start, tol=VERTEX_GAP, max_iter=self.max_iter, report=report_interior)
             beta, theta = point.beta, point.theta
             if point.stopped:
                 return beta, None, True
@@ -233,7 +236,7 @@ class QuantileSolver:
             lighter = Frame(frame.shift, frame.inv_scale, frame.y_shift, frame.y_scale, penalty, frame.second)
             part = Programme(guide.X, guide.y, guide.upper, guide.lower, guide.g, lighter, self.n_jobs)
             point = interior_point(
-                part, None, tol=ROUGH, max_iter=self.max_iter,
+                part, None, tol=DRAW_GAP, max_iter=self.max_iter,
                 report=lambda b, value, gap: report(b, value / (share * self.weight), gap, len(part.y), 0),
             )  # fmt: skip
             beta = point.beta
@@ -272,7 +275,7 @@ class QuantileSolver:
         )  # fmt: skip
 
 
-def root_of(G: np.ndarray, free: np.ndarray) -> np.ndarray | None:
+def _root_of(G: np.ndarray, free: np.ndarray) -> np.ndarray | None:
     """R with R R' = G^-1 on the free coordinates, zero elsewhere."""
     try:
         L = np.linalg.cholesky(G[np.ix_(free, free)])
@@ -281,3 +284,93 @@ def root_of(G: np.ndarray, free: np.ndarray) -> np.ndarray | None:
     root = np.zeros((len(G), len(free)))
     root[free] = solve_triangular(L, np.eye(len(free)), lower=True, check_finite=False).T
     return root
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Coordinates in which quantile regression is well scaled, and the columns that have to be left out of it.
+
+
+#: Columns up to which the p x p matrices of an iteration are formed.
+MAX_FEATURES = 5000
+#: Squared sine of the angle to the other columns, above which the second moments tell dependence from independence.
+CLEARLY_INDEPENDENT = 1e-9
+
+
+def quantile_solver(
+    data: Data, alpha: float, *, intercept: bool, solver: str, tol: float, max_iter: int, n_jobs: int | None
+) -> QuantileSolver:
+    """Everything that the quantiles of one data set share: one pass over the rows, two where columns are in doubt."""
+    p = data.n_features
+    if p > MAX_FEATURES:
+        raise DataError(f"X has {p} features; quantile regression forms matrices of their square, up to {MAX_FEATURES}")
+    head = data.head()
+    shift = np.zeros(p)
+    if intercept and not data.sparse:
+        shift = np.median(np.asarray(head.X, dtype=np.float64), axis=0)
+    y_shift = float(np.median(head.y)) if intercept else 0.0
+    moments = moments_of(data, np.append(shift, y_shift), n_jobs)
+    n, weight = moments.n_rows, moments.weight
+    mean_square = np.diagonal(moments.M) / max(weight, 1e-300)
+    rms = np.sqrt(mean_square[:p])
+    spread = rms
+    if not data.sparse:  # one wild entry must not make all others small
+        typical = np.median(np.abs(head.X - shift), axis=0)
+        spread = np.where(typical > 0, typical, rms)
+    inv_scale = np.divide(1.0, spread, out=np.zeros(p), where=(rms > 0) & (spread > 0))
+    y_scale = float(np.median(np.abs(head.y - y_shift))) or float(np.sqrt(mean_square[p])) or 1.0
+
+    order = np.append(np.arange(p), p + 1)
+    scale = np.append(inv_scale, 1.0)
+    G = moments.M[np.ix_(order, order)] * scale * scale[:, None]
+    lengths = np.append(rms * inv_scale, np.inf if not intercept else 1.0)
+    penalty = np.append(weight * alpha * inv_scale, 0.0 if intercept else np.inf)
+    penalty[:-1][inv_scale == 0] = np.inf
+    lengths[:-1][inv_scale == 0] = np.inf
+    if alpha == 0:
+        penalty[_dependent(data, moments, G, np.isfinite(penalty), shift, intercept, n_jobs)] = np.inf
+
+    # Among several minima, the one that is lowest at the mean of the features and then in generic directions.
+    mean = np.append((moments.mean[:p] - shift) * inv_scale, 1.0)
+    generic = 1e-3 * (1 + np.modf((np.arange(p + 1) + 1) * 0.7548776662466927)[0])
+    second = -(mean + generic * np.append(rms * inv_scale, 0.0))
+    second[np.isinf(penalty)] = 0.0
+    frame = Frame(shift, inv_scale, y_shift, y_scale, penalty, second)
+    free = np.flatnonzero(np.isfinite(penalty))
+    y_std = float(np.sqrt(max(moments.about_mean()[p, p], 0.0) / weight)) / y_scale
+    root = _root_of(G, free)
+    return QuantileSolver(data, frame, n, weight, lengths, G, y_std, root, solver, tol, max_iter, n_jobs)
+
+
+def _dependent(
+    data: Data,
+    moments: Moments,
+    G: np.ndarray,
+    there: np.ndarray,
+    shift: np.ndarray,
+    intercept: bool,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """Columns that are combinations of the others (and of the intercept), fewest possible."""
+    d = len(G)
+    live = np.flatnonzero(there)
+    if intercept:  # the intercept comes first, so that it is never the one to go
+        live = np.append(d - 1, live[:-1])
+    lengths = np.sqrt(np.diagonal(G)[live])
+    S = G[np.ix_(live, live)] / lengths / lengths[:, None]
+    if intercept:
+        S, live = S[1:, 1:] - np.outer(S[0, 1:], S[0, 1:]), live[1:]
+    if len(live) == 0:
+        return live
+    _, pivots, rank, info = dpstrf(S, tol=CLEARLY_INDEPENDENT, lower=1)
+    if info == 0 or rank == len(live):
+        return live[:0]
+    if data.sparse:
+        _, pivots, rank, _ = dpstrf(S, tol=1e-13 * len(live), lower=1)
+        return live[pivots[rank:] - 1]
+    factor = triangular_factor_of(data, np.append(shift, moments.shift[-1]), intercept=intercept, n_jobs=n_jobs)
+    R = factor.R_x[:, live]
+    lengths = np.linalg.norm(R, axis=0)
+    R, order = qr(R / np.where(lengths > 0, lengths, 1.0), mode="r", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(diagonal > 8 * max(R.shape) * np.finfo(float).eps * diagonal.max(initial=0.0)))
+    return live[order[rank:]]

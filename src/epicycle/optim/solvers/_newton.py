@@ -53,47 +53,45 @@ def newton(
         name = type(objective).__name__
         raise ParameterError(f"solver 'newton' needs a Hessian or Hessian products; {name} has neither")
     run = Run("newton", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    if "hessian" in objective.capabilities:
-        _with_hessian(run)
-    else:
+    if "hessian" not in objective.capabilities:
         _with_products(run)
-    return run.solution()
-
-
-def _with_hessian(run: Run) -> None:
-    """One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken."""
+        return run.solution()
+    # One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken.
     H: Array | None
-    value, g, H = _second_order(run.objective, run.x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, g, H = objective.second_order(run.x)
     run.begin(value, g)
     x = run.x
     while run.active:
         if H is None:
-            value, g, H = _second_order(run.objective, x)
+            with np.errstate(over="ignore", invalid="ignore"):
+                value, g, H = objective.second_order(x)
         d = newton_direction(H, g, x)
         slope = float(g @ d)
         if not slope < 0:
             run.stall()
-            return
+            break
         if -0.5 * slope <= run.tol * abs(value) and run.certify():
-            return
+            break
         # With the decrement this small the next Hessian is not needed: one more step with this one, from the gradient
         # at the new point, gains as many digits again (Shamanskii 1967) and ends far below the tolerance.
         last = -0.5 * slope <= math.cbrt(run.tol) * abs(value)
-        trial, H_next = _full_step(run.objective, x, d, with_hessian=not last)
+        trial, H_next = _full_step(objective, x, d, with_hessian=not last)
         if last and decreases(trial, value, slope):
-            trial = _second_step(run.objective, trial, H)
+            trial = _second_step(objective, trial, H)
         H = H_next
         if not decreases(trial, value, slope):
-            shorter = backtracking(run.objective, x, value, slope, d, first=0.5)
+            shorter = backtracking(objective, x, value, slope, d, first=0.5)
             if shorter is None:
                 run.stall()
-                return
+                break
             trial, H = shorter, None
         x, value, g = trial.x, trial.value, trial.gradient
         run.advance(x, value, g, step=trial.t, decrement=-slope)
         if run.reason == "converged" and H is not None:  # its Hessian is there already
-            further = _second_step(run.objective, trial, H)
+            further = _second_step(objective, trial, H)
             run.improve(further.x, further.value, further.gradient)
+    return run.solution()
 
 
 def _with_products(run: Run) -> None:
@@ -169,11 +167,6 @@ def _second_step(objective: Objective, trial: Trial, H: Array) -> Trial:
     further, _ = _full_step(objective, trial.x, d, with_hessian=False)
     helps = math.isfinite(further.value) and np.linalg.norm(further.gradient) < np.linalg.norm(trial.gradient)
     return replace(further, t=trial.t) if helps else trial
-
-
-def _second_order(objective: Objective, x: Array) -> tuple[float, Array, Array]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return objective.second_order(x)
 
 
 def _full_step(objective: Objective, x: Array, d: Array, *, with_hessian: bool) -> tuple[Trial, Array | None]:

@@ -1,4 +1,4 @@
-"""What all solvers share: where the iteration stands, what is recorded, and when it ends.
+"""The run of a solver: the state of its iteration, its record, and the rules by which it ends.
 
 A solver is a loop
 
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution
@@ -31,10 +31,11 @@ __all__ = ["Run", "State", "check_choice", "check_number", "check_point"]
 Array = np.ndarray
 State = Mapping[str, Any]
 
-#: Iterations in a row with a rising objective that count as divergence.
-RISES = 5
+#: Iterations in a row with a rising objective that count as divergence: steps that are only a little too long rise now
+#: and then, not five times on end.
+DIVERGING_RISES = 5
 #: Iterations between two certificates when only the flatness of the objective suggests trying one.
-PAUSE = 10
+ITERATIONS_BETWEEN_TRIALS = 10
 
 
 class Run:
@@ -47,7 +48,7 @@ class Run:
     objective, start, tol, max_iter, monitor, state
         As every solver takes them.
     remedy : str
-        What to change when the iteration diverges.
+        Advice for an iteration that diverges.
     patience : int or None
         Iterations without any progress, in value or gradient, after which the run has stalled; None waits for ever.
     """
@@ -71,13 +72,13 @@ class Run:
         self.tol = float(tol)
         self.max_iter = int(max_iter)
         self.monitor = Monitor() if monitor is None else monitor
-        self.saved: State = _checked_state(state, solver)
+        self.saved: State = {} if state is None else _checked_state(state, solver)
         self.iteration = int(self.saved.get("iteration", 0))
         self.x = check_point(self.saved["x"] if self.saved else start, objective.size)
         self.value = math.inf
         self.gradient = np.zeros(0)
         self.norm = math.inf
-        self.reason = ""
+        self.active, self.reason = True, ""
         self.message = ""
         self._solver = solver
         self._remedy = remedy
@@ -85,11 +86,6 @@ class Run:
         self._solver_state: Callable[[], State] = dict
         self._step = math.nan
         self._certificate: Certificate | None = None
-
-    @property
-    def active(self) -> bool:
-        """Whether to go on."""
-        return not self.reason
 
     def begin(self, value: float, gradient: Array) -> None:
         """Take in F and its gradient at the start; the start may be optimal already."""
@@ -134,14 +130,25 @@ class Run:
         norm = _norm(gradient)
         finite = math.isfinite(value) and math.isfinite(norm)
         if finite:
-            self._take(x, value, gradient, norm, exact)
+            self._rises = self._rises + 1 if value > self.value else 0
+            self._fall = self.value - value
+            progress = value < self._best_value or norm < self._least_norm
+            self._idle = 0 if progress else self._idle + 1
+            self._least_norm = min(norm, self._least_norm)
+            # Values that differ by rounding only are told apart by their gradients.
+            rounding = 1e-14 * abs(self._best_value)
+            lower = value < self._best_value - rounding
+            if lower or (value <= self._best_value + rounding and norm < self._best_norm):
+                self._best_value, self._best_x, self._best_norm = value, x, norm
+                self._best_gradient = gradient if exact else None
+            self.x, self.value, self.gradient, self.norm = x, value, gradient, norm
             self._solver_state = state
         stop = self.monitor(
             self.iteration, self.x, objective=value, state=self._state, step=step, gradient_norm=norm, **columns
         )
         if not finite:
             self.end("diverged", f"the objective became {value} with step={step:g}; {self._remedy}")
-        elif self._rises >= RISES and value > self._first + 1e-8 * abs(self._first):
+        elif self._rises >= DIVERGING_RISES and value > self._first + 1e-8 * abs(self._first):
             self.end(
                 "diverged",
                 f"the objective grew in {self._rises} iterations in a row, from {self._first:.6g} at the start "
@@ -163,7 +170,8 @@ class Run:
             self.x, self.value, self.gradient, self._certificate = x, value, gradient, certificate
 
     def end(self, reason: str, message: str = "") -> None:
-        self.reason, self.message = reason, message
+        """End the run for this reason."""
+        self.active, self.reason, self.message = False, reason, message
 
     def stall(self) -> None:
         """No step makes progress: converged if the certificate holds after all, otherwise stalled."""
@@ -213,22 +221,9 @@ class Run:
         """Whether the gradient is small enough to try for a certificate."""
         return _norm(gradient) <= self._threshold
 
-    def _take(self, x: Array, value: float, gradient: Array, norm: float, exact: bool) -> None:
-        self._rises = self._rises + 1 if value > self.value else 0
-        self._fall = self.value - value
-        progress = value < self._best_value or norm < self._least_norm
-        self._idle = 0 if progress else self._idle + 1
-        self._least_norm = min(norm, self._least_norm)
-        # Values that differ by rounding only are told apart by their gradients.
-        rounding = 1e-14 * abs(self._best_value)
-        lower = value < self._best_value - rounding
-        if lower or (value <= self._best_value + rounding and norm < self._best_norm):
-            self._best_value, self._best_x, self._best_norm = value, x, norm
-            self._best_gradient = gradient if exact else None
-        self.x, self.value, self.gradient, self.norm = x, value, gradient, norm
-
     def _certified(self) -> bool:
-        flat = abs(self._fall) <= 0.1 * self.tol * abs(self.value) and self.iteration - self._tried >= PAUSE
+        rested = self.iteration - self._tried >= ITERATIONS_BETWEEN_TRIALS
+        flat = rested and abs(self._fall) <= 0.1 * self.tol * abs(self.value)
         if self.norm > self._threshold and not flat:
             return False
         self._tried = self.iteration
@@ -300,9 +295,7 @@ def check_point(start: Array, size: int) -> Array:
     return x
 
 
-def _checked_state(state: State | None, solver: str) -> State:
-    if not state:
-        return {}
-    if state.get("solver") != solver:
+def _checked_state(state: State, solver: str) -> State:
+    if state and state.get("solver") != solver:
         raise ParameterError(f"state must come from solver {solver!r}; it comes from {state.get('solver')!r}")
     return state

@@ -1,4 +1,4 @@
-"""The table of solvers that a model can name, and the one door to all of them."""
+"""The table of solvers that a model can name, and the function that runs one by its name."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def solve(
     >>> solve("bfgs", bowl, np.ones(3)).converged
     True
     """
-    check_choice("solver", name, tuple(SOLVERS))
+    if name not in SOLVERS:
+        check_choice("solver", name, tuple(SOLVERS))
     if not isinstance(objective, Objective):
         kind = type(objective).__name__
         raise ParameterTypeError(f"objective must be an Objective, got {kind}; see FunctionObjective")
@@ -123,6 +124,6 @@ def solve(
         raise ParameterError(
             f"solver {name!r} needs the capability {needed}; {type(objective).__name__} offers: {offered}"
         )
-    if unknown := sorted(set(options) - set(info.options)):
+    if options and (unknown := sorted(set(options) - set(info.options))):
         raise ParameterError(f"solver {name!r} has no option {unknown[0]!r}; it has: {', '.join(info.options)}")
     return info.function(objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, **options)

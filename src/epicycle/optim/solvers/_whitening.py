@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._evidence import Certificate, History
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution
 from epicycle.optim.solvers._run import State, check_point

@@ -1,4 +1,4 @@
-"""AdaBoost: a committee of weak classifiers, each trained on what the others before it got wrong."""
+"""AdaBoost: a weighted vote of weak classifiers, each trained on the errors of those before."""
 
 from __future__ import annotations
 
@@ -10,36 +10,41 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from epicycle import engine
-from epicycle.core._evidence import Certificate
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
 from epicycle.data import ArrayData, Batch, Data, as_data
-from epicycle.data._target import as_labels
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
 from epicycle.stats._labels import codes, encode_labels
-from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch, split_features
-from epicycle.tree._inspection import Readable
-from epicycle.tree._partial_dependence import expected_values
-from epicycle.tree._shapley import average_score, shap_of_batch
-from epicycle.tree._shared import known_codes, per_block
-from epicycle.tree.adaboost._committee import (
-    Committee,
-    Learners,
+from epicycle.tree._base import TreeModel
+from epicycle.tree._classes import labels_to_codes, map_rows, second_of_two
+from epicycle.tree._ensemble import (
+    Ensemble,
+    average_score,
+    expected_scores,
+    n_trees,
+    scores_of_batch,
+    scores_of_data,
+    shapley_values,
+)
+from epicycle.tree._nodes import leaf_nodes, left_children, split_features
+from epicycle.tree.adaboost._stumps import Stump, stump_ensemble
+from epicycle.tree.adaboost._weak_learners import (
+    ClonedEstimators,
     Stumps,
+    VoteState,
     WeakLearner,
-    asked,
     discrete_votes,
+    predict_member,
     real_votes,
 )
-from epicycle.tree.adaboost._stumps import Stump, stump_ensemble
 
 __all__ = ["AdaBoostClassifier"]
 
 
-class AdaBoostClassifier(ClassifierMixin, Readable):
+class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # the mixin is untyped
     r"""AdaBoost, by stumps or any other weak classifier.
 
     Classifiers are added one at a time to a vote :math:`F_m(x) = F_{m-1}(x) + \beta_m h_m(x)` that lowers the
@@ -54,29 +59,27 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
     More than two classes vote by SAMME,
     :math:`\beta_m = \log \frac{1 - \varepsilon_m}{\varepsilon_m} + \log (K - 1)`. With ``algorithm="real"`` members
     vote with their confidence, half the log odds of their probabilities (SAMME.R for more than two classes; stumps,
-    which tell two groups apart at a time, are then too weak for many classes).
+    which separate two groups at a time, are then too weak for many classes).
 
     Parameters
     ----------
     estimator : classifier, optional
-        What the members are clones of; its `fit` takes `sample_weight`. None: stumps, searched among all features and
-        thresholds; missing numbers go to the side where they serve better.
+        Classifier that the members are clones of; its `fit` takes `sample_weight`. None: stumps, searched among all
+        features and thresholds; missing numbers go to the side with the smaller error.
     n_estimators : int, default=50
-        Members at most.
+        Maximum number of members.
     learning_rate : float, default=1.0
         Factor on every vote.
     algorithm : {"discrete", "real"}, default="discrete"
         Whether members vote with their class, or with their probabilities.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the members that take one.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    %(classes_)s
     estimators_ : list
         The members, where `estimator` was given.
     trees_ : dict of ndarray
@@ -84,14 +87,14 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
     estimator_weights_, estimator_errors_ : ndarray of shape (n_members,)
         :math:`\beta_m` (one where members vote with their confidence) and :math:`\varepsilon_m`.
     n_estimators_ : int
-        Members.
+        Number of members.
     feature_importances_ : ndarray of shape (n_features,)
         Shares of the features in the votes of the stumps.
     certificate_ : Certificate
-        None: the committee is grown greedily. Its value is the bound on the training error.
+        None: the vote is grown greedily. Its value is the bound on the training error.
     history_ : History
         After every round the exponential loss, the member's weighted error (``error``) and vote (``weight``), the
-        training error of the committee (``training_error``) and its bound (``bound``).
+        training error of the vote (``training_error``) and its bound (``bound``).
 
     Examples
     --------
@@ -105,14 +108,11 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
     True
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
+    _parameters: ClassVar[dict[str, Domain]] = {
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
         "n_estimators": Integer(1),
         "learning_rate": Real(0, inclusive=False),
         "algorithm": Choice("discrete", "real"),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(Integer()),
-        "verbose": AnyOf(Boolean(), Integer(0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
 
@@ -141,8 +141,8 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.estimator is None
+        tags.input_tags.categorical = False
         return tags
 
     # ------------------------------------------------------------------------------------------- fit
@@ -154,8 +154,8 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
+        %(class_labels)s
+        %(sample_weight)s
 
         Returns
         -------
@@ -164,8 +164,7 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
         """
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
-                f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost tells members "
-                "what to learn"
+                f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
             )
         data = self._fit_data(X, y, sample_weight, target="labels", check_finite=self.estimator is not None)
         if not isinstance(data, ArrayData):
@@ -188,12 +187,12 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
             learner = Stumps(matrix, y_codes, K, real=real, n_jobs=self.n_jobs)
         else:
             given = X if rows is None else _safe_indexing(X, rows)
-            learner = Learners(self.estimator, given, labels, self.classes_, real=real, seed=seed)
-        committee = Committee(y_codes, weight, K, float(self.learning_rate))
-        self._conclude(self._rounds(committee, learner, state, seed))
+            learner = ClonedEstimators(self.estimator, given, labels, self.classes_, real=real, seed=seed)
+        start = VoteState(y_codes, weight, K, float(self.learning_rate))
+        self._conclude(self._rounds(start, learner, state, seed))
         return self
 
-    def _rounds(self, committee: Committee, learner: WeakLearner, state: Mapping[str, Any], seed: int) -> Solution:
+    def _rounds(self, votes: VoteState, learner: WeakLearner, state: Mapping[str, Any], seed: int) -> Solution:
         real = self.algorithm == "real"
         members: list[tuple[Any, tuple[int, int], np.ndarray]] = []  # model, rows of the sides of a stump, votes
         weights: list[float] = []
@@ -220,45 +219,45 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
 
         monitor = self._monitor(self.n_estimators, attributes)
         reason = "converged"
-        guessing = 1 - 1 / committee.K
+        guessing = 1 - 1 / votes.K
         while len(members) < self.n_estimators:
-            number, before = len(members), committee.loss
-            model = known[number] if number < len(known) else learner.search(committee.D, number)
-            member = learner.member(model, committee.D)
-            error = committee.error(member)
+            number, before = len(members), votes.loss
+            model = known[number] if number < len(known) else learner.search(votes.D, number)
+            member = learner.member(model, votes.D)
+            error = votes.error(member)
             if error >= guessing * (1 - 1e-12) and not real:
-                break  # no better than chance, and the weights stay as they are: nothing better would come
-            alpha, votes = (1.0, committee.real(member)) if real else committee.discrete(member, error)
+                break  # no better than chance; the weights would stay as they are, and so would the next member
+            alpha, vote = (1.0, votes.real(member)) if real else votes.discrete(member, error)
             n_right = int(np.count_nonzero(member.group))
-            members.append((model, (len(member.group) - n_right, n_right), votes))
-            weights.append(alpha / 2 if committee.K == 2 and not real else alpha)
+            members.append((model, (len(member.group) - n_right, n_right), vote))
+            weights.append(alpha / 2 if votes.K == 2 and not real else alpha)
             errors.append(error)
             if number >= len(known) and monitor(
                 len(members),
                 np.array([float(len(members))]),
-                objective=committee.loss,
+                objective=votes.loss,
                 state=left,
                 error=error,
                 weight=weights[-1],
-                training_error=committee.training_error(),
-                bound=committee.bound(),
+                training_error=votes.training_error(),
+                bound=votes.bound(),
             ):
                 reason = "stopped"
                 break
-            if error == 0 or (real and committee.loss >= before * (1 - 1e-12)):
+            if error == 0 or (real and votes.loss >= before * (1 - 1e-12)):
                 break
         for name, value in attributes().items():
             setattr(self, name, value)
-        bound = committee.bound()
+        bound = votes.bound()
         certificate = Certificate(
             "none",
             bound,
             bound,
             "boosting is greedy: no distance from an optimum is known; the training error "
-            f"{committee.training_error():.3g} is under its bound {bound:.3g}",
+            f"{votes.training_error():.3g} is under its bound {bound:.3g}",
         )
         final = left() if reason == "stopped" else {}
-        return Solution(np.zeros(1), committee.loss, monitor.history(), certificate, len(members), reason, state=final)
+        return Solution(np.zeros(1), votes.loss, monitor.history(), certificate, len(members), reason, state=final)
 
     def _known(self, state: Mapping[str, Any]) -> list[Any]:
         """The models of an interrupted fit; its rounds are gone through again without searching."""
@@ -269,97 +268,87 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
     # ------------------------------------------------------------------------------------------- prediction
 
     def decision_function(self, X: Any) -> Any:
-        """The votes F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
+        """Return votes F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
         votes = self._votes(X)
         return votes[:, 0] if len(self.classes_) == 2 else votes
 
     def predict(self, X: Any) -> Any:
-        """The class with most votes, for every row."""
-        return per_block(self._votes(X), choose_class, self.classes_)
+        """Predict the class with most votes for every row."""
+        return map_rows(self._votes(X), choose_class, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities that the votes stand for: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
-        return per_block(self._votes(X), _probabilities)
+        """Return the probabilities of the votes: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
+        return map_rows(self._votes(X), _probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities."""
+        """Return the logarithms of the probabilities."""
         return np.log(self.predict_proba(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
-        """The votes after each round."""
+        """Yield the votes after each round."""
         for votes in self._staged(X):
             yield votes[:, 0] if len(self.classes_) == 2 else votes
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """The class with most votes after each round."""
+        """Yield the class with most votes after each round."""
         for votes in self._staged(X):
             yield choose_class(votes, self.classes_)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Probabilities after each round."""
+        """Yield the probabilities after each round."""
         for votes in self._staged(X):
             yield _probabilities(votes)
 
     def _split_totals(self, kind: str) -> np.ndarray:
-        """Of stumps by how far their two votes are apart; of other members their own importances, by their votes."""
+        """Differences of the two votes of stumps; of other members their own importances, weighted by their votes."""
         if self.estimator is not None:
             if kind == "split":
                 raise ParameterError("kind='split': members are not stumps; expected 'gain'")
             shares = self.estimator_weights_ / self.estimator_weights_.sum()
             return np.asarray(sum(w * m.feature_importances_ for w, m in zip(shares, self.estimators_, strict=True)))
-        inner, feature = split_features(self.trees_)
-        left = inner + (self.trees_["nodes"][inner, 1] & np.uint64(0xFFFFFFFF)).astype(np.intp)
+        nodes = self.trees_["nodes"]
+        inner = np.flatnonzero(~leaf_nodes(nodes))
+        left, feature = inner + left_children(nodes)[inner], split_features(nodes)[inner]
         values = self.trees_["values"]
         apart = np.abs(values[left] - values[left + 1]) if kind == "gain" else None
         return np.bincount(feature, apart, minlength=self.n_features_in_).astype(np.float64)
 
-    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
+    def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
         if self.estimator is not None:
-            raise ParameterError("estimator: members are read where they are stumps; use sklearn.inspection for others")
+            raise ParameterError("estimator: inspection needs stumps as members; use sklearn.inspection for others")
         zero = np.zeros(self._n_votes)
         return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
 
     def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
+        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
-    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (choose_class(values, np.arange(len(self.classes_))) != y).astype(np.float64)
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (choose_class(outputs, np.arange(len(self.classes_))) != y).astype(np.float64)
 
-    def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        shares = _probabilities(self._outputs_of(X))
-        return shares[:, 1:] if len(self.classes_) == 2 else shares
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        return second_of_two(_probabilities(self._raw_outputs(X)))
 
-    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
-        trees, votes = self.trees_, np.zeros((len(points), self._n_votes))
-        arrays = trees["nodes"], trees["values"][:, None], trees["roots"], trees["levels"], trees["count"]
-        for t, values in enumerate(expected_values(arrays, columns, points)):
-            votes[:, t % self._n_votes] += values[:, 0]
-        return votes
+    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        return expected_scores(self.trees_, np.zeros(self._n_votes), columns, points)
 
     @property
     def _n_votes(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def shap_values(self, X: Any) -> Any:
-        """Exact Shapley values of the votes of stumps; they add up to the votes less :attr:`average_score_`."""
-        data, K = self._predict_data(X), self._n_votes
-        values = engine.map(shap_of_batch, data, self.trees_, K, n_jobs=self.n_jobs)
-        return values[:, :, 0] if K == 1 else values
+        """Compute exact Shapley values of the votes of stumps; they add up to the votes less :attr:`average_score_`."""
+        return shapley_values(self._predict_data(X), self.trees_, self._n_votes, self.n_jobs)
 
     @property
     def average_score_(self) -> np.ndarray | float:
-        """The average votes of the training rows, stump by stump."""
-        scores = average_score(self.trees_, np.zeros(self._n_votes))
-        return float(scores[0]) if len(scores) == 1 else scores
+        """Average votes of the training rows, stump by stump."""
+        return average_score(self.trees_, np.zeros(self._n_votes))
 
     def _votes(self, X: Any) -> Any:
-        data, K = self._predict_data(X), self._n_votes
+        zero = np.zeros(self._n_votes)
         if self.estimator is None:
-            arguments = (self.trees_, np.zeros(K), 0, n_trees(self.trees_))
-            if isinstance(data, ArrayData) and not data.sparse:
-                return scores_of_batch(data.rows(0, data.n_rows), *arguments, self.n_jobs)
-            return engine.map(scores_of_batch, data, *arguments, 1, n_jobs=self.n_jobs)
-        total = np.zeros((1, K))
+            return scores_of_data(self._predict_data(X), self.trees_, zero, self.n_jobs)
+        total = zero[None]
         for stage in self._staged(X):
             total = stage
         return total
@@ -380,7 +369,7 @@ class AdaBoostClassifier(ClassifierMixin, Readable):
 
     def _vote(self, model: Any, X: Any, weight: float) -> np.ndarray:
         """The votes of a user's classifier."""
-        K, member = len(self.classes_), asked(model, X, self.classes_, real=self.algorithm == "real")
+        K, member = len(self.classes_), predict_member(model, X, self.classes_, real=self.algorithm == "real")
         if member.probabilities is not None:
             return real_votes(member.probabilities, float(self.learning_rate))
         return discrete_votes(member.group, K, 2 * weight if K == 2 else weight)

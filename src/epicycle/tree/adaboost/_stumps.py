@@ -1,4 +1,4 @@
-"""Stumps: trees with one split. Columns are sorted once; each search then is one walk along every column."""
+"""Stumps: trees with one split. Columns are sorted once; a search then is one pass along every sorted column."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from epicycle import _native
 from epicycle.core._exceptions import DataError
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.tree._ensemble import LEAF, MISSING_LEFT, Ensemble, empty_ensemble
+from epicycle.tree._binning import MISSING
+from epicycle.tree._ensemble import Ensemble, empty_ensemble
+from epicycle.tree._nodes import LEAF, MISSING_LEFT
 
 __all__ = ["SortedColumns", "Stump", "stump_ensemble"]
 
-_CUT = np.uint32(1 << 31)  # a threshold fits behind this entry
+# An entry of a sorted column is a row number; the highest bit marks the last row of a number, behind which a threshold
+# fits.
+_LAST_OF_NUMBER = np.uint32(1 << 31)
 _ROW = np.uint32((1 << 31) - 1)
 
 
@@ -76,17 +80,17 @@ class SortedColumns:
         def work(j: int) -> None:
             entries = self.entries[self.begin[j] : self.begin[j + 1]]
             numbers = n - int(self.missing[j])
-            cuts = np.append(np.flatnonzero(entries[: max(numbers - 1, 0)] & _CUT) + 1, numbers)
-            if len(cuts) > 255:  # those that come next to equal shares
-                wanted = np.arange(1, 256) * (numbers / 255)
-                cuts = np.unique(cuts[np.minimum(np.searchsorted(cuts, wanted), len(cuts) - 1)])
-            cuts = cuts[cuts > 0]
-            sizes = np.diff(cuts, prepend=0)
-            bins = np.full(n, 255, np.uint8)
-            bins[: sizes.sum()] = np.repeat(np.arange(len(cuts), dtype=np.uint8), sizes)
+            ends = np.append(np.flatnonzero(entries[: max(numbers - 1, 0)] & _LAST_OF_NUMBER) + 1, numbers)
+            if len(ends) > MISSING:  # those nearest to equal shares
+                wanted = np.arange(1, MISSING + 1) * (numbers / MISSING)
+                ends = np.unique(ends[np.minimum(np.searchsorted(ends, wanted), len(ends) - 1)])
+            ends = ends[ends > 0]
+            sizes = np.diff(ends, prepend=0)
+            bins = np.full(n, MISSING, np.uint8)
+            bins[: sizes.sum()] = np.repeat(np.arange(len(ends), dtype=np.uint8), sizes)
             self.rows[entries & _ROW, j] = bins
-            self.bin_end[j, : len(cuts)] = cuts
-            self.n_bins[j] = len(cuts)
+            self.bin_end[j, : len(ends)] = ends
+            self.n_bins[j] = len(ends)
 
         in_order(iter(range(p)), work, lambda _: None, n_threads(20.0 * n * p, self.n_jobs))
 
@@ -104,16 +108,16 @@ class SortedColumns:
         entries = (order if rows is None else rows[order]).astype(np.uint32)
         missing = int(np.count_nonzero(np.isnan(x)))
         numbers = len(x) - missing
-        cut = np.zeros(len(x), bool)
-        cut[: numbers - 1] = x[: numbers - 1] != x[1:numbers] if numbers > 1 else False
+        last = np.zeros(len(x), bool)
+        last[: numbers - 1] = x[: numbers - 1] != x[1:numbers] if numbers > 1 else False
         zeros = -1
         if rows is not None and len(x) < X.shape[0]:
             zeros = int(np.searchsorted(x[:numbers], 0.0))
             if zeros > 0:
-                cut[zeros - 1] = True
+                last[zeros - 1] = True
         if missing and numbers:
-            cut[numbers - 1] = True
-        entries[cut] |= _CUT
+            last[numbers - 1] = True
+        entries[last] |= _LAST_OF_NUMBER
         return entries, zeros, missing
 
     def best(self, weight: np.ndarray, code: np.ndarray | None, n_classes: int, *, confidence: bool) -> Stump:

@@ -1,14 +1,16 @@
-"""Boosting by Newton steps: a round adds the tree that lowers the second-order expansion of the loss most.
+"""Rounds of boosting by Newton steps: each adds a tree that minimises the second-order expansion of the loss.
 
 With g_i = L'(y_i, s_i) and h_i = L''(y_i, s_i) at the current scores, a tree h minimises
 
     sum_i w_i (g_i h(x_i) + h_i h(x_i)^2 / 2) + l2/2 sum_leaves v^2,
 
 which is weighted least squares of the working response -g_i / h_i: iteratively reweighted least squares, with a tree
-for the linear predictor. A leaf has the value v = -G / (H + l2), and learning_rate times it is added to the scores.
+for the linear predictor. With G and H the sums of w g and w h in a leaf, its value is v = -G / (H + l2), which lowers
+the expansion by G^2 / (2 (H + l2)); a split gains the difference of these terms. learning_rate times v is added to the
+scores. The histogram of a node is that of its parent less that of its sibling, so only the lighter child is summed.
 
-Of first order, a tree is fitted to the negative gradient -g_i by least squares, and its leaves then take the best
-constant for the loss itself.
+First-order boosting fits a tree to the negative gradient -g_i by least squares, and its leaves then take the best
+constant for the loss itself (Friedman, 2001).
 """
 
 from __future__ import annotations
@@ -24,19 +26,20 @@ from epicycle.core._random import stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import Bins
 from epicycle.tree._ensemble import GrownTree
-from epicycle.tree.boosting._leaf_values import optimal_values, quantile_values
-from epicycle.tree.boosting._losses import Evaluation, Loss, UserLoss
+from epicycle.tree.boosting._losses import BoostingLoss, Evaluation, UserLoss, optimal_values, quantile_values
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, ridges, row_sizes, threshold
 
-__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "Round", "with_weights"]
+__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "MemoryValidation", "Round", "Validation", "with_weights"]
 
-#: A step that does not lower the training loss is halved so often at most; then there is nothing left to gain.
-HALVINGS = 8
+# A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
+_MAX_HALVINGS = 8
+# Operations for a row and an output in passes over rows: decides on the number of threads.
+_WORK_PER_ROW = 20.0
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How a tree is grown."""
+    """Rules of growth; 0 sets no limit to depth and leaves."""
 
     n_bins: np.ndarray
     categorical: np.ndarray
@@ -63,8 +66,8 @@ class Grown:
 
 @dataclass
 class Round:
-    """What one round added: a tree for each output and the values of its nodes, the training loss after it, the factor
-    of the step, and whether anything was gained."""
+    """One round: a tree for each output with the values of its nodes, the training loss after it, the factor of the
+    step, and whether the loss fell."""
 
     trees: list[tuple[GrownTree, np.ndarray]] = field(default_factory=list)
     loss: float = np.nan
@@ -73,11 +76,11 @@ class Round:
 
 
 class Boosting(ABC):
-    """The rounds of a fit, wherever its rows are.
+    """The rounds of a fit, with rows in memory or in partitions.
 
     Parameters
     ----------
-    loss : Loss or UserLoss
+    loss : BoostingLoss
     growth : Growth
     learning_rate, subsample, max_features : float
     sampling : {"uniform", "gradient"}
@@ -93,7 +96,7 @@ class Boosting(ABC):
 
     def __init__(
         self,
-        loss: Loss | UserLoss,
+        loss: BoostingLoss,
         growth: Growth,
         *,
         learning_rate: float,
@@ -106,8 +109,8 @@ class Boosting(ABC):
         self.loss, self.growth = loss, growth
         self.by_gradient = sampling == "gradient" and subsample < 1
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
-        # Squared error has curvature one: the orders are the same.
-        self.first_order = order == 1 and getattr(loss, "name", None) != "squared" and loss.leaf_quantile is None
+        # With curvature one both orders are the same; quantiles are the best constants of leaves in either order.
+        self.first_order = order == 1 and not loss.unit_curvature and loss.leaf_quantile is None
         self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
 
     @abstractmethod
@@ -116,7 +119,7 @@ class Boosting(ABC):
 
     @abstractmethod
     def _move(self, grown: list[Grown], factor: float) -> None:
-        """Add so many times the trees to the scores, and set `now`."""
+        """Add `factor` times the trees to the scores, and set `now`."""
 
     @property
     def mean_loss(self) -> float:
@@ -125,7 +128,7 @@ class Boosting(ABC):
 
     @property
     def samples(self) -> bool:
-        """Whether rounds see a part of the rows or features only."""
+        """Whether rounds see only a part of the rows or features."""
         return self.subsample < 1 or self.max_features < 1
 
     def round(self, number: int) -> Round:
@@ -137,7 +140,7 @@ class Boosting(ABC):
         before = self.now.loss
         self._move(grown, 1.0)
         done.gained = self.samples or self.now.loss < before
-        while not done.gained and done.step > 2.0**-HALVINGS:
+        while not done.gained and done.step > 2.0**-_MAX_HALVINGS:
             done.step /= 2
             self._move(grown, -done.step)  # from twice the step to the step
             done.gained = self.now.loss < before
@@ -156,11 +159,11 @@ class Boosting(ABC):
         return np.sort(chosen)
 
     def _total_curvature(self) -> np.ndarray:
-        """Of every output the sum of the curvatures that its tree is grown from."""
+        """For each output the sum of the curvatures that its tree is grown from."""
         return np.full(self.loss.n_outputs, self.total_weight) if self.first_order else self.now.curvature
 
     def _shrunk(self, value: np.ndarray) -> np.ndarray:
-        """What is added to the scores for values of leaves."""
+        """Change of the scores for values of leaves: learning rate times value, within the longest safe step."""
         if self.first_order and self.loss.n_outputs > 1:
             # The scores of all classes move at once, each as if it were alone (Friedman, 2001).
             value = value * ((self.loss.n_outputs - 1) / self.loss.n_outputs)
@@ -184,7 +187,7 @@ class MemoryBoosting(Boosting):
         super().__init__(*arguments, **options)
         self.bins, self.score, self.total_weight = bins, score, bins.total_weight
         n, p = bins.rows.shape
-        self.row_threads = n_threads(20.0 * n * len(score), n_jobs)
+        self.row_threads = n_threads(_WORK_PER_ROW * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
         # Of several classes gradients are computed when a tree is grown from them, unless all are needed at once.
         one_by_one = len(score) > 1 and not self.first_order and not self.by_gradient
@@ -214,7 +217,7 @@ class MemoryBoosting(Boosting):
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         drawn = self._draw_rows(number)
-        # Trees of second order do not ask for the scores of other outputs, and are added as soon as they are grown.
+        # Second-order trees do not depend on the scores of other outputs, and are added as soon as they are grown.
         self.added = len(self.score) > 1 and not self.first_order
         weight = None
         if drawn.factor is not None:
@@ -223,7 +226,7 @@ class MemoryBoosting(Boosting):
         for k in range(len(self.score)):
             tree, order = self._tree(k, drawn, features)
             one = Grown(k, tree, self._values(tree, order, k, weight), order)
-            if self.added:  # in place of an order of the rows for every output
+            if self.added:  # saves the order of the rows for every output
                 self._add(one, 1.0)
                 one = Grown(k, tree, one.value)
             grown.append(one)
@@ -263,6 +266,7 @@ class MemoryBoosting(Boosting):
         if drawn.factor is not None:
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
+        # Gradients are quantised to integers in units of their sums: histograms then add up without rounding.
         arrays = _native.tree.grow(
             bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
             g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
@@ -272,10 +276,7 @@ class MemoryBoosting(Boosting):
         return GrownTree(*arrays), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:
-        """What is added to the scores: learning rate times value, or times the best constant without curvature.
-
-        `weight` are those of the rows that were drawn, where they are not those of all rows.
-        """
+        """Changes of the scores by the nodes of a tree; `weight` are those of drawn rows, where rows are drawn."""
         if tree.is_stump:
             return np.zeros(1)
         value, tau = tree.value, self.loss.leaf_quantile
@@ -292,7 +293,7 @@ class MemoryBoosting(Boosting):
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
         if tree.is_stump:
             return
-        if self.subsample < 1 or one.order is None:  # rows have to find their leaves
+        if self.subsample < 1 or one.order is None:  # rows outside of the sample have to find their leaves
             feature, sides = tree.feature, tree.sides.reshape(-1, 4)
             if self.bins.bundles is not None:
                 feature, sides = self.bins.bundles.in_codes(feature, sides)
@@ -305,7 +306,66 @@ class MemoryBoosting(Boosting):
 
 
 def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Gradients with the weights for curvatures: a tree of least squares."""
+    """Gradients with the weights as curvatures: a least-squares tree."""
     gh = gh.copy()
     gh[:, 1] = 1.0 if weight is None else weight
     return gh
+
+
+# ------------------------------------------------------------------------------------------------ validation
+
+
+class Validation(ABC):
+    """The validation set, in memory or in partitions, with its loss after every round.
+
+    `losses` holds the mean loss after round `first`, at which this fit began, and after each that followed.
+    """
+
+    losses: list[float]
+    first: int
+
+    @abstractmethod
+    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
+        """Add the trees of one round, and return the mean loss after it."""
+
+    def _begin(self, loss: float, rounds: int, earlier: np.ndarray) -> None:
+        """Start with this loss after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
+        self.losses = [float(loss) for loss in earlier] or [loss]
+        self.first = rounds - len(self.losses) + 1
+
+    @property
+    def best(self) -> int:
+        """Rounds after which the loss was lowest."""
+        return self.first + int(np.argmin(self.losses))
+
+    def stale(self, patience: int, tol: float) -> bool:
+        """Whether the last `patience` rounds lowered the loss by no more than tol, relative to it."""
+        if len(self.losses) <= patience:
+            return False
+        before = min(self.losses[:-patience])
+        return bool(min(self.losses[-patience:]) >= before - tol * abs(before))
+
+
+class MemoryValidation(Validation):
+    """A validation set in memory: binned rows (n, p) with targets and weights, and their scores (K, n)."""
+
+    def __init__(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: BoostingLoss) -> None:
+        self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss
+        self.score = np.empty((loss.n_outputs, len(y)))
+
+    def begin(self, score: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
+        """Set the scores after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
+        self.score[:] = score.reshape(len(self.score), -1)
+        self._begin(self._mean(), rounds, earlier)
+
+    def _mean(self) -> float:
+        total = float(len(self.y) if self.weight is None else self.weight.sum())
+        return self.loss.evaluate(self.y, self.weight, self.score, None, 1).loss / max(total, np.finfo(float).tiny)
+
+    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
+        for k, (tree, value) in enumerate(trees):
+            _native.tree.predict_bins(
+                self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
+            )
+        self.losses.append(self._mean())
+        return self.losses[-1]

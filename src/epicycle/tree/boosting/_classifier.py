@@ -1,4 +1,4 @@
-"""Boosted trees for classes."""
+"""Gradient boosting for classification."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard
-from epicycle.data import Data
-from epicycle.data._target import as_labels
+from epicycle.core._parameters import Domain
+from epicycle.core.estimator._estimator import fitting
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
 from epicycle.stats._labels import class_weights, encode_labels
-from epicycle.tree._shared import known_codes, per_block, shared_parameters
+from epicycle.tree._classes import known_codes, labels_to_codes, map_rows, second_of_two
+from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.boosting._base import GradientBoosting
-from epicycle.tree.boosting._losses import Loss, classification_loss
+from epicycle.tree.boosting._losses import NativeLoss, classification_loss
 
 __all__ = ["GradientBoostingClassifier"]
 
 
-class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
-    r"""Boosted trees for classification, by Newton steps on histograms.
+class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]  # the mixin is untyped
+    r"""Gradient boosting for classification, by Newton steps on histograms.
 
-    Two classes are told apart by the score :math:`F(x) = s_0 + \eta \sum_m h_m(x)` with
+    Two classes have the score :math:`F(x) = s_0 + \eta \sum_m h_m(x)` with
     :math:`P(y = 1 | x) = 1 / (1 + e^{-F(x)})`, which minimises the logistic loss; :math:`K > 2` classes have a score
     each, :math:`P(y = k | x) = e^{F_k(x)} / \sum_j e^{F_j(x)}`, and each round grows a tree for each. With
     :math:`g_i = p_i - y_i` and :math:`c_i = p_i (1 - p_i)` (times :math:`K / (K - 1)` for more than two) a tree
@@ -39,87 +38,18 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
 
     .. math:: \tfrac12 \Bigl[\frac{G_L^2}{H_L + \lambda} + \frac{G_R^2}{H_R + \lambda} - \frac{G^2}{H + \lambda}\Bigr] .
 
-    Trees grow leaf by leaf, always where most is gained. Features are cut into at most 255 bins, and the sums in a bin
+    Trees grow leaf by leaf, always where most is gained. Features are binned (at most 255 bins), and the sums in a bin
     are kept in fixed point, so that the fit has the same bits for any number of threads, and on a Dask cluster.
 
     Parameters
     ----------
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the classes.
-    learning_rate : float, default=0.1
-        :math:`\eta`. Steps are cut where they might not lower the training loss, and halved where they do not.
-    n_estimators : int, default=100
-        Rounds; each grows one tree, or one for each of more than two classes.
-    max_leaf_nodes : int or None, default=31
-        Leaves of a tree at most.
-    max_depth : int or None, default=None
-        Depth of a tree at most.
-    min_samples_leaf : int, default=20
-        Rows of a leaf at least, whatever their weights.
-    min_child_weight : float, default=1e-3
-        Curvature H of a leaf at least.
-    l2_regularization : float, default=0.0
-        :math:`\lambda`.
-    min_split_gain : float, default=0.0
-        Splits that gain no more than this are not made.
-    max_bins : int, default=255
-        Bins of a feature at most, beside one for missing values. Cuts are at quantiles of all rows, or of a sample of
-        200,000.
-    subsample : float, default=1.0
-        Share of the rows that a tree is grown from, drawn anew for every round.
-    sampling : {"uniform", "gradient"}, default="uniform"
-        How they are drawn. "gradient": rows with larger gradients more likely, each counting as much more as it is less
-        likely, so that the sums of trees stay right on average. It keeps the quality with fewer rows, 0.2 or 0.3 of
-        them, where most rows are fitted well.
-    order : {1, 2}, default=2
-        Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the
-        negative gradient by least squares, and its leaves take the best constant for the loss itself.
-    max_features : float, default=1.0
-        Share of the features that a tree may use, drawn anew for every round.
-    categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
-        Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
-        type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-        A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
-    categorical_smoothing : float, default=20.0
-        Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
-    handle_unknown : {"missing", "error"}, default="missing"
-        What to do in prediction with levels that the fit did not see.
-    monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional
-        1: the score does not fall where the feature rises; -1: it does not rise. For two classes.
-    interaction_cst : list of groups of features, optional
-        Features that share no group never meet on a path; features that no group names form one more.
-    n_iter_no_change : int, optional
-        Stop when the loss of the rows kept apart has not fallen for so many rounds, and keep the trees up to its
-        minimum.
-    validation_fraction : float, default=0.1
-        Share of the rows that is kept apart for this, where `fit` is given no `X_val`.
-    tol : float, default=1e-7
-        How much, relative to the loss, counts as having fallen.
-    warm_start : bool, default=False
-        Whether another `fit` adds rounds to the earlier ones, up to `n_estimators`.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the samples of rows and features, of the rows kept apart, and of the rows that bins are made of where
-        there are more than 200,000.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(class_weight)s
+    %(boosting_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    trees_ : dict of ndarray
-        The trees as arrays; see :mod:`epicycle.tree._ensemble`.
-    n_estimators_ : int
-        Rounds that were kept.
-    categories_ : dict of ndarray
-        Levels of the columns of categories, by the number of the column.
-    feature_importances_ : ndarray of shape (n_features,)
-    certificate_ : Certificate
-        None: boosting is greedy. Its value is the largest rise of the training loss in any round.
-    history_ : History
-        After every round the mean training loss, that of the rows kept apart (``validation``), leaves, step and
-        seconds.
+    %(classes_)s
+    %(boosting_attributes)s
 
     Examples
     --------
@@ -131,14 +61,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     0.93
     """
 
-    _target = "labels"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        **shared_parameters(),
+    _docs: ClassVar[dict[str, str]] = {
+        "n_estimators": "n_estimators : int, default={default}\n"
+        "    Number of rounds; each grows one tree, or one for each of more than two classes.",
+        "monotonic_cst": GradientBoosting._docs["monotonic_cst"].replace("prediction", "score") + " For two classes.",
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D4", "D5"), engines=("memory", "files", "dask"), certificate="none"
-    )
+    _target = "labels"
+    _parameters: ClassVar[dict[str, Domain]] = {**GradientBoosting._parameters, "class_weight": CLASS_WEIGHT}
 
     classes_: np.ndarray
 
@@ -199,55 +128,82 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _loss(self) -> Loss:
+    @fitting
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> GradientBoostingClassifier:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        %(table)s
+        %(class_labels)s
+        %(sample_weight)s
+        %(validation_data)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_fit(X_val, y_val)
+        data = self._training_data(X, y, sample_weight)
+        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
+        validation = self._validation_data(X_val, y_val, sample_weight_val)
+        if validation is not None:
+            validation = validation.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
+        return self._fit_trees(data, validation, class_weights(self.class_weight, self.classes_, totals))
+
+    def _loss(self) -> NativeLoss:
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one score")
         return classification_loss(len(self.classes_))
 
-    def _encode_target(self, data: Data) -> tuple[Data, np.ndarray | None]:
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
-        return data, class_weights(self.class_weight, self.classes_, totals)
-
-    def _encode_again(self, data: Data) -> Data:
-        return data.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
-
-    def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        shares = probabilities(self._outputs_of(X))
-        return shares[:, 1:] if len(self.classes_) == 2 else shares
-
     # ------------------------------------------------------------------------------------------- prediction
 
     def decision_function(self, X: Any) -> Any:
-        """Scores F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
-        scores = self._raw(self._predict_data(X))
+        """Return scores F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
+        scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of every row."""
-        return per_block(self._raw(self._predict_data(X)), choose_class, self.classes_)
+        """Predict the most probable class of every row."""
+        return map_rows(self._scores(X), choose_class, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, in the order of `classes_`."""
-        return per_block(self._raw(self._predict_data(X)), probabilities)
+        """Return the probabilities of the classes, in the order of `classes_`."""
+        return map_rows(self._scores(X), probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities, exact also where they underflow."""
-        return per_block(self._raw(self._predict_data(X)), log_probabilities)
+        """Return the logarithms of the probabilities, exact also where they underflow."""
+        return map_rows(self._scores(X), log_probabilities)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
-        """Scores after each round."""
-        for scores in self._staged_raw(X):
+        """Yield the scores after each round."""
+        for scores in self._staged_scores(X):
             yield scores[:, 0] if len(self.classes_) == 2 else scores
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """The most probable class after each round."""
-        for scores in self._staged_raw(X):
+        """Yield the most probable classes after each round."""
+        for scores in self._staged_scores(X):
             yield choose_class(scores, self.classes_)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Probabilities after each round."""
-        for scores in self._staged_raw(X):
+        """Yield the probabilities after each round."""
+        for scores in self._staged_scores(X):
             yield probabilities(scores)
+
+    # ------------------------------------------------------------------------------------------- inspection
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return labels_to_codes(y, n, self.classes_, type(self).__name__)
+
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        return second_of_two(probabilities(self._raw_outputs(X)))

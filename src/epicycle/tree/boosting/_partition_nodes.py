@@ -11,7 +11,7 @@ from epicycle import _native
 from epicycle.data._quantiles import digit_counts
 from epicycle.tree._binning import MISSING
 from epicycle.tree.boosting._boosting import with_weights
-from epicycle.tree.boosting._losses import Loss, UserLoss
+from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Extremes, Part, Scores
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, row_sizes
 
@@ -233,7 +233,7 @@ def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[l
 
 
 def leaf_slopes(
-    numbers: LeafNumbers, part: Part, scores: Scores, loss: Loss | UserLoss, k: int, values: np.ndarray
+    numbers: LeafNumbers, part: Part, scores: Scores, loss: BoostingLoss, k: int, values: np.ndarray
 ) -> tuple[Any, ...]:
     """Sums of gradients, curvatures and |gradients| of the leaves of output k with these values added."""
     rows, which, weight = numbers.of_output(k)

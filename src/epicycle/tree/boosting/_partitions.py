@@ -17,8 +17,7 @@ from epicycle.data import ArrayData
 from epicycle.data._quantiles import digit_counts
 from epicycle.tree._binning import MISSING, bin_matrix, row_priorities
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch
-from epicycle.tree._exact_sums import exact_sum
-from epicycle.tree.boosting._losses import Loss, UserLoss
+from epicycle.tree.boosting._losses import BoostingLoss, UserLoss, exact_sum
 
 __all__ = [
     "Extremes",
@@ -157,18 +156,18 @@ class Scores:
     curvature: np.ndarray
 
 
-def begin_scores(part: Part, loss: Loss | UserLoss, start: np.ndarray, moves: list[Move]) -> Scores:
+def begin_scores(part: Part, loss: BoostingLoss, start: np.ndarray, moves: list[Move]) -> Scores:
     """The scores after all moves since the fit began."""
     score = np.repeat(start[:, None], len(part.y), axis=1) if part.score is None else part.score.copy()
     return _evaluated(part, loss, score, moves)
 
 
-def moved_scores(scores: Scores, part: Part, loss: Loss | UserLoss, moves: list[Move]) -> Scores:
+def moved_scores(scores: Scores, part: Part, loss: BoostingLoss, moves: list[Move]) -> Scores:
     """The scores after some more moves."""
     return _evaluated(part, loss, scores.score.copy(), moves)
 
 
-def _evaluated(part: Part, loss: Loss | UserLoss, score: np.ndarray, moves: list[Move]) -> Scores:
+def _evaluated(part: Part, loss: BoostingLoss, score: np.ndarray, moves: list[Move]) -> Scores:
     for move in moves:
         _native.tree.predict_bins(part.rows, move.feature, move.left, move.sides, move.value, score[move.output], 1)
     gh = np.empty((*score.shape, 2), np.float32)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epicycle.core._random import stream
-from epicycle.tree._exact_sums import power_above
+from epicycle.tree.boosting._losses import power_above
 
 __all__ = ["BUCKETS", "Drawn", "bucket_counts", "draw", "ridges", "row_sizes", "threshold"]
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core._parameters import Choice, Domain
+from epicycle.core.estimator._estimator import fitting
 from epicycle.data import ArrayData
-from epicycle.data._target import as_labels
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
-from epicycle.tree._shared import known_codes, per_block
+from epicycle.tree._classes import encode_classes, labels_to_codes, map_rows, second_of_two
+from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.cart._base import DecisionTree
-from epicycle.tree.cart._grow import Target, class_target
-from epicycle.tree.cart._parameters import growth_domains
-from epicycle.tree.cart._targets import encode_classes
+from epicycle.tree.cart._grow import class_target
 
 __all__ = ["DecisionTreeClassifier"]
 
 
-class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
-    r"""A classification tree, grown by exact search (CART).
+class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # the mixin is untyped
+    r"""Classification tree, grown by exact search (CART).
 
     With :math:`p_{mk}` the share of class k in box m, boxes are divided in two, where a threshold on one feature, or a
     set of levels, lowers
@@ -42,53 +40,14 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         :math:`Q`; the last two are the same.
-    splitter : {"best", "random"}, default="best"
-        "random" draws one threshold for each feature, and takes the best of those.
-    max_depth : int or None, default=None
-        Splits on the way to a leaf at most.
-    min_samples_split, min_samples_leaf : int or float, default=2 and 1
-        Rows of a node that is split, and of a leaf, at least; a float is a share of the rows.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight that a leaf has at least.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        Features that a node looks at, drawn anew for each; a float is a share. None means all.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of what is drawn; without effect where nothing is.
-    max_leaf_nodes : int or None, default=None
-        Leaves at most; the tree then grows where most is gained.
-    min_impurity_decrease : float, default=0.0
-        A split has to lower the mean impurity of all rows by this.
-    leaf_cost : float, default=0.0
-        :math:`\lambda`: splits that do not lower the sum of losses by more than this are not made.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class; "balanced" gives all classes the same total.
-    ccp_alpha : float, default=0.0
-        Cost of a leaf in minimal cost-complexity pruning, in units of the mean impurity.
-    monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional
-        1: the prediction does not fall where the feature rises; -1: it does not rise. For two
-        classes, and the probability of the second.
-    categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
-        Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
-        type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    handle_unknown : {"missing", "error"}, default="missing"
-        What to do in prediction with levels that the fit did not see.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(growth_parameters)s
+    %(class_weight)s
+    %(table_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    tree_ : Tree
-        The nodes as arrays: ``children_left``, ``children_right``, ``feature``, ``threshold``, ``value``, ``impurity``,
-        ``n_node_samples``, ``weighted_n_node_samples``, ``missing_go_to_left``.
-    categories_ : dict of ndarray
-        Levels of the columns of categories, by the number of the column.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of every feature in the decrease of impurity.
-    certificate_ : Certificate
-        None for the tree, which is greedy; it says what each split, and a pruning, is the best of.
-    history_ : History
-        One row: the mean impurity of the leaves, their number, the depth, and seconds.
+    %(classes_)s
+    %(tree_attributes)s
 
     Examples
     --------
@@ -107,13 +66,15 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """
 
     _target = "labels"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "criterion": Choice("gini", "entropy", "log_loss"),
-        "splitter": Choice("best", "random"),
-        **growth_domains(),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+    _docs: ClassVar[dict[str, str]] = {
+        "monotonic_cst": DecisionTree._docs["monotonic_cst"]
+        + "\n    For two classes, and the probability of the second.",
     }
-    _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D1",), engines=("memory",), certificate="none")
+    _parameters: ClassVar[dict[str, Domain]] = {
+        **DecisionTree._parameters,
+        "criterion": Choice("gini", "entropy", "log_loss"),
+        "class_weight": CLASS_WEIGHT,
+    }
 
     classes_: np.ndarray
 
@@ -156,35 +117,54 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
 
-    def _penalty(self) -> float:
-        return 0.0
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionTreeClassifier:
+        """Grow a tree on rows X with labels y, and prune it.
 
-    def _prepare(self, data: ArrayData) -> tuple[Target, np.ndarray]:
-        self.classes_, totals, coded = encode_classes(data, self.n_jobs)
-        data = cast(ArrayData, coded)
+        Parameters
+        ----------
+        %(table)s
+        %(class_labels)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
+        assert isinstance(data, ArrayData)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight
         factors = class_weights(self.class_weight, self.classes_, totals)
         if factors is not None:
             weight = weight * factors[data.y]
-        return class_target(data.y, len(self.classes_)), weight
+        return self._fit_tree(data, class_target(data.y, len(self.classes_)), weight)
 
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return known_codes(as_labels(y, n, estimator_name=type(self).__name__), self.classes_)
-
-    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (values.argmax(axis=1) != y).astype(np.float64)
+    def predict(self, X: Any) -> Any:
+        """Predict the most frequent class in the leaf of every row."""
+        return map_rows(self._values(X), choose_class, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes in the leaf of every row, in the order of `classes_`."""
+        """Return the shares of the classes in the leaf of every row, in the order of `classes_`."""
         return self._values(X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the shares."""
+        """Return the logarithms of the shares."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> Any:
-        """The most frequent class in the leaf of every row."""
-        return per_block(self._values(X), choose_class, self.classes_)
+    # ------------------------------------------------------------------------------------------- inspection
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return labels_to_codes(y, n, self.classes_, type(self).__name__)
+
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (outputs.argmax(axis=1) != y).astype(np.float64)
+
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        return second_of_two(self._raw_outputs(X))
+
+    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        return second_of_two(super()._expected_outputs(columns, points))

@@ -1,40 +1,33 @@
-"""A fitted tree as plain arrays, and how it is read."""
+"""A fitted tree as plain arrays, and its minimal cost-complexity pruning.
+
+Pruning (Breiman, Friedman, Olshen and Stone, 1984, chapter 3): with R(T) the weighted impurity of the leaves of T, the
+subtrees that minimise R(T) + alpha |leaves of T| are nested and found for all alpha at once, by removing again and
+again the branch with the weakest link: the smallest rise of R for every leaf it saves.
+"""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle import _native
-from epicycle.data import Batch
-from epicycle.engine import n_threads
+from epicycle.tree._nodes import (
+    CATEGORICAL,
+    MISSING_LEFT,
+    NodeArrays,
+    categorical_nodes,
+    leaf_nodes,
+    left_children,
+    level_sets,
+    missing_left_nodes,
+    pack_nodes,
+    split_features,
+    thresholds,
+)
 
-__all__ = ["Tree", "leaves_of_batch", "level_sets", "sums_of_batch", "words"]
-
-_LEAF, _MISSING_LEFT, _CATEGORICAL = 2, 1, 4
-
-
-def words(
-    feature: np.ndarray, threshold: np.ndarray, left: np.ndarray, kind: np.ndarray, first_level: int = 0
-) -> np.ndarray:
-    """Nodes as the kernel walks them, two words each; `left` is 0 in a leaf, sets of levels count from
-    `first_level`."""
-    leaf, categorical = left == 0, (kind & _CATEGORICAL) > 0
-    packed = np.empty((len(left), 2), np.uint64)
-    packed[:, 0] = np.where(leaf, np.inf, threshold).view(np.uint64)
-    packed[categorical, 0] = first_level + np.arange(np.count_nonzero(categorical), dtype=np.uint64)
-    to = np.where(leaf, np.arange(len(left)), left).astype(np.uint64)
-    flags = np.where(leaf, _LEAF | _MISSING_LEFT, kind).astype(np.uint64)
-    packed[:, 1] = to | (feature.astype(np.uint64) << np.uint64(32)) | (flags << np.uint64(56))
-    return packed
-
-
-def level_sets(levels: np.ndarray) -> list[np.ndarray]:
-    """The codes of levels that go left, for each set of four words."""
-    bits = np.unpackbits(np.ascontiguousarray(levels).view(np.uint8).reshape(-1, 32), axis=1, bitorder="little")
-    return [np.flatnonzero(row[:255]) for row in bits]
+__all__ = ["Tree", "prune", "weakest_links"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,7 @@ class Tree:
     Attributes
     ----------
     nodes : uint64 ndarray of shape (n, 2)
-        What the kernel walks: threshold, and left child, feature and flags.
+        Packed nodes; see :mod:`epicycle.tree._nodes`.
     levels : uint64 ndarray of shape (c, 4)
         Sets of levels that go left, one for each split of categories.
     value : ndarray of shape (n, K)
@@ -66,21 +59,21 @@ class Tree:
 
     @property
     def is_leaf(self) -> np.ndarray:
-        return (self.nodes[:, 1] >> np.uint64(57)) & np.uint64(1) == 1
+        return leaf_nodes(self.nodes)
 
     @property
     def is_categorical(self) -> np.ndarray:
-        return (self.nodes[:, 1] >> np.uint64(58)) & np.uint64(1) == 1
+        return categorical_nodes(self.nodes)
 
     @property
     def missing_go_to_left(self) -> np.ndarray:
         """Whether missing values go left; False in leaves."""
-        return ((self.nodes[:, 1] >> np.uint64(56)) & np.uint64(1) == 1) & ~self.is_leaf
+        return missing_left_nodes(self.nodes) & ~self.is_leaf
 
     @property
     def children_left(self) -> np.ndarray:
         """Number of the left child, -1 in leaves."""
-        return np.where(self.is_leaf, -1, (self.nodes[:, 1] & np.uint64(0xFFFFFFFF)).astype(np.int64))
+        return np.where(self.is_leaf, -1, left_children(self.nodes))
 
     @property
     def children_right(self) -> np.ndarray:
@@ -90,19 +83,28 @@ class Tree:
 
     @property
     def feature(self) -> np.ndarray:
-        """Feature that is asked for, -2 in leaves."""
-        feature = ((self.nodes[:, 1] >> np.uint64(32)) & np.uint64(0xFFFFFF)).astype(np.int64)
-        return np.where(self.is_leaf, -2, feature)
+        """Feature of the split, -2 in leaves."""
+        return np.where(self.is_leaf, -2, split_features(self.nodes))
 
     @property
     def threshold(self) -> np.ndarray:
-        """Numbers up to this go left; -2 in leaves, NaN where categories are divided."""
-        numbers = np.ascontiguousarray(self.nodes[:, 0]).view(np.float64)
-        return np.where(self.is_leaf, -2.0, np.where(self.is_categorical, np.nan, numbers))
+        """Numbers up to this go left; -2 in leaves, NaN in splits of categories."""
+        return np.where(self.is_leaf, -2.0, np.where(self.is_categorical, np.nan, thresholds(self.nodes)))
 
     def left_levels(self, node: int) -> np.ndarray:
-        """Codes of the levels that go left in a node that divides categories."""
-        return level_sets(self.levels[[int(self.nodes[node, 0])]])[0]
+        """Codes of the levels that go left in a split of categories."""
+        return np.flatnonzero(level_sets(self.levels[[int(self.nodes[node, 0])]])[0, :255])
+
+    @property
+    def arrays(self) -> NodeArrays:
+        """The tree as arguments of the kernels: nodes, values, roots and levels."""
+        return self.nodes, self.value, np.array([0, self.node_count], np.int64), self.levels
+
+    @property
+    def risk(self) -> float:
+        """R(T), the mean impurity of the leaves, weighted by their rows."""
+        mass = self.weighted_n_node_samples
+        return float(np.sum((self.impurity * mass)[self.is_leaf]) / mass[0])
 
     @property
     def n_leaves(self) -> int:
@@ -132,7 +134,7 @@ class Tree:
         return parent
 
     def importances(self, n_features: int) -> np.ndarray:
-        """By how much the splits of every feature lowered the weighted impurity, per unit of weight."""
+        """Decrease of the weighted impurity by the splits of every feature, per unit of weight."""
         left = self.children_left
         inner = np.flatnonzero(left > 0)
         cost = self.impurity * self.weighted_n_node_samples
@@ -141,22 +143,26 @@ class Tree:
         return total / self.weighted_n_node_samples[0]
 
     def take(self, keep: np.ndarray, become_leaf: np.ndarray) -> Tree:
-        """The tree of the nodes `keep` (a mask; both children of a node or none), some of which become leaves."""
+        """The subtree of the nodes `keep` (a mask; both children of a node or none), some of which become leaves."""
         new = np.cumsum(keep) - 1
         left = np.where(become_leaf | self.is_leaf, 0, self.children_left)
         moved = np.where(left > 0, new[left], 0)[keep]
         categorical = self.is_categorical & (left > 0)
-        kind = np.where(self.missing_go_to_left, _MISSING_LEFT, 0) | np.where(categorical, _CATEGORICAL, 0)
-        threshold = np.ascontiguousarray(self.nodes[:, 0]).view(np.float64)
+        kind = np.where(self.missing_go_to_left, MISSING_LEFT, 0) | np.where(categorical, CATEGORICAL, 0)
+        threshold = thresholds(self.nodes)
         sets = self.levels[self.nodes[keep & categorical, 0].astype(np.int64)]
         feature = np.maximum(self.feature, 0) * (left > 0)
         return Tree(
-            words(feature[keep], threshold[keep], moved, kind[keep]), sets, self.value[keep], self.impurity[keep],
-            self.n_node_samples[keep], self.weighted_n_node_samples[keep],
-        )  # fmt: skip
+            pack_nodes(feature[keep], threshold[keep], moved, kind[keep]),
+            sets,
+            self.value[keep],
+            self.impurity[keep],
+            self.n_node_samples[keep],
+            self.weighted_n_node_samples[keep],
+        )
 
     def decision_paths(self, leaves: np.ndarray) -> sp.csr_array:
-        """For every leaf in the list the nodes on the way to it, as an indicator matrix."""
+        """The nodes on the path to every leaf in the list, as an indicator matrix."""
         parent = self.parent
         steps, at = [], leaves.astype(np.int64)
         rows = np.arange(len(leaves))
@@ -171,34 +177,67 @@ class Tree:
         return paths
 
 
-# ------------------------------------------------------------------------------------------------ rows
+# ------------------------------------------------------------------------------------------------ pruning
 
 
-def _pieces(X: np.ndarray | sp.csr_array) -> list[tuple[slice, np.ndarray]]:
-    """Dense rows as they are, sparse ones in small dense pieces."""
-    if not sp.issparse(X):
-        return [(slice(0, X.shape[0]), X)]
-    step = max(1, (1 << 18) // max(X.shape[1], 1))
-    return [(slice(i, i + step), X[i : i + step].toarray()) for i in range(0, X.shape[0], step)]
+def weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(alphas, risks, nodes): the alpha from which on each branch is pruned, R after that, and the root of the branch.
+
+    The first entry is the whole tree, with alpha 0 and node -1.
+    """
+    left = tree.children_left.tolist()
+    parent = tree.parent.tolist()
+    node_risk = (tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]).tolist()
+    n = len(left)
+    leaves, branch_risk = [1] * n, list(node_risk)
+    for i in range(n - 1, -1, -1):
+        if left[i] > 0:
+            leaves[i] = leaves[left[i]] + leaves[left[i] + 1]
+            branch_risk[i] = branch_risk[left[i]] + branch_risk[left[i] + 1]
+
+    def link(i: int) -> float:  # g(i) = (R(i) - R(branch of i)) / (leaves of the branch - 1)
+        return (node_risk[i] - branch_risk[i]) / (leaves[i] - 1)
+
+    current = [link(i) if left[i] > 0 else np.inf for i in range(n)]
+    heap = [(current[i], i) for i in range(n) if left[i] > 0]
+    heapq.heapify(heap)
+    alphas, risks, pruned = [0.0], [branch_risk[0]], [-1]
+    while heap:
+        alpha, i = heapq.heappop(heap)
+        if alpha != current[i]:
+            continue  # pruned with a branch above it, or its link was updated since
+        below = [left[i], left[i] + 1]
+        while below:
+            j = below.pop()
+            if current[j] < np.inf:
+                current[j] = np.inf
+                below += [left[j], left[j] + 1]
+        current[i] = np.inf
+        fewer, rise = leaves[i] - 1, node_risk[i] - branch_risk[i]
+        leaves[i], branch_risk[i] = 1, node_risk[i]
+        j = parent[i]
+        while j >= 0:
+            leaves[j] -= fewer
+            branch_risk[j] += rise
+            current[j] = link(j)
+            heapq.heappush(heap, (current[j], j))
+            j = parent[j]
+        alphas.append(alpha)
+        risks.append(branch_risk[0])
+        pruned.append(i)
+    return np.array(alphas), np.array(risks), np.array(pruned)
 
 
-def sums_of_batch(
-    batch: Batch, nodes: np.ndarray, values: np.ndarray, roots: np.ndarray, levels: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
-    """The sum of the leaf values (m, K) of all trees for every row, (n, K)."""
-    out = np.zeros((batch.X.shape[0], values.shape[1]))
-    for rows, X in _pieces(batch.X):
-        threads = n_threads(20.0 * len(X) * (len(roots) - 1), n_jobs)
-        _native.cart.forest_sums(X, nodes, values, roots, levels, out[rows], threads)
-    return out
-
-
-def leaves_of_batch(
-    batch: Batch, nodes: np.ndarray, roots: np.ndarray, levels: np.ndarray, n_jobs: int | None
-) -> np.ndarray:
-    """The leaf of every row in every tree, (n, n_trees)."""
-    out = np.empty((batch.X.shape[0], len(roots) - 1), np.int32)
-    for rows, X in _pieces(batch.X):
-        threads = n_threads(20.0 * len(X) * (len(roots) - 1), n_jobs)
-        _native.cart.forest_leaves(X, nodes, roots, levels, out[rows], threads)
-    return out
+def prune(tree: Tree, alpha: float) -> Tree:
+    """The smallest of the subtrees that minimise R(T) + alpha |leaves of T|."""
+    alphas, _, pruned = weakest_links(tree)
+    become_leaf = np.zeros(tree.node_count, bool)
+    above = np.flatnonzero(alphas > alpha)
+    become_leaf[pruned[1 : above[0] if len(above) else None]] = True
+    if not become_leaf.any():
+        return tree
+    left, keep = tree.children_left, np.ones(tree.node_count, bool)
+    for i in range(tree.node_count):  # parents come before their children
+        if left[i] > 0 and (become_leaf[i] or not keep[i]):
+            keep[left[i]] = keep[left[i] + 1] = False
+    return tree.take(keep, become_leaf)

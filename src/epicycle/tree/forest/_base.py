@@ -1,323 +1,302 @@
-"""What forests share: samples of rows, trees on threads, out-of-bag sums, evidence, and the ways to read them.
-
-Tree t draws its rows from the stream (seed, "rows", t) and its features from (seed, "tree", t), and results are
-gathered in the order of t: the forest has the same bits for any number of threads.
-"""
+"""Forests: the loop over trees with its evidence, prediction, and inspection of the trees."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
-from epicycle import _native, engine
-from epicycle.core._evidence import Certificate, History
+from epicycle import engine
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
-from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import fitting, seed_of
+from epicycle.core._history import History
+from epicycle.core._memory import require_memory
+from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._estimator import MethodCard
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.data._target import as_weight
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.optim import Solution
-from epicycle.tree._binning import bin_data, column_cuts
-from epicycle.tree._constraints import monotone_signs
-from epicycle.tree._ensemble import split_features
+from epicycle.tree._base import TreeModel, check_positive_weight, check_repeats, concatenate_histories
+from epicycle.tree._nodes import leaf_nodes, leaves_of_batch, split_features, sums_of_batch
+from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
 from epicycle.tree._partial_dependence import expected_values
-from epicycle.tree._shared import joined
-from epicycle.tree.cart._feature_table import FeatureTable, binned_table, exact_table
-from epicycle.tree.cart._grow import Grown, Rules, Target, grow
-from epicycle.tree.cart._parameters import rows_of, share_of_features
-from epicycle.tree.cart._pruning import prune
-from epicycle.tree.cart._tree import Tree, leaves_of_batch, sums_of_batch
-from epicycle.tree.forest._arrays import ForestArrays, empty_forest, importances, join, n_trees, tree_of
-from epicycle.tree.forest._inspection import ForestReading
-from epicycle.tree.forest._leaves import LeafSamples
+from epicycle.tree.cart._grow import WORK_PER_CELL, FeatureTable, Target, growth_rules
+from epicycle.tree.cart._tree import Tree
+from epicycle.tree.forest._arrays import (
+    ForestArrays,
+    LeafSamples,
+    empty_forest,
+    importances,
+    join,
+    leaf_indicator,
+    n_trees,
+    node_arrays,
+    tree_of,
+)
+from epicycle.tree.forest._grow import ForestTree, OutOfBag, Problem, Rows, grow_tree, permutation_rises, read_rows
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
 __all__ = ["Forest"]
 
-
-@dataclass
-class Planted:
-    """What one tree brings."""
-
-    tree: Tree
-    outside: np.ndarray | None
-    outside_values: np.ndarray | None
-    leaves: tuple[np.ndarray, np.ndarray, np.ndarray] | None
-
-
-@dataclass
-class Ground:
-    """What all trees of a fit grow from."""
-
-    table: FeatureTable
-    target: Target
-    weight: np.ndarray  # of rows that are not drawn by it, those of classes among them
-    rules: Rules
-    seed: int
-    samples: RowSamples
-    unit_weights: bool
-    batch: Batch | None
+# Operations for a drawn row and a candidate feature of one tree (about 60 ns with all its levels).
+_WORK_PER_DRAWN_CELL = 50.0
+#: Fitted attributes that a fit with warm_start continues from.
+_CONTINUED = ("trees_", "history_", "_seed_", "classes_", "_oob_sum_", "_oob_count_", "_leaf_samples_")
+#: Attributes that prediction needs beside the trees.
+_WITH_TREES = (
+    "categories_",
+    "_from_frame_",
+    "classes_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_vector_",
+    "_seed_",
+    "_n_rows_",
+)
 
 
-class Forest(ForestReading, ABC):
-    """The fit of a forest; a subclass says what the target is and how it is scored out of bag."""
+class Forest(TreeModel, ABC):
+    """The mean of many randomised trees."""
 
+    _docs: ClassVar[dict[str, str]] = {
+        **GROWTH_DOCS,
+        "forest_parameters": "n_estimators : int, default=100\n    Number of trees.\n"
+        "%(criterion)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n%(max_features)s\n"
+        "%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s\n%(bootstrap)s\n%(max_samples)s\n"
+        "%(oob_score)s\n%(target_parameters)s\n%(ccp_alpha)s\n%(monotonic_cst)s\n%(max_bins)s\n"
+        "%(categorical_features)s\n%(handle_unknown)s\n%(warm_start)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
+        "bootstrap": "bootstrap : bool, default={default}\n"
+        "    Whether every tree is grown on rows drawn with replacement.",
+        "max_samples": "max_samples : int, float or None, default={default}\n"
+        "    Number of rows drawn for a tree, or their share; None means as many as there are. Without `bootstrap`,\n"
+        "    rows are drawn without replacement.",
+        "oob_score": "oob_score : bool, default={default}\n"
+        "    Whether to predict every row by the trees that did not see it.",
+        "max_bins": "max_bins : int or None, default={default}\n"
+        "    Maximum number of bins of a feature, with edges at quantiles; None tries every distinct number, which is\n"
+        "    slower. Absolute error always does, and very sparse matrices.",
+        "warm_start": "warm_start : bool, default={default}\n"
+        "    Whether another `fit` adds trees to the earlier ones, up to `n_estimators`.",
+        "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
+        "    Seed of the samples of rows, features and thresholds.",
+        "forest_attributes": "trees_ : dict of ndarray\n"
+        "    The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.\n"
+        "estimators_ : list\n"
+        "    All trees as fitted decision trees, made anew on every access.\n"
+        "%(categories_)s\n"
+        "feature_importances_ : ndarray of shape (n_features,)\n"
+        "    Share of every feature in the decrease of impurity, as the mean over trees.\n"
+        "%(oob_attributes)s\n"
+        "certificate_ : Certificate\n"
+        "    None: trees are greedy. It states among which splits each is the best.\n"
+        "history_ : History\n"
+        "    After every tree its leaves and depth, and as objective the out-of-bag error so far (with `oob_score`)\n"
+        "    or the mean impurity of its leaves.",
+    }
+    _parameters: ClassVar[dict[str, Domain]] = {
+        **GROWTH_DOMAINS,
+        "n_estimators": Integer(1),
+        "bootstrap": Boolean(),
+        "max_samples": NoneOr(AnyOf(Integer(1), Real(0, 1, inclusive=(False, True)))),
+        "oob_score": Boolean(),
+        "max_bins": NoneOr(Integer(2, 255)),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="tree", catalogue=("D2",), engines=("memory", "files"), certificate="none"
+    )
     _random_splits: ClassVar[bool]
+
+    n_estimators: int
+    criterion: str
+    bootstrap: bool
+    max_samples: float | None
+    oob_score: bool
+    min_weight_fraction_leaf: float
+    ccp_alpha: float
+    monotonic_cst: Any
+    max_bins: int | None
+    warm_start: bool
+    random_state: Any
 
     trees_: ForestArrays
     _seed_: int
     _n_rows_: int
     _oob_sum_: np.ndarray
     _oob_count_: np.ndarray
-
-    @abstractmethod
-    def _prepare(self, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray | None]:
-        """The target as the kernel takes it, and factors on the weights of the rows, None where all are 1."""
-
-    @abstractmethod
-    def _encode(self, data: Data) -> Data:
-        """The data with its target as numbers."""
-
-    @abstractmethod
-    def _tree_weight(self, mass: np.ndarray, target: Target) -> np.ndarray:
-        """The weights of the rows in a tree whose sample has so much of each."""
-
-    @abstractmethod
-    def _finish_outside(self, mean: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
-        """Set the out-of-bag attributes from the mean values of the trees that did not see a row."""
-
-    @abstractmethod
-    def _outside_error(self, mean: np.ndarray, y: np.ndarray) -> float:
-        """The error of out-of-bag values."""
+    _leaf_samples_: dict[str, np.ndarray]
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Grow the trees on rows X with targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-            NaN counts as missing. Columns of a categorical type are divided by sets of levels.
-        y : array-like of shape (n_samples,) or, for regression, (n_samples, n_outputs)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        earlier = None
-        if self.warm_start and hasattr(self, "trees_"):
-            names = ("trees_", "history_", "_seed_", "classes_", "_oob_sum_", "_oob_count_", "_leaf_samples_")
-            earlier = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return self._fit(X, y, sample_weight, earlier)
-
-    @fitting
-    def _fit(self, X: Any, y: Any, sample_weight: Any, earlier: Mapping[str, Any] | None) -> Any:
+    def _forest_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         if self.oob_score and not self.bootstrap and self.max_samples is None:
             raise ParameterError("oob_score=True needs rows that a tree does not see: bootstrap=True or max_samples")
         data = self._training_data(X, y, sample_weight, multi_output=self._target == "numeric")
-        state = self._resume_state() or {}
-        seed = int(state.get("seed", earlier["_seed_"] if earlier else seed_of(self.random_state)))
-        ground, y_out = self._ground(data, seed, X)
-        if earlier is not None and not np.array_equal(earlier.get("classes_", 0), getattr(self, "classes_", 0)):
-            raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
-        self._seed_, self._n_rows_ = seed, ground.table.n_rows
-        known = state.get("trees", earlier["trees_"] if earlier else empty_forest(self._n_values(ground.target)))
-        if n_trees(known) > self.n_estimators:
-            raise ParameterError(
-                f"n_estimators={self.n_estimators} is less than the {n_trees(known)} trees that warm_start goes on with"
-            )
-        before: dict[str, Any] = {**(earlier or {}), **{f"_{k}_": v for k, v in state.items()}}
-        solution = self._plant(ground, known, y_out, before)
-        if earlier is not None:
-            solution.history = joined(earlier["history_"], solution.history)
-            solution.n_iter = solution.history.n_iter
-        self._conclude(solution)
-        return self
-
-    def _ground(self, source: Data, seed: int, X: Any) -> tuple[Ground, np.ndarray]:
-        data: Any = self._encode(source)
-        p, levels = data.n_features, {j: max(len(values), 1) for j, values in self.categories_.items()}
         exact = self.max_bins is None or self.criterion == "absolute_error"
         if exact and not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: {type(self).__name__} needs all numbers in memory for max_bins=None or absolute_error, got "
                 f"{type(X).__name__}"
             )
-        # One byte a cell is more than a very sparse matrix holds: then its columns are sorted instead.
-        wide = isinstance(data, ArrayData) and data.sparse and data.X.nnz * 24.0 < data.n_rows * float(p)
-        batch = data.rows(0, data.n_rows) if isinstance(data, ArrayData) else None
-        keys: list[np.ndarray] = []
+        return data
 
-        def see(rows: Batch) -> None:
-            keys.append(row_keys(rows.X, np.asarray(rows.y, np.float64)))
+    def _earlier(self) -> dict[str, Any]:
+        """Attributes of the fit that this one continues: an interrupted one, or with warm_start the one before."""
+        before = self._run.earlier
+        found = {name: before[name] for name in _CONTINUED if name in before} if self.warm_start else {}
+        if "trees_" not in found:
+            found = {}
+        elif not np.array_equal(found.get("classes_", 0), getattr(self, "classes_", 0)):
+            raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
+        state = self._resume_state() or {}
+        return {**found, **{"trees_" if name == "trees" else f"_{name}_": value for name, value in state.items()}}
 
-        if exact or wide:
-            table = exact_table(data.X, levels, self.n_jobs)
-            y, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
-            see(batch)
-        else:
-            cuts = column_cuts(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
-            codes, y, weight = bin_data(data, cuts, self.n_jobs, see=see)
-            table = binned_table(codes, cuts, levels)
-        if not (weight > 0).any():
-            raise DataError("sample_weight: no row of positive weight is left to learn from")
-        target, factors = self._prepare(y, weight)
-        drawn_by = weight if data.has_weight else None
-        samples = RowSamples(np.concatenate(keys), drawn_by, self.max_samples, bootstrap=self.bootstrap)
-        rules = self._rules(weight, p)
-        mass = (weight > 0).astype(np.float64) if self.bootstrap else weight
-        mass = mass if factors is None else mass * factors
-        unit = samples.takes_all and bool((mass[weight > 0] == 1).all())
-        return Ground(table, target, mass, rules, seed, samples, unit, batch), y
-
-    def _rules(self, weight: np.ndarray, p: int) -> Rules:
-        n = int(np.count_nonzero(weight))
-        categorical = np.zeros(p, np.uint8)
-        categorical[list(self.categories_)] = 1
-        return Rules(
-            self.criterion,
-            leaf_cost=float(self.leaf_cost),
-            max_depth=self.max_depth or 0,
-            max_leaf_nodes=self.max_leaf_nodes or 0,
-            min_samples_split=rows_of(self.min_samples_split, n, 2),
-            min_samples_leaf=rows_of(self.min_samples_leaf, n, 1),
-            min_impurity_decrease=float(self.min_impurity_decrease),
-            max_features=share_of_features(self.max_features, p),
-            random_splits=self._random_splits,
-            monotone=monotone_signs(self.monotonic_cst, p, getattr(self, "feature_names_in_", None), categorical),
+    def _read(self, data: Data, earlier: dict[str, Any]) -> Rows:
+        self._seed_ = int(earlier["_seed_"] if "_seed_" in earlier else seed_of(self.random_state))
+        rows = read_rows(
+            data,
+            {j: max(len(values), 1) for j, values in self.categories_.items()},
+            max_bins=None if self.criterion == "absolute_error" else self.max_bins,
+            seed=self._seed_,
+            n_jobs=self.n_jobs,
         )
+        check_positive_weight(rows.weight)
+        self._n_rows_ = rows.table.n_rows
+        return rows
 
-    # ------------------------------------------------------------------------------------------- trees
+    def _fit_trees(
+        self,
+        rows: Rows,
+        target: Target,
+        earlier: dict[str, Any],
+        *,
+        factors: np.ndarray | None = None,
+        balance: bool = False,
+        leaf_samples: LeafSamples | None = None,
+    ) -> OutOfBag | None:
+        """Grow the trees, set attributes and evidence, and return the out-of-bag values where asked for.
 
-    def _plant(self, ground: Ground, known: ForestArrays, y: np.ndarray, before: Mapping[str, Any]) -> Solution:
-        """Trees until there are enough, or until somebody asks to stop."""
-        first, n = n_trees(known), ground.table.n_rows
-        outside = self._oob_arrays(n, known["value"].shape[1], first, before) if self.oob_score else None
-        samples = self._leaf_store(y, first, before)
+        `factors` multiply the weights of the rows; with `balance` each tree balances its classes.
+        """
+        n_values = len(target.offset) if target.n_classes == 0 else 1 if target.n_classes <= 2 else target.n_classes
+        known: ForestArrays = earlier.get("trees_", empty_forest(n_values))
+        if n_trees(known) > self.n_estimators:
+            raise ParameterError(
+                f"n_estimators={self.n_estimators} is less than the {n_trees(known)} trees that warm_start goes on with"
+            )
+        samples = RowSamples(
+            rows.keys, rows.weight if rows.weighted else None, self.max_samples, bootstrap=self.bootstrap
+        )
+        # With replacement a row of weight v is drawn v times as often, and counts once in each draw.
+        weight = (rows.weight > 0).astype(np.float64) if self.bootstrap else rows.weight
+        weight = weight if factors is None else weight * factors
+        problem = Problem(
+            rows=rows,
+            target=target,
+            weight=weight,
+            samples=samples,
+            rules=growth_rules(
+                self, rows.weight, rows.table.n_features, self.categories_, random_splits=self._random_splits
+            ),
+            seed=self._seed_,
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            ccp_alpha=self.ccp_alpha,
+            oob=self.oob_score,
+            keep_leaves=leaf_samples is not None,
+            balance=balance,
+            unit_weights=samples.takes_all and bool((weight[rows.weight > 0] == 1).all()),
+        )
+        oob = self._start_oob(known, earlier) if self.oob_score else None
+        solution = self._grow_trees(problem, known, oob, leaf_samples)
+        if leaf_samples is not None:
+            self._leaf_samples_ = leaf_samples.state()
+        if oob is not None:
+            self._oob_sum_, self._oob_count_ = oob.sum, oob.count
+        if "history_" in earlier:
+            solution.history = concatenate_histories(earlier["history_"], solution.history)
+            solution.n_iter = solution.history.n_iter
+        self._conclude(solution)
+        return oob
+
+    def _start_oob(self, known: ForestArrays, earlier: dict[str, Any]) -> OutOfBag:
+        n = self._n_rows_
+        if n_trees(known) == 0:
+            return OutOfBag(np.zeros((n, known["value"].shape[1])), np.zeros(n, np.int64))
+        if "_oob_sum_" not in earlier or len(earlier["_oob_sum_"]) != n:
+            raise ParameterError(
+                "oob_score=True: the trees that warm_start goes on with were grown without it, or on other rows"
+            )
+        return OutOfBag(earlier["_oob_sum_"].copy(), earlier["_oob_count_"].copy())
+
+    def _grow_trees(
+        self, problem: Problem, known: ForestArrays, oob: OutOfBag | None, leaf_samples: LeafSamples | None
+    ) -> Solution:
+        """Grow trees until there are `n_estimators`, or until a callback asks to stop."""
+        first = n_trees(known)
         grown: list[Tree] = []
-        done, stopped, error = first, False, math.nan
+        stopped, objective = False, math.nan
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
             kept = {name: value for name, value in vars(self).items() if name in _WITH_TREES}
             return {**kept, "trees_": join(known, grown[: int(x[0]) - first])}
 
         def state() -> dict[str, Any]:
-            out: dict[str, Any] = {"trees": join(known, grown), "seed": ground.seed}
-            if outside is not None:
-                out.update(oob_sum=outside[0].copy(), oob_count=outside[1].copy())
-            if samples is not None:
-                out["leaf_samples"] = samples.state()
+            out: dict[str, Any] = {"trees": join(known, grown), "seed": problem.seed}
+            if oob is not None:
+                out.update(oob_sum=oob.sum.copy(), oob_count=oob.count.copy())
+            if leaf_samples is not None:
+                out["leaf_samples"] = leaf_samples.state()
             return out
 
         monitor = self._monitor(self.n_estimators, attributes)
 
-        def consume(planted: Planted) -> None:
-            nonlocal done, stopped, error
+        def consume(new: ForestTree) -> None:
+            nonlocal stopped, objective
             if stopped:
                 return
-            grown.append(planted.tree)
-            done += 1
-            error = _risk(planted.tree)
-            if outside is not None and planted.outside is not None:
-                outside[0][planted.outside] += planted.outside_values
-                outside[1][planted.outside] += 1
-                seen = outside[1] > 0
-                error = self._outside_error(outside[0][seen] / outside[1][seen, None], y[seen])
-            if samples is not None and planted.leaves is not None:
-                samples.add(*planted.leaves)
-            columns = {"leaves": float(planted.tree.n_leaves), "depth": float(planted.tree.max_depth)}
-            stopped = bool(monitor(done, np.array([float(done)]), objective=error, state=state, **columns))
+            grown.append(new.tree)
+            objective = new.tree.risk
+            if oob is not None and new.oob_rows is not None:
+                oob.add(new)
+                objective = oob.loss(problem.rows.y, problem.target.n_classes)
+            if leaf_samples is not None and new.leaf_rows is not None:
+                leaf_samples.add(*new.leaf_rows)
+            done, columns = first + len(grown), {"leaves": new.tree.n_leaves, "depth": new.tree.max_depth}
+            columns = {name: float(value) for name, value in columns.items()}
+            stopped = bool(monitor(done, np.array([float(done)]), objective=objective, state=state, **columns))
 
-        missing = self.n_estimators - first
-        # About 60 ns for a row, a feature and a level: far more than a thread costs.
-        work = 50.0 * len(ground.samples.rows) * ground.rules.max_features * missing
-        threads = n_threads(work, self.n_jobs)
-        inner = max(1, threads // max(missing, 1))
-        numbers = iter(range(first, self.n_estimators))
-        wanted = itertools.takewhile(lambda _: not stopped, numbers)
-        in_order(wanted, lambda t: self._grow(ground, t, inner), consume, min(threads, max(missing, 1)))
+        missing = max(self.n_estimators - first, 1)
+        work = _WORK_PER_DRAWN_CELL * len(problem.samples.rows) * problem.rules.max_features
+        threads = n_threads(work * (self.n_estimators - first), self.n_jobs)
+        # Trees run side by side; threads that are left over work within a tree.
+        inner = max(1, threads // missing)
+        numbers = itertools.takewhile(lambda _: not stopped, iter(range(first, self.n_estimators)))
+        in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
         self.trees_ = join(known, grown)
-        if samples is not None:
-            self._leaf_samples_ = samples.state()
-        if outside is not None:
-            self._oob_sum_, self._oob_count_ = outside
-            seen = outside[1] > 0
-            with np.errstate(invalid="ignore", divide="ignore"):
-                self._finish_outside(outside[0] / outside[1][:, None], seen, y)
         history = monitor.history()
-        reason = "stopped" if stopped else "converged"
-        certificate = Certificate("none", 0.0, 0.0, self._claim(ground.table))
-        left = state() if stopped else {}
-        return Solution(np.zeros(1), error, history if history.columns else History(objective=[]), certificate, done,
-                        reason, state=left)  # fmt: skip
-
-    def _grow(self, ground: Ground, t: int, threads: int) -> Planted:
-        counts = ground.samples.counts(ground.seed, t)
-        weight = self._tree_weight(ground.weight if counts is None else counts * ground.weight, ground.target)
-        rules = ground.rules
-        if self.min_weight_fraction_leaf:
-            least = self.min_weight_fraction_leaf * float(weight.sum())
-            rules = Rules(**{**vars(rules), "min_weight_leaf": least})
-        seed = int(stream(ground.seed, "tree", t).integers(2**63))
-        unit = ground.unit_weights
-        grown = grow(ground.table.fresh(), ground.target, weight, rules, seed=seed, threads=threads, unit_weights=unit)
-        tree = prune(grown.tree, self.ccp_alpha) if self.ccp_alpha > 0 else grown.tree
-        outside = values = None
-        if self.oob_score and counts is not None:
-            outside = np.flatnonzero((counts == 0) & (ground.weight > 0))
-            values = self._outside_values(ground, grown, tree, outside)
-        leaves = None
-        if getattr(self, "keep_leaf_values", False):
-            leaves = _rows_of_leaves(grown, weight)
-        return Planted(tree, outside, values, leaves)
-
-    def _outside_values(self, ground: Ground, grown: Grown, tree: Tree, rows: np.ndarray) -> np.ndarray:
-        if ground.table.all_coded and tree is grown.tree:
-            leaf = np.empty(len(rows), np.int32)
-            _native.cart.leaves_of_codes(
-                ground.table.codes, rows.astype(np.uint32), grown.columns, grown.left, grown.sides, leaf
-            )
-        elif ground.batch is not None:
-            roots = np.array([0, tree.node_count], np.int64)
-            leaf = leaves_of_batch(Batch(ground.batch.X[rows]), tree.nodes, roots, tree.levels, 1)[:, 0]
-        else:
-            raise ParameterError("oob_score=True with ccp_alpha > 0 needs the rows in memory")
-        value = tree.value[leaf]
-        return value[:, 1:] if ground.target.n_classes == 2 else value
-
-    def _oob_arrays(self, n: int, K: int, first: int, before: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        if first == 0:
-            return np.zeros((n, K)), np.zeros(n, np.int64)
-        if "_oob_sum_" not in before or len(before["_oob_sum_"]) != n:
-            raise ParameterError(
-                "oob_score=True: the trees that warm_start goes on with were grown without it, or on other rows"
-            )
-        return before["_oob_sum_"].copy(), before["_oob_count_"].copy()
-
-    def _leaf_store(self, y: np.ndarray, first: int, before: Mapping[str, Any]) -> LeafSamples | None:
-        return None
-
-    @staticmethod
-    def _n_values(target: Target) -> int:
-        return {0: len(target.offset), 1: 1, 2: 1}.get(target.n_classes, target.n_classes)
+        return Solution(
+            np.zeros(1),
+            objective,
+            history if history.columns else History(objective=[]),
+            Certificate("none", 0.0, 0.0, self._claim(problem.rows.table)),
+            first + len(grown),
+            "stopped" if stopped else "converged",
+            state=state() if stopped else {},
+        )
 
     def _claim(self, table: FeatureTable) -> str:
+        """The optimality of splits, in words: no distance from the best of all forests is known."""
         what = "all splits of its node by the features drawn for it"
         if self._random_splits:
             what = "one random threshold for each feature drawn for its node"
         elif table.all_coded:
-            what = "all splits of its node, at cuts between bins, by the features drawn for it"
+            what = "all splits of its node, at edges of bins, by the features drawn for it"
         text = "a forest is grown greedily: no distance from the best forest is known; "
         return f"{text}each split is the best of {what}"
 
@@ -325,64 +304,143 @@ class Forest(ForestReading, ABC):
 
     def _mean(self, X: Any) -> Any:
         """The mean of the values of all trees, (n, K), for Dask input as a lazy array."""
-        data, trees = self._predict_data(X), self.trees_
-        arrays = trees["nodes"], trees["value"], trees["roots"], trees["levels"]
+        data, arrays = self._predict_data(X), node_arrays(self.trees_)
         if isinstance(data, ArrayData) and not data.sparse:
-            return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs) / n_trees(trees)
-        return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs) / n_trees(trees)
+            return sums_of_batch(data.rows(0, data.n_rows), *arrays, self.n_jobs) / n_trees(self.trees_)
+        return engine.map(sums_of_batch, data, *arrays, 1, n_jobs=self.n_jobs) / n_trees(self.trees_)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the number of the leaf of each row in each tree, (n_samples, n_estimators)."""
+        data, trees = self._data_in_memory(X), self.trees_
+        batch = data.rows(0, data.n_rows)
+        return leaves_of_batch(batch, trees["nodes"], trees["roots"], trees["levels"], self.n_jobs).astype(np.int64)
+
+    def decision_path(self, X: Any) -> tuple[sp.csr_array, np.ndarray]:
+        """Return (indicator matrix of the nodes on the paths of each row, where the nodes of each tree begin)."""
+        leaves = self.apply(X)
+        trees = [tree_of(self.trees_, t, two_classes=False) for t in range(n_trees(self.trees_))]
+        paths = [tree.decision_paths(leaves[:, t]) for t, tree in enumerate(trees)]
+        return sp.csr_array(sp.hstack(paths, format="csr")), self.trees_["roots"].copy()
+
+    def proximity(self, X: Any, Y: Any = None) -> sp.csr_array:
+        """Compute the share of trees in which two rows fall into the same leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        Y : array-like of shape (m, n_features), optional
+            Rows to compare with; X itself by default.
+
+        Returns
+        -------
+        csr_array of shape (n, m)
+            Pairs that share no leaf are not stored.
+        """
+        T, roots = n_trees(self.trees_), self.trees_["roots"]
+        first = leaf_indicator(self.apply(X), roots)
+        second = first if Y is None else leaf_indicator(self.apply(Y), roots)
+        meetings = float(first.sum(axis=0) @ second.sum(axis=0))
+        pairs = min(meetings, float(first.shape[0]) * second.shape[0])
+        what = f"proximities of {first.shape[0]} x {second.shape[0]} rows"
+        require_memory(16.0 * pairs, what, "pass fewer rows as X")
+        out = sp.csr_array(first @ second.T)
+        out.sort_indices()
+        return sp.csr_array((out.data.astype(np.float64) / T, out.indices, out.indptr), shape=out.shape)
+
+    # ------------------------------------------------------------------------------------------- trees
+
+    @abstractmethod
+    def _decision_tree(self) -> Any:
+        """An unfitted decision tree for the same target."""
+
+    def tree(self, t: int) -> Any:
+        """Return tree t as a fitted decision tree."""
+        self._check_fitted()
+        if not -n_trees(self.trees_) <= t < n_trees(self.trees_):
+            raise ParameterError(f"t={t}; the forest has {n_trees(self.trees_)} trees")
+        model = self._decision_tree()
+        for name in ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "classes_", "_vector_"):
+            if name in vars(self):
+                setattr(model, name, getattr(self, name))
+        two_classes = len(getattr(self, "classes_", ())) == 2
+        model.tree_ = tree_of(self.trees_, t % n_trees(self.trees_), two_classes=two_classes)
+        return model
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """All trees as fitted decision trees, made anew on every access."""
+        return [self.tree(t) for t in range(n_trees(self.trees_))]
+
+    # ------------------------------------------------------------------------------------------- inspection
 
     def _split_totals(self, kind: str) -> np.ndarray:
         if kind == "gain":  # the mean over trees of the shares in each
             return importances(self.trees_, self.n_features_in_).sum(axis=0)
-        return np.bincount(split_features(self.trees_)[1], minlength=self.n_features_in_).astype(np.float64)
+        nodes = self.trees_["nodes"]
+        feature = split_features(nodes)[~leaf_nodes(nodes)]
+        return np.bincount(feature, minlength=self.n_features_in_).astype(np.float64)
 
-    def _outputs_of(self, X: np.ndarray) -> np.ndarray:
-        trees = self.trees_
-        total = sums_of_batch(Batch(X), trees["nodes"], trees["value"], trees["roots"], trees["levels"], self.n_jobs)
-        return total / n_trees(trees)
+    def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
+        return sums_of_batch(Batch(X), *node_arrays(self.trees_), self.n_jobs) / n_trees(self.trees_)
 
-    def _responses_of(self, X: np.ndarray) -> np.ndarray:
-        return self._outputs_of(X)
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        return self._raw_outputs(X)
 
-    def _expected_of(self, columns: list[int], points: np.ndarray) -> np.ndarray:
-        trees = self.trees_
-        arrays = trees["nodes"], trees["value"], trees["roots"], trees["levels"], trees["weight"].astype(np.float64)
-        return np.asarray(sum(expected_values(arrays, columns, points))) / n_trees(trees)
+    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        weight = self.trees_["weight"].astype(np.float64)
+        values = expected_values(node_arrays(self.trees_), weight, columns, points)
+        return np.asarray(sum(values)) / n_trees(self.trees_)
 
-    def tree(self, t: int) -> Any:
-        """Tree t as a fitted decision tree, to be drawn or read."""
-        self._check_fitted()
-        if not -n_trees(self.trees_) <= t < n_trees(self.trees_):
-            raise ParameterError(f"t={t}; the forest has {n_trees(self.trees_)} trees")
-        return self._as_tree(tree_of(self.trees_, t % n_trees(self.trees_), two_classes=self._two_classes()))
+    def permutation_importances(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_repeats: int = 1,
+        random_state: Any = 0,
+        out_of_bag: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the rise of the out-of-bag loss of the trees when a feature is permuted (Breiman, 2001).
 
-    @property
-    def estimators_(self) -> list[Any]:
-        """All trees as fitted decision trees, made anew when asked for."""
-        return [self.tree(t) for t in range(n_trees(self.trees_))]
+        Parameters
+        ----------
+        X, y, sample_weight : the training data, or with ``out_of_bag=False`` any rows
+            In memory; the samples of the trees are drawn again from their seeds.
+        n_repeats : int, default=1
+            Number of permutations of every feature in every tree.
+        random_state : int, Generator, RandomState or None, default=0
+        out_of_bag : bool, default=True
+            Whether each tree predicts the training rows that it did not see. Otherwise the whole forest predicts all
+            rows.
 
-    def _two_classes(self) -> bool:
-        return len(getattr(self, "classes_", ())) == 2
+        Returns
+        -------
+        mean, standard_error : ndarray of shape (n_features,)
+            Over the trees, or over the rows. The loss is the squared error, or for classes the share of wrong
+            predictions.
+        """
+        if not out_of_bag:
+            return super().permutation_importances(X, y, sample_weight, n_repeats=n_repeats, random_state=random_state)
+        data = self._dense_data(X)
+        n = data.n_rows
+        if n != self._n_rows_:
+            raise DataError(f"X has {n} rows; the forest was grown on {self._n_rows_}: expected the training data")
+        if not self.bootstrap and self.max_samples is None:
+            raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True or max_samples")
+        check_repeats(n_repeats)
+        target, seed = self._known_target(y, n), seed_of(random_state)
+        weight = as_weight(sample_weight, n)
+        samples = RowSamples(row_keys(data.X, target), weight, self.max_samples, bootstrap=self.bootstrap)
+        rises: list[np.ndarray] = []
 
+        def work(t: int) -> np.ndarray:
+            rows = np.flatnonzero(samples.counts(self._seed_, t) == 0)
+            tree = tree_of(self.trees_, t, two_classes=False)
+            return permutation_rises(tree, data.X[rows], target[rows], self._row_losses, n_repeats, seed, t)
 
-def _risk(tree: Tree) -> float:
-    leaf = tree.is_leaf
-    mass = tree.weighted_n_node_samples
-    return float(np.sum((tree.impurity * mass)[leaf]) / mass[0])
-
-
-def _rows_of_leaves(grown: Grown, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(rows leaf by leaf, their weights as shares of their leaf, how many each node has)."""
-    leaves = np.flatnonzero(grown.left == 0)
-    sizes = np.zeros(len(grown.left), np.int64)
-    sizes[leaves] = grown.end[leaves] - grown.begin[leaves]
-    rows = np.concatenate([grown.order[grown.begin[i] : grown.end[i]] for i in leaves])
-    mass = weight[rows]
-    which = np.repeat(np.arange(len(sizes)), sizes)
-    return rows, mass / np.bincount(which, weights=mass, minlength=len(sizes))[which], sizes
-
-
-#: Attributes that prediction needs beside the trees.
-_WITH_TREES = (
-    "categories_", "_from_frame_", "classes_", "n_features_in_", "feature_names_in_", "_vector_", "_seed_", "_n_rows_",
-)  # fmt: skip
+        T, p = n_trees(self.trees_), data.n_features
+        in_order(iter(range(T)), work, rises.append, n_threads(WORK_PER_CELL * n * p * T, self.n_jobs))
+        table = np.array(rises)
+        table = table[~np.isnan(table).any(axis=1)]
+        return table.mean(axis=0), table.std(axis=0) / np.sqrt(max(len(table), 1))

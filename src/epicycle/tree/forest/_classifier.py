@@ -10,181 +10,128 @@ from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard
-from epicycle.data import Data
-from epicycle.data._target import as_labels
-from epicycle.stats._class_scores import choose_class
+from epicycle.core.estimator._estimator import fitting
 from epicycle.stats._labels import class_weights
-from epicycle.tree._shared import known_codes, per_block
+from epicycle.tree._classes import class_shares, encode_classes, labels_to_codes, map_rows
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
-from epicycle.tree.cart._grow import Target, class_target
-from epicycle.tree.cart._targets import encode_classes
-from epicycle.tree.cart._tree import Tree
+from epicycle.tree.cart._grow import class_target
 from epicycle.tree.forest._base import Forest
-from epicycle.tree.forest._parameters import forest_domains
 
 __all__ = ["ExtraTreesClassifier", "RandomForestClassifier"]
 
 
-class ForestClassifier(ClassifierMixin, Forest):
+class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
     """Means of the class shares of classification trees."""
 
+    _docs: ClassVar[dict[str, str]] = {
+        "criterion": 'criterion : {"gini", "entropy", "log_loss"}, default={default}\n'
+        "    Impurity that splits lower; the last two are the same.",
+        "target_parameters": 'class_weight : dict, "balanced", "balanced_subsample" or None, default=None\n'
+        '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total,\n'
+        '    "balanced_subsample" does so in the sample of every tree.',
+        "monotonic_cst": DecisionTreeClassifier._docs["monotonic_cst"],
+        "oob_attributes": "oob_score_, oob_decision_function_ : float, ndarray\n"
+        "    With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.",
+    }
     _target = "labels"
+    _parameters: ClassVar[dict[str, Domain]] = {
+        **Forest._parameters,
+        "criterion": Choice("gini", "entropy", "log_loss"),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced", "balanced_subsample"))),
+    }
+
+    class_weight: Mapping[Any, float] | str | None
 
     classes_: np.ndarray
+    oob_decision_function_: np.ndarray
+    oob_score_: float
     _totals_: np.ndarray
 
-    def _encode(self, data: Data) -> Data:
+    @fitting
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Grow the trees on rows X with labels y.
+
+        Parameters
+        ----------
+        %(table)s
+        %(class_labels)s
+        %(sample_weight)s
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data = self._forest_data(X, y, sample_weight)
         self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
-        return data
+        earlier = self._earlier()
+        rows = self._read(data, earlier)
+        label = rows.y.astype(np.intp)
+        balance = self.class_weight == "balanced_subsample"
+        factors = None if balance else class_weights(self.class_weight, self.classes_, self._totals_)
+        oob = self._fit_trees(
+            rows,
+            class_target(label, len(self.classes_)),
+            earlier,
+            factors=None if factors is None else factors[label],
+            balance=balance,
+        )
+        if oob is not None:
+            self.oob_decision_function_ = class_shares(oob.mean, len(self.classes_))
+            self.oob_score_ = 1.0 - oob.loss(rows.y, len(self.classes_))
+        return self
 
-    def _prepare(self, y: np.ndarray, weight: np.ndarray) -> tuple[Target, np.ndarray | None]:
-        label = y.astype(np.intp)
-        if self.class_weight == "balanced_subsample":
-            return class_target(label, len(self.classes_)), None
-        factors = class_weights(self.class_weight, self.classes_, self._totals_)
-        return class_target(label, len(self.classes_)), None if factors is None else factors[label]
-
-    def _tree_weight(self, mass: np.ndarray, target: Target) -> np.ndarray:
-        if self.class_weight != "balanced_subsample":
-            return mass
-        label = (target.y[:, 0] if target.labels is None else target.labels).astype(np.intp)
-        totals = np.bincount(label, weights=mass, minlength=len(self.classes_))
-        present = totals > 0
-        factors = np.where(present, mass.sum() / (np.count_nonzero(present) * np.where(present, totals, 1.0)), 0.0)
-        return mass * factors[label]
-
-    def _outside_error(self, mean: np.ndarray, y: np.ndarray) -> float:
-        return float(np.mean(_shares(mean, len(self.classes_)).argmax(axis=1) != y)) if len(y) else np.nan
-
-    def _finish_outside(self, mean: np.ndarray, seen: np.ndarray, y: np.ndarray) -> None:
-        self.oob_decision_function_ = _shares(mean, len(self.classes_))
-        self.oob_score_ = 1.0 - self._outside_error(mean[seen], y[seen])
-
-    def _as_tree(self, tree: Tree) -> DecisionTreeClassifier:
-        names = ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "classes_")
-        model = DecisionTreeClassifier(criterion=self.criterion)
-        for name in names:
-            if name in vars(self):
-                setattr(model, name, getattr(self, name))
-        model.tree_ = tree
-        return model
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        labels = as_labels(y, n, estimator_name=type(self).__name__)
-        return known_codes(labels, self.classes_)
-
-    def _row_losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (_shares(values, len(self.classes_)).argmax(axis=1) != y).astype(np.float64)
+    def predict(self, X: Any) -> Any:
+        """Predict the most probable class of every row."""
+        return map_rows(self._mean(X), _most_probable, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """The mean of the class shares in the leaves of all trees, in the order of `classes_`."""
-        return per_block(self._mean(X), _shares, len(self.classes_))
+        """Return the mean of the class shares in the leaves of all trees, in the order of `classes_`."""
+        return map_rows(self._mean(X), class_shares, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities."""
+        """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> Any:
-        """The most probable class of every row."""
-        return per_block(self._mean(X), _most_probable, self.classes_)
+    def _decision_tree(self) -> DecisionTreeClassifier:
+        return DecisionTreeClassifier(criterion=self.criterion)
 
+    # ------------------------------------------------------------------------------------------- inspection
 
-def _shares(values: np.ndarray, n_classes: int) -> np.ndarray:
-    """Shares of all classes, where two classes were kept as the share of the second."""
-    if n_classes == 1:
-        return np.ones((len(values), 1))
-    return np.column_stack([1.0 - values, values]) if values.shape[1] == 1 else values
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        return labels_to_codes(y, n, self.classes_, type(self).__name__)
+
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (class_shares(outputs, len(self.classes_)).argmax(axis=1) != y).astype(np.float64)
 
 
 def _most_probable(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return choose_class(_shares(values, len(classes)), classes)
+    # Of two classes with the same share the first: 1 - p and p are compared as they are rounded.
+    return classes[class_shares(values, len(classes)).argmax(axis=1)]
 
 
 class RandomForestClassifier(ForestClassifier):
     r"""Random forest for classification: the mean of trees on bootstrap samples.
 
-    Every tree is grown on n rows drawn with replacement, and every node divides by the best of a random choice of
+    Every tree is grown on n rows drawn with replacement, and every node is split by the best of a random choice of
     features; the forest predicts the mean of the class shares
 
     .. math:: p(x) = \frac{1}{T} \sum_t p_t(x) .
 
     A row is left out by about a third of the trees: their mean predicts it out of bag, which estimates the error on
-    new rows. Features are cut into at most 255 bins, unless `max_bins` is None.
+    new rows. Features are binned (at most 255 bins), unless `max_bins` is None.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        What nodes are divided by; the last two are the same.
-    max_depth : int or None, default=None
-        Splits on the way to a leaf at most.
-    min_samples_split, min_samples_leaf : int or float, default=2 and 1
-        Rows of a node that is split, and of a leaf, at least; a float is a share of the rows.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight of its tree that a leaf has at least.
-    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Features that a node looks at, drawn anew for each; a float is a share. None means all.
-    max_leaf_nodes : int or None, default=None
-        Leaves of a tree at most; it then grows where most is gained.
-    min_impurity_decrease : float, default=0.0
-        A split has to lower the mean impurity of the rows of its tree by this.
-    leaf_cost : float, default=0.0
-        Splits that do not lower the sum of losses of their tree by more than this are not made.
-    bootstrap : bool, default=True
-        Whether every tree learns from rows drawn with replacement.
-    max_samples : int, float or None, default=None
-        Rows of such a sample, or a share; None means as many as there are. Without `bootstrap`, rows are drawn without
-        replacement.
-    oob_score : bool, default=False
-        Whether to predict every row by the trees that did not see it.
-    class_weight : dict, "balanced", "balanced_subsample" or None, default=None
-        Factors on the weights of the rows of each class; "balanced" gives all classes the same total,
-        "balanced_subsample" does so in the sample of every tree.
-    ccp_alpha : float, default=0.0
-        Cost of a leaf in minimal cost-complexity pruning of every tree.
-    monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional
-        1: the prediction does not fall where the feature rises; -1: it does not rise. For two
-        classes, and the probability of the second.
-    max_bins : int or None, default=255
-        Bins that features are cut into, at quantiles; None tries every distinct number, which takes longer. Absolute
-        error always does, and very sparse matrices.
-    categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
-        Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
-        type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    handle_unknown : {"missing", "error"}, default="missing"
-        What to do in prediction with levels that the fit did not see.
-    warm_start : bool, default=False
-        Whether another `fit` adds trees to the earlier ones, up to `n_estimators`.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the samples of rows, features and thresholds.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every tree.
+    %(forest_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    trees_ : dict of ndarray
-        The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.
-    estimators_ : list
-        All trees as fitted decision trees, made anew when asked for.
-    categories_ : dict of ndarray
-        Levels of the columns of categories, by the number of the column.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of every feature in the decrease of impurity, as the mean over trees.
-    oob_score_, oob_decision_function_ : float, ndarray
-        With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.
-    certificate_ : Certificate
-        None: trees are greedy. It says what each split is the best of.
-    history_ : History
-        After every tree its leaves and depth, and as objective the out-of-bag error so far (with `oob_score`) or the
-        mean impurity of its leaves.
+    %(classes_)s
+    %(forest_attributes)s
 
     Examples
     --------
@@ -197,14 +144,6 @@ class RandomForestClassifier(ForestClassifier):
     """
 
     _random_splits = False
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "criterion": Choice("gini", "entropy", "log_loss"),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced", "balanced_subsample"))),
-        **forest_domains(),
-    }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D2",), engines=("memory", "files"), certificate="none"
-    )
 
     def __init__(
         self,
@@ -261,84 +200,22 @@ class RandomForestClassifier(ForestClassifier):
 class ExtraTreesClassifier(ForestClassifier):
     r"""Extremely randomised trees for classification: the mean of trees with random thresholds.
 
-    As a random forest, but each feature that a node looks at is divided at a threshold drawn uniformly between its
+    As a random forest, but each candidate feature of a node is split at a threshold drawn uniformly between its
     least and greatest number in the node, and the best of these is taken; by default on all rows. The
     mean of the class shares is
 
     .. math:: p(x) = \frac{1}{T} \sum_t p_t(x) .
 
-    Thresholds are moved to the next cut between bins, unless `max_bins` is None.
+    Thresholds are moved to the next edge of a bin, unless `max_bins` is None.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Trees.
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        What nodes are divided by; the last two are the same.
-    max_depth : int or None, default=None
-        Splits on the way to a leaf at most.
-    min_samples_split, min_samples_leaf : int or float, default=2 and 1
-        Rows of a node that is split, and of a leaf, at least; a float is a share of the rows.
-    min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight of its tree that a leaf has at least.
-    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Features that a node looks at, drawn anew for each; a float is a share. None means all.
-    max_leaf_nodes : int or None, default=None
-        Leaves of a tree at most; it then grows where most is gained.
-    min_impurity_decrease : float, default=0.0
-        A split has to lower the mean impurity of the rows of its tree by this.
-    leaf_cost : float, default=0.0
-        Splits that do not lower the sum of losses of their tree by more than this are not made.
-    bootstrap : bool, default=False
-        Whether every tree learns from rows drawn with replacement.
-    max_samples : int, float or None, default=None
-        Rows of such a sample, or a share; None means as many as there are. Without `bootstrap`, rows are drawn without
-        replacement.
-    oob_score : bool, default=False
-        Whether to predict every row by the trees that did not see it.
-    class_weight : dict, "balanced", "balanced_subsample" or None, default=None
-        Factors on the weights of the rows of each class; "balanced" gives all classes the same total,
-        "balanced_subsample" does so in the sample of every tree.
-    ccp_alpha : float, default=0.0
-        Cost of a leaf in minimal cost-complexity pruning of every tree.
-    monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional
-        1: the prediction does not fall where the feature rises; -1: it does not rise. For two
-        classes, and the probability of the second.
-    max_bins : int or None, default=255
-        Bins that features are cut into, at quantiles; None tries every distinct number, which takes longer. Absolute
-        error always does, and very sparse matrices.
-    categorical_features : "from_dtype", None, or list of names, numbers or truth values, default="from_dtype"
-        Columns that are divided by sets of levels. "from_dtype" takes the columns of a frame that have a categorical
-        type. Levels are learnt and later found by value; what the 255 most frequent do not cover counts as missing.
-    handle_unknown : {"missing", "error"}, default="missing"
-        What to do in prediction with levels that the fit did not see.
-    warm_start : bool, default=False
-        Whether another `fit` adds trees to the earlier ones, up to `n_estimators`.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the samples of rows, features and thresholds.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every tree.
+    %(forest_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    trees_ : dict of ndarray
-        The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.
-    estimators_ : list
-        All trees as fitted decision trees, made anew when asked for.
-    categories_ : dict of ndarray
-        Levels of the columns of categories, by the number of the column.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of every feature in the decrease of impurity, as the mean over trees.
-    oob_score_, oob_decision_function_ : float, ndarray
-        With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.
-    certificate_ : Certificate
-        None: trees are greedy. It says what each split is the best of.
-    history_ : History
-        After every tree its leaves and depth, and as objective the out-of-bag error so far (with `oob_score`) or the
-        mean impurity of its leaves.
+    %(classes_)s
+    %(forest_attributes)s
 
     Examples
     --------
@@ -351,14 +228,6 @@ class ExtraTreesClassifier(ForestClassifier):
     """
 
     _random_splits = True
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "criterion": Choice("gini", "entropy", "log_loss"),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced", "balanced_subsample"))),
-        **forest_domains(),
-    }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D2",), engines=("memory", "files"), certificate="none"
-    )
 
     def __init__(
         self,

@@ -1,6 +1,0 @@
-"""The helper beside the tests of the solvers can be imported by them."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
