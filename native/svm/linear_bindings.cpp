@@ -68,7 +68,8 @@ void bind_linear_svm(nb::module_ &m) {
                     const double *row = table.data() + DUAL_COLUMNS * order.data()[k];
                     require(row[BOUND] > 0.0 && row[SQUARE] > 0.0, expected);
                 }
-                DualPass pass(rows, DualProblem{loss, scale}, table.data(), w.data(), order.data(), number.data());
+                const DualProblem problem{loss, scale};
+                DualPass pass(rows, problem, table.data(), w.data(), order.data(), number.data());
                 const std::size_t piece = std::max<std::size_t>(1, WORK_BETWEEN_LOOKS / rows.cost());
                 nb::gil_scoped_release nogil;
                 const Interrupts interrupts;

@@ -10,7 +10,6 @@ import hashlib
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from epicycle import _native
 
@@ -22,9 +21,7 @@ _MOST = 100  # beyond this weight a row is not shown more often; each time count
 def by_content(rows: Any, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The rows in an order that depends on what is in them alone; equal rows come one after the other."""
     keys = np.empty(len(codes), dtype=np.uint64)
-    if sp.issparse(rows):
-        _native.core.csr_row_hashes(rows.data, rows.indices, rows.indptr, rows.shape[1], keys)
-    elif rows.dtype == object:
+    if rows.dtype == object:
         keys[:] = [
             int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
             for text in rows.tolist()
