@@ -25,11 +25,11 @@ from epicycle.core._parameters import (
 )
 from epicycle.core._random import stream
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._named import NAMES
+from epicycle.kernels._machine import NAMES
 from epicycle.linalg._cholesky import NotPositiveError
 from epicycle.optim._box_bfgs import Summit, climb, steepness
 
-__all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "learnt_attributes", "maximise"]
+__all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "maximise"]
 
 SUBSET_ROWS = 384  # of a rehearsal: enough to find the region of the optimum, at (384 / n)^3 of the cost
 _REHEARSAL_FACTOR = 100  # by which the tolerance of a rehearsal is larger: its optimum is another one anyway
@@ -154,14 +154,6 @@ def maximise(
     return _search(likelihood, plan, monitor, state, part, n_subset / n)
 
 
-def learnt_attributes(estimator: Any) -> dict[str, Any]:
-    """The fitted attributes of an estimator, but for its evidence and the names of the columns."""
-    return {k: v for k, v in vars(estimator).items() if k.endswith("_") and k not in _EVIDENCE}
-
-
-_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")
-
-
 def _search(
     likelihood: Likelihood,
     plan: Plan,
@@ -261,7 +253,7 @@ def _curved(likelihood: Any) -> Callable[[np.ndarray, bool], tuple[float, np.nda
     if hasattr(likelihood, "with_curvature"):
         return likelihood.with_curvature
 
-    def plain(theta: np.ndarray, curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
+    def plain(theta: np.ndarray, _curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
         return *likelihood.value_and_gradient(theta), None
 
     return plain

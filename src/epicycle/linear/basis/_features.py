@@ -51,15 +51,10 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         self._place(data)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         certificate = Certificate("closed form", 0.0, 0.0, "the functions are those asked for: nothing is optimised")
         self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
@@ -148,7 +143,6 @@ class HingeFeatures(BasisTransformer):
         **KNOTS,
         "linear": Boolean(),
         "sparse_output": Boolean(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
@@ -230,7 +224,6 @@ class FourierFeatures(BasisTransformer):
         "n_harmonics": Integer(minimum=1),
         "period": NoneOr(AnyOf(Real(minimum=0, inclusive=False), ArrayLike())),
         "frequencies": NoneOr(ArrayLike()),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"

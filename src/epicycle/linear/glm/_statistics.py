@@ -101,7 +101,7 @@ def _in_python(
             np.full(size, np.nan),
             np.full((size * hessian,) * 2, np.nan),
         )
-    g, H, reach = _add_up(batch, parts, model, r, h if hessian else None, metric)
+    g, H, reach = _add_up(parts, model, r, h if hessian else None, metric)
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
 
@@ -116,7 +116,7 @@ def _terms(batch: Batch, model: Model, rows: Rows, w: Array, b: float) -> tuple[
 
 
 def _add_up(
-    batch: Batch, parts: tuple[Array, ...], model: Model, r: Array, h: Array | None, metric: Array | None
+    parts: tuple[Array, ...], model: Model, r: Array, h: Array | None, metric: Array | None
 ) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     kernel, head = _native.glm.accumulate, (*parts, model.shift)

@@ -22,13 +22,9 @@ from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
-    Boolean,
     Callable as CallableDomain,
     Choice,
     Domain,
-    Integer,
-    NoneOr,
-    Real,
 )
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData, Batch, Data, ScanData
@@ -63,22 +59,22 @@ class Combination:
     intercept: bool
 
 
-def _least_squares(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _least_squares(X: np.ndarray, _z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Gauss: every equation times its coefficient."""
     return X
 
 
-def _signs(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _signs(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Every equation with the sign of the coefficient: above the mean less below it."""
     return np.where(np.abs(z) > TIE, np.sign(z), 0.0)
 
 
-def _laplace(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _laplace(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Laplace 1787: added, subtracted or left out, as the coefficient is large, largely negative or small."""
     return np.where(np.abs(z) > SMALL, np.sign(z), 0.0)
 
 
-def _mayer(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
     """Mayer 1750: disjoint groups, each summed. A row goes to the unknown on which it bears most; what bears on none,
     being below the mean of all, is the group of the intercept. Without one, a row goes in with its sign."""
     n, p = z.shape
@@ -150,8 +146,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         Whether b is fitted or 0. Without it, means above are zero.
     tol : float, default=1e-10
         Residual of the equations, relative to the size of their terms, that the certificate asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -178,15 +173,17 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     array([0.758, 0.815])
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "weights": AnyOf(Choice(*RULES), CallableDomain(), ArrayLike()),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="equation residual"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -201,27 +198,9 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Combine the equations of all rows and solve the result.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Combine the equations of all rows and solve the result."""
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
         p = data.n_features
         moments = settled_moments(data, self.fit_intercept, self.n_jobs)
@@ -256,7 +235,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         worst = float(relative.max(initial=0.0))
         meaning = f"no equation is missed by more than {worst:.1e}, relative to the sum of the sizes of its terms"
         certificate = Certificate("equation residual", worst, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {"coef_": self.coef_, "intercept_": self.intercept_})
+        monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, beta.ravel(), objective=worst)
         reason = "converged" if certificate.holds else "stalled"
         message = "" if certificate.holds else f"{rank} of the {len(WA)} equations are independent: they contradict"

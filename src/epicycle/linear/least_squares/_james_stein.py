@@ -16,7 +16,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
@@ -143,8 +143,7 @@ class JamesStein(RegressorMixin, Estimator):
     tol : float, default=1e-10
         Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
         certificate asserts of the fit that is shrunken.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -171,17 +170,19 @@ class JamesStein(RegressorMixin, Estimator):
     0.884
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "target": NoneOr(ArrayLike()),
         "variance": NoneOr(Real(minimum=0)),
         "positive_part": Boolean(),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -200,27 +201,9 @@ class JamesStein(RegressorMixin, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit by least squares and shrink.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit by least squares and shrink."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         p = data.n_features
         m = self._target(p)
@@ -250,7 +233,7 @@ class JamesStein(RegressorMixin, Estimator):
         self.intercept_ = data.dtype.type(intercept) if self.fit_intercept else 0.0
         self.shrinkage_, self.rank_, self.noise_variance_ = factor, fit.rank, variance
         self.prior_variance_ = float(max(variance * factor / (1 - factor), 0.0)) if factor < 1 else np.inf
-        monitor = self._monitor(1, lambda x: {"coef_": self.coef_, "intercept_": self.intercept_})
+        monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, coef, objective=fit.objective, shrinkage=factor)
         least = excess_certificate(fit.excess, fit.total, self.tol, mean=mean[p:], weight=fit.weight)
         certificate = Certificate(least.kind, least.value, least.tolerance, f"before shrinking, {least.meaning}")
