@@ -43,10 +43,7 @@ class NeighboursEstimator(Estimator):
     n_samples_fit_: int
     _title: ClassVar[str] = "neighbours"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _keep_rows(self, X: Any, y: Any, **checks: Any) -> ArrayData:
         """Check and keep the rows, and say what the fit shows."""

@@ -88,10 +88,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
     def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
         """The penalty of every target."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     # ------------------------------------------------------------------------------------------- the fit
 

@@ -75,8 +75,11 @@ def _laplace(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
 
 
 def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
-    """Mayer 1750: disjoint groups, each summed. A row goes to the unknown on which it bears most; what bears on none,
-    being below the mean of all, is the group of the intercept. Without one, a row goes in with its sign."""
+    """Disjoint groups of rows, each summed (Mayer 1750).
+
+    A row goes to the unknown on which it bears most; what bears on none, being below the mean of all, is the group of
+    the intercept. Without one, a row goes in with its sign.
+    """
     n, p = z.shape
     out = np.zeros((n, p))
     rows = np.arange(n)
@@ -183,6 +186,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="equation residual"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -196,11 +200,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

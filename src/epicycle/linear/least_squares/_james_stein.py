@@ -182,6 +182,7 @@ class JamesStein(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -199,11 +200,6 @@ class JamesStein(RegressorMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -124,10 +124,7 @@ class StochasticModel(Estimator, ABC):
 
     _learner_: State
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _rule(self) -> Rule:
         if self.learning_rate == "optimal" and self.alpha == 0:

@@ -228,11 +228,6 @@ class Perceptron(OnlineClassifier):
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings. A scan brings its own.
         %(sample_weight)s
-
-        Returns
-        -------
-        Perceptron
-            The fitted estimator.
         """
         if not (self.warm_start and hasattr(self, "_learner_")):
             return self._fit(X, y, sample_weight, None)
