@@ -261,8 +261,11 @@ class PairMatrices:
     def run_each(
         self, subsets: Sequence[Sequence[Array]], work: Callable[[int, KernelRows], Any], consume: Callable[[Any], None]
     ) -> None:
-        """``consume(work(k, matrix of the k-th subset))`` in the order of the subsets, several at a time where the
-        matrices fit. A subset is made of parts, the same arrays in several of them."""
+        """Call ``consume(work(k, matrix of the k-th subset))`` in the order of the subsets.
+
+        Several are at work at a time where their matrices fit. A subset is made of parts, the same arrays in several
+        of them.
+        """
         n = self.prepared.n_rows
         sizes = [sum(len(part) for part in subset) for subset in subsets]
         if all(size == n for size in sizes):

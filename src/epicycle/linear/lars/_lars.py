@@ -290,7 +290,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
     def at(
         self, alpha: float | None = None, *, bound: float | None = None, target: int = 0
     ) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept at any point of the path.
+        r"""Coefficients and intercept at any point of the path.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             The common correlation; for the lasso its penalty. At least `alpha_`.
         bound : float, optional
             The first point of the path at which the L1 norm of the coefficients is so large: for the lasso the
-            solution with :math:`\\|w\\|_1 \\le t`.
+            solution with :math:`\|w\|_1 \le t`.
         target : int, default=0
             Which of several targets.
 

@@ -68,8 +68,11 @@ class Point:
 
 
 def huber_statistic(batch: Batch, frame: Frame, coef: np.ndarray, intercept: float, limit: float) -> tuple[Any, ...]:
-    """Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
-    weight, sum of |r| and number; the largest |r| of an inlier."""
+    """Sums over inliers and outliers.
+
+    Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
+    weight, sum of |r| and number; the largest |r| of an inlier.
+    """
     y = (batch.y - frame.y_shift) / frame.y_scale
     sums = _native.linear.huber_sums(batch.X, y, batch.weight, frame.shift, coef, intercept, limit)
     return *sums[:-1], Largest(sums[-1])
