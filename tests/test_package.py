@@ -94,6 +94,7 @@ FAMILIES = {
     "kernels._compositions": "kernels made of kernels",
     "kernels._given": "kernels that the user gives",
     "kernels._histograms": "kernels of histograms",
+    "kernels._kernel": "the interface of kernels and their hyper-parameters",
     "kernels._inner_products": "kernels of inner products",
     "kernels._networks": "kernels of wide networks",
     "kernels._stationary": "stationary kernels",
@@ -120,7 +121,7 @@ FAMILIES = {
     "select._greedy_selection": "forward and backward selection",
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
-    "svm._hulls": "convex hulls of classes",
+    "svm._svc": "SVC and the hull points that it finds",
     "theory._decomposition": "decompositions of the error",
 }
 

@@ -14,13 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from epicycle.cluster.max_margin._descent import Balance, Clustered, best_move, descend
-from epicycle.cluster.max_margin._relaxation import Relaxed, relax, spectral_bound
-from epicycle.cluster.max_margin._separability import Separability, simplex
-from epicycle.cluster.max_margin._starts import Starts
+from epicycle.cluster.max_margin._descent import Balance, Clustered, Separability, best_move, descend, simplex
+from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral_bound
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
@@ -29,10 +27,8 @@ from epicycle.optim import Monitor, Solution
 
 __all__ = ["MaxMarginClustering"]
 
-#: Rows up to which "auto" solves the relaxation.
-SMALL = 300
-#: A move that lowers J by less than this share of it is none.
-TOLERANCE = 1e-9
+_RELAXED_ROWS = 300  # up to which "auto" solves the relaxation: its matrices have as many rows and columns
+_MOVE_TOL = 1e-9  # a move that lowers J by less than this share of it is none
 
 
 class MaxMarginClustering(ClusterMixin, KernelMachine):
@@ -106,9 +102,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         "balance": Real(minimum=0, maximum=1, inclusive=(False, True)),
         "n_init": Integer(minimum=1),
         "relaxation": AnyOf(Boolean(), Choice("auto")),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C6",), engines=("memory",), certificate="single moves", keeps_rows=True
@@ -207,7 +200,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         return distinct, np.bincount(number, weights=weight[kept]), place
 
     def _relaxes(self, n: int) -> bool:
-        return n <= SMALL if self.relaxation == "auto" else bool(self.relaxation)
+        return n <= _RELAXED_ROWS if self.relaxation == "auto" else bool(self.relaxation)
 
     # ------------------------------------------------------------------------------------------- the search
 
@@ -261,7 +254,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
             f"no row can change its cluster and lower the objective by more than {gain:.1e} of it; "
             f"no clustering at all can by more than {gap:.1%}"
         )
-        certificate = Certificate("single moves", gain, TOLERANCE, meaning)
+        certificate = Certificate("single moves", gain, _MOVE_TOL, meaning)
         if reason == "converged" and not certificate.holds:
             reason = "stalled"
         history = monitor.history()
