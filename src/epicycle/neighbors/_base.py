@@ -27,7 +27,9 @@ NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
     "metric": Choice(*METRICS),
 }
 WEIGHTS: Domain = AnyOf(Choice("uniform", "distance"), Callable())
-CARD = MethodCard(family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True)
+CARD: MethodCard = MethodCard(
+    family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
+)
 
 
 class NeighborsEstimator(Estimator):

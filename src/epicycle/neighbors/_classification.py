@@ -18,7 +18,7 @@ from epicycle.stats._labels import codes, distinct
 __all__ = ["KNeighborsClassifier"]
 
 
-class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):
+class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -113,7 +113,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):
         total = votes.sum(axis=1, keepdims=True)
         if (total == 0).any():
             raise ParameterError(f"weights: are all zero for row {int((total == 0).argmax())}; expected some above")
-        return votes / total
+        return np.asarray(votes / total)
 
     def predict(self, X: Any = None) -> np.ndarray:
         """The class with the most votes.

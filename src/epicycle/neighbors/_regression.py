@@ -16,7 +16,7 @@ from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, WEIGHTS, Neighb
 __all__ = ["KNeighborsRegressor"]
 
 
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
     r"""The mean of the targets of the k nearest rows.
 
     .. math:: f(q) = \frac{\sum_{i \in N_k(q)} w_i \, y_i}{\sum_{i \in N_k(q)} w_i}
@@ -81,7 +81,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
             The fitted estimator.
         """
         data = self._keep_rows(X, y, target="numeric", multi_output=True)
-        self._targets_ = data.y.copy()
+        self._targets_ = np.array(data.y)
         self._conclude_exact()
         return self
 

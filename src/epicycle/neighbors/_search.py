@@ -51,7 +51,7 @@ class Metric:
     def from_native(self, values: np.ndarray) -> np.ndarray:
         """Distances from the values of native code, which leaves out the last root."""
         if self.kind == EUCLIDEAN:
-            return np.sqrt(values)
+            return np.asarray(np.sqrt(values))
         return values ** (1 / self.power) if self.kind == MINKOWSKI else values
 
 

@@ -83,7 +83,7 @@ class Separability:
 
     def product(self, T: np.ndarray) -> np.ndarray:
         """A T."""
-        return self.C * self.weight[:, None] * self.residual(T)
+        return np.asarray(self.C * self.weight[:, None] * self.residual(T))
 
     def value(self, T: np.ndarray) -> float:
         return float(np.sum(T * self.product(T)))
@@ -161,7 +161,7 @@ class Balance:
                     labels[i] = light
                     loads[a] -= self.weight[i]
                     loads[light] += self.weight[i]
-        return labels
+        return np.asarray(labels)
 
 
 @dataclass

@@ -31,7 +31,7 @@ _RELAXED_ROWS = 300  # up to which "auto" solves the relaxation: its matrices ha
 _MOVE_TOL = 1e-9  # a move that lowers J by less than this share of it is none
 
 
-class MaxMarginClustering(ClusterMixin, KernelMachine):
+class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Clusters that a kernel machine separates with the widest margins, with a bound on how much better any could be.
 
     .. math:: \min_{t_i \in \{-1, 1\}} \; \min_{f, b} \; \tfrac{1}{2} \|f\|^2
@@ -226,11 +226,9 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
             if best is None or end.value < best.value:
                 best = end
             kept = {"labels": best.labels, "done": start + 1, "seed": seed}
-            stop = monitor(
-                start + 1, best.labels.astype(np.float64), objective=best.value, state=kept.copy,
-                start=end.value, alternations=end.steps, moves=end.moves,
-            )  # fmt: skip
-            if stop:
+            facts = {"start": end.value, "alternations": end.steps, "moves": end.moves}
+            x = best.labels.astype(np.float64)
+            if monitor(start + 1, x, objective=best.value, state=kept.copy, **facts):
                 return best, relaxed, "stopped"
         assert best is not None
         return best, relaxed, "converged"
@@ -277,9 +275,8 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         number = np.empty(len(vertices), dtype=np.intp)
         number[order] = np.arange(len(order))
         kept = {name: value for name, value in vars(self).items() if name in ("X_fit_", "_n_fit_", "kernel_")}
-        return {
-            "labels_": number[every], "dual_coef_": coef, "intercept_": intercept, "_vertices_": vertices[order], **kept
-        }  # fmt: skip
+        machine = {"dual_coef_": coef, "intercept_": intercept, "_vertices_": vertices[order]}
+        return {"labels_": number[every], **machine, **kept}
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -299,4 +296,4 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
 
         For rows of the fit it can differ from `labels_` where the balance, or single moves, decided.
         """
-        return np.asarray(self._scores(X)).argmax(axis=1)
+        return np.asarray(np.asarray(self._scores(X)).argmax(axis=1))

@@ -68,7 +68,7 @@ class Starts:
 
     def _by_vertices(self, scores: np.ndarray) -> np.ndarray:
         columns = min(scores.shape[1], self.vertices.shape[1])
-        return scores[:, :columns] @ self.vertices[:, :columns].T
+        return np.asarray(scores[:, :columns] @ self.vertices[:, :columns].T)
 
     @cached_property
     def _drawn(self) -> np.ndarray:
@@ -93,7 +93,7 @@ class Starts:
         """Squared distances of the feature space."""
         G = self.factor[self._drawn]
         square = np.einsum("ij,ij->i", G, G)
-        return np.maximum(square[:, None] + square - 2 * G @ G.T, 0.0)
+        return np.asarray(np.maximum(square[:, None] + square - 2 * G @ G.T, 0.0))
 
     def _movements(self, neighbours: int) -> np.ndarray:
         """The slowest movements over the graph, one in each column: nearly constant on groups of near rows."""
