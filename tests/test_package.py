@@ -94,7 +94,6 @@ FAMILIES = {
     "kernels._compositions": "kernels made of kernels",
     "kernels._given": "kernels that the user gives",
     "kernels._histograms": "kernels of histograms",
-    "kernels._kernel": "the interface of kernels and their hyper-parameters",
     "kernels._inner_products": "kernels of inner products",
     "kernels._networks": "kernels of wide networks",
     "kernels._stationary": "stationary kernels",
@@ -105,9 +104,10 @@ FAMILIES = {
     "linear.lasso._path": "paths of the lasso and the elastic net",
     "linear.least_squares._james_stein": "shrinkage of means",
     "neighbors._classification": "as in scikit-learn",
+    "kernels._kernel": "kernels and their hyper-parameters",
     "neighbors._regression": "as in scikit-learn",
     "neighbors._unsupervised": "as in scikit-learn",
-    "online._result": "the result of online evaluation",
+    "online._evaluate": "evaluation on a stream and its result",
     "optim._duality": "programs and their optimality conditions",
     "optim._games": "games and saddle points",
     "optim._losses": "losses",
@@ -121,7 +121,7 @@ FAMILIES = {
     "select._greedy_selection": "forward and backward selection",
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
-    "svm._svc": "SVC and the hull points that it finds",
+    "svm._svc": "support vector classification and the hulls of its classes",
     "theory._decomposition": "decompositions of the error",
 }
 

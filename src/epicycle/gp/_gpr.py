@@ -219,11 +219,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             Several targets share the kernel and are independent given it.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v counts as v rows: its noise variance is divided by v.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         self._vector_ = bool(data.target_is_vector)

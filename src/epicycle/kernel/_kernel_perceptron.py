@@ -243,11 +243,6 @@ class KernelPerceptron(KernelClassifier):
         %(class_labels)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 1.0)
@@ -290,7 +285,7 @@ class KernelPerceptron(KernelClassifier):
             learners = [_restored(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
             first, seed = int(state["done"]), int(state["seed"])
 
-        def attributes(x: np.ndarray) -> dict[str, Any]:
+        def attributes(_x: np.ndarray) -> dict[str, Any]:
             self._set_function(*rows, learners, self._time(order, share, passes))
             return self._learnt_attributes()
 

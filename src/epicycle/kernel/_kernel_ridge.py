@@ -139,19 +139,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         Y = np.asarray(data.y)
         Y = Y[:, None] if data.target_is_vector else Y
@@ -270,7 +258,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         if self.jitter_ > 0:
             meaning += f", for the kernel with {self.jitter_:.1e} on its diagonal"
         certificate = Certificate(kind, relative, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=float(objective.sum()), gap=relative)
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(C.ravel(), float(objective.sum()), monitor.history(), certificate, 1, reason))

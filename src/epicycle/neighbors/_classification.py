@@ -71,18 +71,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Keep rows X and labels y."""
         data = self._keep_rows(X, y, target="labels")
         self.classes_ = distinct(np.asarray(data.y))
         self._codes_ = codes(np.asarray(data.y), labels=self.classes_)

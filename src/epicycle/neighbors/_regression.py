@@ -68,18 +68,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Keep rows X and targets y."""
         data = self._keep_rows(X, y, target="numeric", multi_output=True)
         self._targets_ = np.array(data.y)
         self._conclude_exact()

@@ -67,11 +67,6 @@ class NearestNeighbors(NeighborsEstimator):
         ----------
         %(X)s
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._keep_rows(X, None, target="none")
         self._conclude_exact()

@@ -127,19 +127,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)

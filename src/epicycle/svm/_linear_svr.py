@@ -113,19 +113,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric")
         problem = self._problem(
             data, 1, regression=True, squared=self.loss == "squared_epsilon_insensitive", epsilon=float(self.epsilon)

@@ -124,19 +124,7 @@ class NuSVC(SupportVectorClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems, nus = [], []
         for split in self._splits(coded):

@@ -112,11 +112,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
         %(X)s
         y : ignored
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight

@@ -105,19 +105,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric")
         target = np.asarray(data.y, dtype=np.float64)
         kept = np.arange(len(target))

@@ -145,11 +145,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         %(X)s
         y : ignored
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight

@@ -38,7 +38,7 @@ def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | N
 
 
 def binary_gradient(
-    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, curvature: bool = True
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, _curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
