@@ -109,20 +109,11 @@ def without_self(distances: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, n
 # ------------------------------------------------------------------------------------------- brute force
 
 
-class _ShortLists:
-    """Room for the candidates of n queries of which k are wanted; native code fills and shortens the lists."""
-
-    def __init__(self, n: int, k: int) -> None:
-        room = 2 * k + 96  # a list is shortened when it is full: not too often for small k
-        self.k = k
-        self.score = np.empty((n, room))
-        self.row = np.zeros((n, room), dtype=np.int64)
-        self.count = np.zeros(n, dtype=np.int64)
-        self.limit = np.full(n, np.inf)
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.score, self.row, self.count, self.limit
+def _short_lists(n: int, k: int) -> _native.neighbors.Lists:
+    """Room for the candidates of n queries of which k are wanted: lists that native code fills and prunes."""
+    room = 2 * k + 96  # a list is pruned when it is full: not too often for small k
+    row, count = np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    return _native.neighbors.Lists(np.empty((n, room)), row, count, np.full(n, np.inf))
 
 
 def _brute_force(X: Any, Q: Any, k: int, metric: Metric, n_jobs: int | None) -> Found:
@@ -193,17 +184,17 @@ class _ProductSearch:
         slack = _SAFETY * self.unit * ((p + 4) * np.sqrt(squares) * self.longest + self.longest**2)
         base = np.ones(len(Q)) if self.cosine else squares
         scale = 1.0 if self.cosine else 2.0
+        bounds = _native.neighbors.Bounds(base, slack, scale)
         which = (self.metric.kind, self.metric.power)
         own, X = _same_type(Q, self.X)
-        lists = _ShortLists(len(Q), k)
+        lists = _short_lists(len(Q), k)
         G = np.empty((len(Q), _ROWS), dtype=self.dtype)
         for first in range(0, len(X), _ROWS):
             last = min(first + _ROWS, len(X))
             out = G if last - first == _ROWS else np.empty((len(Q), last - first), dtype=self.dtype)
             np.matmul(A, self.B[first:last].T, out=out)
-            block = (out, self.c[first:last], first)
-            _native.neighbors.dense_update(*block, own, X, *which, base, slack, scale, k, *lists.arrays)
-        return _native.neighbors.dense_settle(own, X, *which, k, *lists.arrays)
+            _native.neighbors.update(out, self.c[first:last], first, own, X, *which, bounds, k, lists)
+        return _native.neighbors.settle(own, X, *which, k, lists)
 
 
 def _product_in_double(search: _ProductSearch) -> _ProductSearch:
@@ -234,13 +225,13 @@ class _ColumnSearch:
         self.blocks = [np.ascontiguousarray(block.T) for block in rows]
 
     def __call__(self, Q: np.ndarray, k: int) -> Found:
-        lists = _ShortLists(len(Q), k)
+        lists = _short_lists(len(Q), k)
         A = np.ascontiguousarray(Q, dtype=np.float64)
         kind = _COLUMNS[self.metric.kind]
         for number, block in enumerate(self.blocks):
             D = _native.kernel.columns_block(A, block, kind, self.metric.power)
-            _native.neighbors.given_update(D, number * _ROWS, self.n, k, *lists.arrays)
-        return _native.neighbors.given_settle(self.n, k, *lists.arrays)
+            _native.neighbors.update_given(D, number * _ROWS, self.n, k, lists)
+        return _native.neighbors.settle_given(self.n, k, lists)
 
 
 class _SparseSearch:
@@ -257,12 +248,11 @@ class _SparseSearch:
         cosine = self.metric.kind == COSINE
         Q = _unit_sparse(Q) if cosine else Q
         A, B = _like(Q, self.X)
-        lists = _ShortLists(A.shape[0], k)
-        parts = (A.data, A.indices, A.indptr, B.data, B.indices, B.indptr, self.columns)
+        lists = _short_lists(A.shape[0], k)
         if self.metric.kind not in (EUCLIDEAN, COSINE):
-            D = _native.neighbors.csr_distances(*parts, self.metric.kind, self.metric.power)
-            _native.neighbors.given_update(D, 0, B.shape[0], k, *lists.arrays)
-            return _native.neighbors.given_settle(B.shape[0], k, *lists.arrays)
+            D = _native.neighbors.csr_distances(A, B, self.metric.kind, self.metric.power)
+            _native.neighbors.update_given(D, 0, B.shape[0], k, lists)
+            return _native.neighbors.settle_given(B.shape[0], k, lists)
         squares = squared_lengths(A.astype(np.float64))
         longest = float(np.sqrt(self.squares.max(initial=0.0)))
         terms = float(np.diff(A.indptr).max(initial=0))
@@ -271,8 +261,9 @@ class _SparseSearch:
         c = np.zeros(B.shape[0]) if cosine else self.squares / 2
         base, scale = (np.ones(A.shape[0]), 1.0) if cosine else (squares, 2.0)
         which = (self.metric.kind, self.metric.power)
-        _native.neighbors.csr_update(G, c, 0, *parts, *which, base, slack, scale, k, *lists.arrays)
-        return _native.neighbors.csr_settle(*parts, *which, k, *lists.arrays)
+        bounds = _native.neighbors.Bounds(base, slack, scale)
+        _native.neighbors.update(G, c, 0, A, B, *which, bounds, k, lists)
+        return _native.neighbors.settle(A, B, *which, k, lists)
 
 
 def _unit_sparse(X: Any) -> Any:
