@@ -108,7 +108,9 @@ certificate_ : Certificate
     None: boosting is greedy. Its value is the largest rise of the training loss in any round.
 history_ : History
     After every round the mean training loss, that of the validation set (``validation``), leaves, step and seconds.""",
-        "validation_data": """X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    A row of weight v counts as v rows.
+X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
     Validation set: its loss is recorded after every round, and with `n_iter_no_change` ends the fit. It takes the
     place of `validation_fraction`, and may be of another kind than X.""",
     }

@@ -141,17 +141,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     ) -> Self:
         """Fit to rows X with labels y.
 
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-        %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(fit_sections)s
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

@@ -82,6 +82,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     """
 
     _docs: ClassVar[dict[str, str]] = {
+        "target": "%(y)s",
         "n_estimators": "n_estimators : int, default={default}\n    Number of rounds, each of one tree.",
     }
     _target = "numeric"
@@ -169,17 +170,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     ) -> Self:
         """Fit to rows X with targets y.
 
-        Parameters
-        ----------
-        %(table)s
-        %(y)s
-        %(sample_weight)s
-        %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(fit_sections)s
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

@@ -121,16 +121,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with labels y, and prune it.
 
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(fit_sections)s
         """
         self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
         assert isinstance(data, ArrayData)

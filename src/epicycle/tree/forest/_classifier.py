@@ -51,16 +51,7 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with labels y.
 
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(fit_sections)s
         """
         data = self._forest_data(X, y, sample_weight)
         self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
