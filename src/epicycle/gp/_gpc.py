@@ -154,19 +154,7 @@ class GaussianProcessClassifier(KernelClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         state = self._resume_state()
         seed = int((state or {}).get("seed", seed_of(self.random_state)))

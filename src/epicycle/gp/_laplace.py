@@ -171,11 +171,11 @@ class BinaryLaplace(ExactLaplace):
         return root, factor(B, self.threads)
 
     def mode(self, K: np.ndarray) -> Mode:
-        def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+        def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)[:, 0, 0]
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.obs.gradient(p)
-            return b - root[:, None] * found.solve(root[:, None] * self._times(K, b))
+            return np.asarray(b - root[:, None] * found.solve(root[:, None] * self._times(K, b)))
 
         return self._find_mode(K, newton)
 
@@ -232,7 +232,7 @@ class SoftmaxBlocks:
         """Q X for X of shape (n, k)."""
         EX = np.column_stack([E @ x for E, x in zip(self.E, X.T, strict=True)])
         total = scipy.linalg.cho_solve((self.M, True), EX.sum(axis=1), check_finite=False)
-        return EX - np.column_stack([E @ total for E in self.E])
+        return np.asarray(EX - np.column_stack([E @ total for E in self.E]))
 
 
 class SoftmaxLaplace(ExactLaplace):
@@ -259,15 +259,15 @@ class SoftmaxLaplace(ExactLaplace):
                 if i != j:
                     mine[j, i] = T.T
 
-            inverse_tiles(inverted(found, self.threads), place, lambda done: None, self.threads)
+            inverse_tiles(inverted(found, self.threads), place, lambda _done: None, self.threads)
         M = scipy.linalg.cholesky(E.sum(axis=0), lower=True, check_finite=False)
         return SoftmaxBlocks(E, M, log_det + 2 * float(np.log(np.diagonal(M)).sum()))
 
     def mode(self, K: np.ndarray) -> Mode:
-        def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+        def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)
             b = np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p)
-            return b - self.blocks(K, p).times(self._times(K, b))
+            return np.asarray(b - self.blocks(K, p).times(self._times(K, b)))
 
         return self._find_mode(K, newton)
 

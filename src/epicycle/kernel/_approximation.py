@@ -24,7 +24,7 @@ from epicycle.optim import Solution
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     r"""Random cosines and sines whose inner products are a stationary kernel on average.
 
     .. math:: \varphi(x) = \sqrt{\tfrac{k(0)}{m}} \bigl(\cos w_1'x, \dots, \cos w_m'x, \sin w_1'x, \dots,
@@ -108,11 +108,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         p = data.n_features
@@ -124,7 +119,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         head = data.head().X
         self.offset_ = np.zeros(p) if sp.issparse(head) else head.mean(axis=0, dtype=np.float64)
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         # var cos <= 1, and at most 3/2 for the one with a random phase
         error = self._variance_ * np.sqrt(m + (0.5 if self.n_components % 2 else 0.0)) / m
@@ -167,7 +162,7 @@ def fourier_batch(
     return out
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Features from the kernel with a few landmark rows, of any kernel.
 
     .. math:: \varphi(x) = K_{LL}^{-1/2} \, k_L(x), \qquad \varphi(x)'\varphi(z) = k_L(x)' K_{LL}^{-1} k_L(z)
@@ -261,11 +256,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         ----------
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.kernel_.takes == "precomputed":
@@ -301,7 +291,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         if not self.kernel_.mercer:
             meaning += ", if this is a Mercer kernel, of which only the landmarks are known"
         certificate = Certificate("trace error", error, 1.0, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=missing)
         self._conclude(Solution(np.zeros(0), missing, monitor.history(), certificate, 1, "converged"))
 

@@ -114,19 +114,7 @@ class KernelLogisticRegression(KernelClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 2.0)
         self._keep(rows, kept)

@@ -31,7 +31,7 @@ __all__ = ["KernelPCA"]
 _FEW = 400  # rows up to which all eigenvalues cost nothing
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Principal components in the feature space of a kernel.
 
     .. math:: H K H = \sum_j \lambda_j a_j a_j', \qquad
@@ -138,11 +138,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         ----------
         %(X)s
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":
@@ -165,7 +160,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
             self._learn_the_way_back(rows)
         meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
         certificate = Certificate("eigenvalue residual", residual, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=float(trace - values.sum()))
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(values, float(trace - values.sum()), monitor.history(), certificate, 1, reason))

@@ -134,11 +134,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
             Labels of any kind; or a table of zeros and ones, one column for each label.
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         targets, weight = self._targets(X, y, sample_weight)
         base = self._base()
@@ -178,11 +173,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         classes : array-like, optional
             All classes there will ever be; needed in the first call unless y has all of them.
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         first = not hasattr(self, "estimators_")
         known = None if first and classes is None else np.unique(classes) if first else self.classes_

@@ -50,7 +50,7 @@ def steepness(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, scale
     return float(np.abs(projected_gradient(theta, gradient, bounds)).max(initial=0.0)) / scale
 
 
-def climb(
+def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
     likelihood: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     theta: np.ndarray,
     bounds: np.ndarray,

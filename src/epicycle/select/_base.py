@@ -91,7 +91,7 @@ def where_model_has(method: str) -> Callable[[F], F]:
     return decorate
 
 
-class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
+class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # type: ignore[misc]  # untyped mixins
     """A transformer that keeps some features, and a predictor by the model fitted to them."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = COMMON
@@ -157,11 +157,6 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
             For the fits of the model and for its scores.
         groups : array-like of shape (n_samples,), optional
             Rows of one group are kept together by the folds.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         base = self._base()
         if sample_weight is not None:

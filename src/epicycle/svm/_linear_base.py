@@ -28,7 +28,7 @@ LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "solver": Choice("auto", "dual-cd", "newton"),
 }
 _ENGINES = ("memory", "files", "dask")
-LINEAR_CARD = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
+LINEAR_CARD: MethodCard = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
 
 # Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes: measured crossovers.
 _NEWTON_COLUMNS = 300  # up to which "auto" takes Newton's method for any number of rows
@@ -77,10 +77,7 @@ converged_ : bool""",
     objective_: Any
     dual_objective_: Any
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _problem(self, data: Data, n_problems: int, *, squared: bool, **form: Any) -> MarginProblem:
         scale = float(self.intercept_scaling) if self.fit_intercept else 0.0

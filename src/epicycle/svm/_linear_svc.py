@@ -23,7 +23,7 @@ from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMach
 __all__ = ["LinearSVC"]
 
 
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
     r"""Linear support vector classification, with the duality gap as its certificate.
 
     Two classes :math:`y_i \in \{-1, 1\}` minimise
@@ -127,19 +127,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)

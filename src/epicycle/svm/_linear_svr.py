@@ -22,7 +22,7 @@ from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMach
 __all__ = ["LinearSVR"]
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
     r"""Linear support vector regression, with the duality gap as its certificate.
 
     .. math:: P(w, b) = \tfrac{1}{2} \|w\|^2 + \tfrac{1}{2} (b / s)^2
@@ -113,19 +113,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric")
         problem = self._problem(
             data, 1, regression=True, squared=self.loss == "squared_epsilon_insensitive", epsilon=float(self.epsilon)

@@ -15,8 +15,8 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.svm._base import CARD, Fit
-from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, Split, SupportVectorClassifier
-from epicycle.svm._subproblems import nu_machine
+from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
+from epicycle.svm._subproblems import Split, nu_machine
 
 __all__ = ["NuSVC"]
 
@@ -124,19 +124,7 @@ class NuSVC(SupportVectorClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems, nus = [], []
         for split in self._splits(coded):

@@ -173,19 +173,7 @@ class SVC(SupportVectorClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         if np.isinf(self.C) and self.solver == "dual-cd":
             raise ParameterError("C=inf: the hard margin needs solver='smo'; expected a finite C with solver='dual-cd'")
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)

@@ -22,7 +22,7 @@ from epicycle.svm._subproblems import Subproblem
 __all__ = ["SVR"]
 
 
-class SVR(RegressorMixin, SupportVectorMachine):
+class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untyped mixin
     r"""Support vector regression: errors count beyond a tube of width epsilon only.
 
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i \max(|y_i - w^\top \phi(x_i) - b| - \varepsilon, 0)
@@ -105,19 +105,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric")
         target = np.asarray(data.y, dtype=np.float64)
         kept = np.arange(len(target))

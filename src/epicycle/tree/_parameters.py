@@ -25,12 +25,9 @@ __all__ = [
 
 CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict), Choice("balanced")))
 
-#: Entries of all tree methods; a class with targets of another kind than labels overrides `target`.
+#: Entries of all tree methods.
 TREE_DOCS = {
-    "table": "%(X)s\n    NaN counts as missing. Columns of a categorical type are split by sets of levels.",
-    "fit_sections": "Parameters\n----------\n%(table)s\n%(target)s\n%(sample_weight)s\n\n"
-    "Returns\n-------\nself\n    The fitted estimator.",
-    "target": "%(class_labels)s",
+    "fit_X": "%(X)s\n    NaN counts as missing. Columns of a categorical type are split by sets of levels.",
     "class_weight": 'class_weight : dict, "balanced" or None, default=None\n'
     '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total.',
     "monotonic_cst": "monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional\n"

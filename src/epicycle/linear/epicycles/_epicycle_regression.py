@@ -162,11 +162,6 @@ class EpicycleRegression(RegressorMixin, Estimator):
         y : array-like of shape (n_samples,) or (n_samples, 2)
             Complex positions, two columns of coordinates, or one real coordinate. A scan brings its own.
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._complex_ = is_complex(y)
         data = self._positions(X, y, sample_weight)

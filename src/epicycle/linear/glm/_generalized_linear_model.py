@@ -193,6 +193,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A11",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -233,11 +234,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @fitting
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
@@ -256,11 +252,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
             Added to the linear predictor.
         exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
             For the logarithmic link: its logarithm is added to the linear predictor.
-
-        Returns
-        -------
-        GeneralizedLinearModel
-            The fitted estimator.
         """
         family = as_family(self.family)
         if isinstance(family, Multinomial):

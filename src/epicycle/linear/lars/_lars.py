@@ -169,11 +169,6 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets have a path each.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.positive and self.method == "lar":
             raise ParameterError(
@@ -295,7 +290,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
     def at(
         self, alpha: float | None = None, *, bound: float | None = None, target: int = 0
     ) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept at any point of the path.
+        r"""Coefficients and intercept at any point of the path.
 
         Parameters
         ----------
@@ -303,7 +298,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             The common correlation; for the lasso its penalty. At least `alpha_`.
         bound : float, optional
             The first point of the path at which the L1 norm of the coefficients is so large: for the lasso the
-            solution with :math:`\\|w\\|_1 \\le t`.
+            solution with :math:`\|w\|_1 \le t`.
         target : int, default=0
             Which of several targets.
 

@@ -159,11 +159,6 @@ class LinearRegression(LeastSquaresModel):
         %(sample_weight)s
         groups : array-like of shape (n_samples,), optional
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._training_data(X, y, sample_weight)
         members = self._checked_groups(groups, data)
@@ -185,19 +180,7 @@ class LinearRegression(LeastSquaresModel):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Add rows: the result is that of `fit` on all rows so far, because second moments add up."""
         if self.cov_type != "nonrobust":
             raise ParameterError(
                 f"cov_type={self.cov_type!r}: needs residuals of all rows, which partial_fit no longer has; use fit, "

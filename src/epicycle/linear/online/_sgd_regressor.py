@@ -174,11 +174,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             A row of weight v counts as v rows.
         coef_init, intercept_init : array-like, optional
             Where to start; zero, or with `warm_start` the earlier fit, by default.
-
-        Returns
-        -------
-        SGDRegressor
-            The fitted estimator.
         """
         if self.warm_start and hasattr(self, "n_iter_"):
             coef_init = self.coef_ if coef_init is None else coef_init
@@ -225,11 +220,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
-
-        Returns
-        -------
-        SGDRegressor
-            The estimator.
         """
         self._learn_stream(X, y, sample_weight, None)
         return self

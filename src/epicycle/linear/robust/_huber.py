@@ -113,6 +113,7 @@ class HuberRegressor(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -135,26 +136,9 @@ class HuberRegressor(RegressorMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         # Its frame of coordinates serves here too; the programme itself only where the scale asks for it.
         absolute = quantile_solver(

@@ -96,6 +96,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -120,11 +121,6 @@ class QuantileRegressor(RegressorMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def _quantiles(self) -> np.ndarray:
         try:
             taus = np.asarray(self.quantile, dtype=np.float64)
@@ -139,19 +135,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(y)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         taus = self._quantiles()
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(

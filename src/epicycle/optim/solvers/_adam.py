@@ -42,31 +42,31 @@ EPS = 1e-8
 EPS_ADADELTA = 1e-6
 
 
-def _sgd(memory: Memory, g: Array, eta: float, t: int) -> Array:
+def _sgd(_memory: Memory, g: Array, eta: float, _t: int) -> Array:
     return -eta * g
 
 
-def _momentum(memory: Memory, g: Array, eta: float, t: int) -> Array:
+def _momentum(memory: Memory, g: Array, eta: float, _t: int) -> Array:
     v = memory["v"]
     v *= GAMMA
     v += eta * g
     return -v
 
 
-def _adagrad(memory: Memory, g: Array, eta: float, t: int) -> Array:
+def _adagrad(memory: Memory, g: Array, eta: float, _t: int) -> Array:
     G = memory["G"]
     G += g * g
     return -eta * g / (np.sqrt(G) + EPS)
 
 
-def _rmsprop(memory: Memory, g: Array, eta: float, t: int) -> Array:
+def _rmsprop(memory: Memory, g: Array, eta: float, _t: int) -> Array:
     G = memory["G"]
     G *= BETA
     G += (1 - BETA) * g * g
     return -eta * g / (np.sqrt(G) + EPS)
 
 
-def _adadelta(memory: Memory, g: Array, eta: float, t: int) -> Array:
+def _adadelta(memory: Memory, g: Array, eta: float, _t: int) -> Array:
     G, D = memory["G"], memory["D"]
     G *= BETA
     G += (1 - BETA) * g * g

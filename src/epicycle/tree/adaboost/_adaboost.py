@@ -110,7 +110,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     """
 
     _docs: ClassVar[dict[str, str]] = {
-        "table": "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
+        "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
         "    With stumps NaN counts as missing.",
     }
     _parameters: ClassVar[dict[str, Domain]] = {
@@ -154,10 +154,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
-        """Fit to rows X with labels y.
-
-        %(fit_sections)s
-        """
+        """Fit to rows X with labels y."""
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
                 f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
@@ -341,6 +338,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return average_score(self.trees_, np.zeros(self._n_votes))
 
     def _votes(self, X: Any) -> Any:
+        self._check_fitted()
         zero = np.zeros(self._n_votes)
         if self.estimator is None:
             return scores_of_data(self._predict_data(X), self.trees_, zero, self.n_jobs)

@@ -82,7 +82,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     """
 
     _docs: ClassVar[dict[str, str]] = {
-        "target": "%(y)s",
         "n_estimators": "n_estimators : int, default={default}\n    Number of rounds, each of one tree.",
     }
     _target = "numeric"
@@ -168,10 +167,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Fit to rows X with targets y.
-
-        %(fit_sections)s
-        """
+        """Fit to rows X with targets y."""
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)
         return self._fit_trees(data, self._validation_data(X_val, y_val, sample_weight_val))

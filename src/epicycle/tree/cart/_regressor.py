@@ -73,7 +73,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     |   |   225.880  (108 rows)
     """
 
-    _docs: ClassVar[dict[str, str]] = {"target": "%(targets)s"}
+    _docs: ClassVar[dict[str, str]] = {"fit_y": "%(targets)s"}
     _target = "numeric"
     _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
@@ -125,10 +125,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow a tree on rows X with targets y, and prune it.
-
-        %(fit_sections)s
-        """
+        """Grow a tree on rows X with targets y, and prune it."""
         if self.leaf_l2 and self.criterion != "squared_error":
             raise ParameterError(f"leaf_l2={self.leaf_l2:g} is for criterion='squared_error', not {self.criterion!r}")
         data = self._memory_data(X, y, sample_weight)

@@ -23,7 +23,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
     """Means of the values of regression trees."""
 
     _docs: ClassVar[dict[str, str]] = {
-        "target": "%(targets)s",
+        "fit_y": "%(targets)s",
         "criterion": 'criterion : {"squared_error", "absolute_error", "poisson"}, default={default}\n'
         '    Loss that splits lower; leaves of "absolute_error" hold medians.',
         "target_parameters": "keep_leaf_values : bool, default=False\n"
@@ -47,10 +47,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow the trees on rows X with targets y.
-
-        %(fit_sections)s
-        """
+        """Grow the trees on rows X with targets y."""
         data = self._forest_data(X, y, sample_weight)
         self._vector_ = data.target_is_vector
         if data.n_targets > 1:
