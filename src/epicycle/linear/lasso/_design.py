@@ -1,4 +1,4 @@
-"""What the lasso asks of the data: columns in memory, dense or CSC, and responses; nothing here is copied or centred.
+"""Columns in memory, dense or CSC, and responses, as the lasso needs them; nothing is copied or centred.
 
 A design holds the weighted means and lengths of the columns and computes correlations and residuals about the mean.
 Row weights v sum to one. Long loops come back from compiled code every tenth of a second or so.
@@ -17,7 +17,7 @@ from epicycle import _native
 
 __all__ = ["Columns", "DenseColumns", "Response", "SparseColumns", "columns_of"]
 
-#: Multiply-adds between two returns to Python.
+#: Multiply-adds between two returns to Python: about a tenth of a second, so that interrupts are seen.
 WORK_PER_CALL = 2e8
 EPS = float(np.finfo(np.float64).eps)
 

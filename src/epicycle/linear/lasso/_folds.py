@@ -70,7 +70,7 @@ def errors_of_folds(
 def gathered_errors(
     evaluate: Callable[[int, Grid], tuple[np.ndarray, int]], n_folds: int, grids: Sequence[Grid], n_jobs: int | None
 ) -> tuple[np.ndarray, int]:
-    """What `evaluate` gives for every fold and grid: errors of all alphas, and how many did not converge."""
+    """Evaluate every fold and grid on threads: errors of all alphas, and how many did not converge."""
     errors = np.empty((len(grids), len(grids[0].alphas), n_folds))
     failures = [0]
     pieces = [(g, f) for g in range(len(grids)) for f in range(n_folds)]
@@ -208,7 +208,7 @@ def count_statistic(batch: Batch) -> tuple[int]:
 
 
 def count_rows(data: Data) -> int:
-    """The number of rows; a pass where nobody knows it yet."""
+    """The number of rows; one pass where it is not known yet."""
     if isinstance(data, DaskData) and data.sizes is None:
         from dask import compute, delayed
 

@@ -22,7 +22,7 @@ from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["GramProblem", "WorkingGram", "minimise_on_gram", "solve_positive"]
 
-#: Largest support that Newton's method factorises.
+#: Largest support that Newton's method factorises: about a second for one factor.
 MAX_NEWTON = 3000
 
 

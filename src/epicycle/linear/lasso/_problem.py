@@ -22,7 +22,7 @@ __all__ = ["LassoProblem", "check_columns", "csc_data", "lasso_problem", "moment
 
 #: Columns up to which the Gram matrix is formed where the rows are not in memory.
 MAX_GRAM = 5000
-#: Columns up to which it pays in memory: for one penalty, and for many.
+#: Columns up to which it pays in memory: for one penalty, and for many. Its cost n p^2 is shared by the penalties.
 FEW, FEW_FOR_PATH = 100, 600
 
 

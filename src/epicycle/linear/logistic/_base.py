@@ -1,4 +1,4 @@
-"""What linear classifiers with class probabilities share: scores, classes and probabilities of new rows."""
+"""The base of linear classifiers with class probabilities: scores, classes and probabilities of new rows."""
 
 from __future__ import annotations
 

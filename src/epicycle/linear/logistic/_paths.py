@@ -36,7 +36,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How every path is computed."""
+    """The settings of a path: penalties, classes, intercept, weights and accuracy."""
 
     Cs: np.ndarray
     l1_ratios: np.ndarray

@@ -25,6 +25,7 @@ from epicycle.optim._working_set import Outcome, Report
 __all__ = ["HessianSolver"]
 
 EPS = float(np.finfo(np.float64).eps)
+#: Epochs of coordinate descent on one quadratic model, and halvings of a step before it counts as none.
 EPOCHS = 200
 HALVINGS = 40
 

@@ -176,7 +176,7 @@ def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tup
 def leverage_statistic(
     batch: Batch, shift: np.ndarray, factors: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
-    """How far the margins of a row move, at most, when the parameters do.
+    """The largest moves of the margins of a row when the parameters move.
 
     Each of `factors` (F, of shape (pairs, r, columns)) is for a pair of margins: |F x|^2 is the largest squared change
     of their difference for a move of unit length in the norm of H. `null` has directions that H ignores, of parameters
