@@ -136,7 +136,7 @@ def test_the_same_for_any_number_of_threads_and_frames():
 def test_representations():
     found = diagnose.bias_variance(ep.LinearRegression(), *wave(200))
     assert found.verdict in str(found).replace("\n", " ")
-    assert "What to try" in str(found)
+    assert "Next steps" in str(found)
     assert "<table>" in found._repr_html_()
     axis = found.plot()
     assert axis.get_title() == "high bias"

@@ -10,7 +10,7 @@ from sklearn.linear_model import (
 
 import epicycle as ep
 from epicycle import diagnose
-from epicycle.diagnose._objectives import objective_of
+from epicycle.diagnose._optimizer_or_objective import objective_of
 from epicycle.exceptions import NotFittedError, ParameterError, ParameterTypeError
 
 
@@ -115,7 +115,7 @@ def test_a_certificate_that_contradicts_a_given_objective_is_named(classes):
     a, b = ep.LogisticRegression(C=1e-7).fit(X, y), ep.LogisticRegression().fit(X, y)
     found = diagnose.optimizer_or_objective(a, b, X, y, objective=lambda m: -m.score(X, y))
     assert found.kind == "optimizer"
-    assert "says otherwise" in found.notes[0]
+    assert "contradicts this" in found.notes[0]
 
 
 def test_a_certificate_is_enough():

@@ -174,10 +174,10 @@ def test_components_that_carry_the_same_are_not_put_in_order():
     X = rng.normal(size=(300, 3))
     y = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=300)
     verdict = diagnose.ablation(ep.Ridge(), X, y).verdict
-    assert "carries as much cannot be ruled out" in verdict
+    assert "contributes as much cannot be ruled out" in verdict
     assert "x2" not in verdict
     one = diagnose.ablation(ep.Ridge(), X, y, cv=[(np.arange(200), np.arange(200, 300))])
-    assert "nothing is known about chance" in one.notes[-1]
+    assert "no standard error is known" in one.notes[-1]
 
 
 def test_components_of_a_pipeline_and_names_of_columns(grouped):
@@ -200,7 +200,7 @@ def test_the_rate_of_false_alarms():
         X = rng.normal(size=(80, 2))
         y = X[:, 0] + rng.normal(size=80)
         found = diagnose.ablation(ep.LinearRegression(), X, y, {"noise": [1]}, random_state=i, n_jobs=1)
-        alarms += found.verdict.startswith("noise carries")
+        alarms += found.verdict.startswith("noise contributes")
     assert alarms <= 5
 
 

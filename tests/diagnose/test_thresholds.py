@@ -165,7 +165,7 @@ def test_figures_and_words(skewed):
     assert found.plot(kind="precision-recall").get_xlabel() == "recall"
     assert "One row in" in found.verdict
     assert found.table["point"].tolist()[:2] == ["chosen", "default"]
-    assert "always saying no" in found.next_steps[-1]
+    assert "always predicting the negative class" in found.next_steps[-1]
 
 
 def test_the_same_for_any_number_of_threads(skewed):

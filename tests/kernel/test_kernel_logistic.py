@@ -127,7 +127,7 @@ def test_hard_cases_end_with_a_certificate():
 def test_exact_steps_and_conjugate_gradients_agree(monkeypatch):
     exact = [KernelLogisticRegression(5.0, kernel=Gaussian(0.7)).fit(X, y) for y in (CIRCLE, THREE)]
     assert all(not model.history_.steps.any() for model in exact)
-    monkeypatch.setattr("epicycle.kernel._logistic_newton.pivoted_factor", lambda K, scores: None)
+    monkeypatch.setattr("epicycle.kernel._logistic_newton._low_rank_factor", lambda K, scores: None)
     for y, other in zip((CIRCLE, THREE), exact, strict=True):
         model = KernelLogisticRegression(5.0, kernel=Gaussian(0.7)).fit(X, y)
         assert model.history_.steps.all()

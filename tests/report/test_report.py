@@ -63,9 +63,9 @@ def test_says_what_a_newcomer_needs(full):
     assert len(page.encode()) < 300_000
     test = full["test"]
     assert f"its accuracy is {shown(test['score'], 3)}; with 95% confidence the true accuracy is between" in words
-    assert "so the model has learnt something real" in words
-    assert f"To predict malignant from 569 rows of 10 columns, {full['best']} did best of 6 models tried." in words
-    assert "Yes, the fit is proven." in words
+    assert "so the model is significantly better than the baseline" in words
+    assert f"To predict malignant from 569 rows of 10 columns, {full['best']} is the best of 6 candidates." in words
+    assert "Yes, the optimum is certified." in words
     for finding in full["findings"]:
         assert finding["verdict"][1:] in words
     for anchor in ("data", "models", "quality", "proof", "limits", "earned", "fails", "threshold", "reproduce"):
@@ -191,10 +191,10 @@ def test_words_follow_the_numbers():
     assert "confidence" not in said()
     assert "99% confidence" in said(lower=0.4, level=0.99)
     assert "99.9% confidence" in said(lower=0.4, level=0.999)
-    assert "learnt something real" in said(lower=0.4, upper=0.6, baseline_score=0.3)
-    assert "do not prove" in said(lower=0.4, upper=0.6, baseline_score=0.45)
-    assert "learnt something real" in said(lower=0.4, upper=0.6, baseline_score=0.7, greater=False)
-    assert "do not prove" in said(lower=0.4, upper=0.6, baseline_score=0.3, greater=False)
+    assert "significantly better than the baseline" in said(lower=0.4, upper=0.6, baseline_score=0.3)
+    assert "does not show" in said(lower=0.4, upper=0.6, baseline_score=0.45)
+    assert "significantly better than the baseline" in said(lower=0.4, upper=0.6, baseline_score=0.7, greater=False)
+    assert "does not show" in said(lower=0.4, upper=0.6, baseline_score=0.3, greater=False)
 
 
 def test_certificate_in_words():
@@ -220,7 +220,7 @@ def test_next_steps_put_the_gravest_first():
         }
     )
     assert steps[0] == "Leak in x."
-    assert steps[1].startswith("Let the optimiser finish")
+    assert steps[1].startswith("Let the optimiser converge")
     assert steps[2:] == ["Add rows.", "Drop z.", "More."]
 
 

@@ -255,7 +255,7 @@ class Diagnoses:
         self.attempt("ablation", most, work)
 
     def run_optimizer_or_objective(self, linear: Candidate | None, other: Candidate | None) -> None:
-        """Whether the best linear model is limited by its optimizer or by its objective."""
+        """Whether the best linear model is limited by its optimiser or by its objective."""
         if linear is None or other is None:
             self.found.skipped["optimizer_or_objective"] = "not needed: no linear model to compare with"
             return

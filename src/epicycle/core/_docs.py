@@ -6,7 +6,9 @@ the signature. A class adds or overrides entries for itself and its subclasses i
     class Forest(Estimator):
         _docs = {"n_estimators": "n_estimators : int, default={default}\\n    Number of trees."}
 
-A function gets its entries from the decorator :func:`documented`.
+A function gets its entries from the decorator :func:`documented`. To the docstring of a `fit` or
+`partial_fit` the usual sections are added where it does not have them: the entries of its arguments as parameters, and
+`self` as what it returns.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from sklearn.base import ClassifierMixin, MultiOutputMixin
 
 __all__ = ["SHARED_DOCS", "complete_docstrings", "documented"]
 
@@ -51,15 +55,31 @@ def complete_docstrings(cls: type) -> None:
     entries = dict(SHARED_DOCS)
     for base in reversed(cls.__mro__):
         entries.update(vars(base).get("_docs", {}))
-    for member in (cls, *vars(cls).values()):
-        member = getattr(member, "__func__", member)  # the function of a class method
-        if (inspect.isclass(member) and member is not cls) or not (
-            inspect.isclass(member) or inspect.isfunction(member)
-        ):
-            continue
-        if member.__doc__ and "%(" in member.__doc__:
-            function: Any = cls.__init__ if member is cls else member
-            member.__doc__ = _completed(member.__doc__, entries, function, f"{cls.__name__}.{member.__name__}")
+    if issubclass(cls, ClassifierMixin):
+        entries.setdefault("fit_y", "%(class_labels)s")
+    elif issubclass(cls, MultiOutputMixin):
+        entries.setdefault("fit_y", "%(targets)s")
+    if cls.__doc__ and "%(" in cls.__doc__:
+        cls.__doc__ = _completed(cls.__doc__, entries, cls.__init__, cls.__name__)
+    for name, member in vars(cls).items():
+        method = getattr(member, "__func__", member)  # the function of a class method
+        if inspect.isfunction(method) and method.__doc__:
+            if name in ("fit", "partial_fit"):
+                method.__doc__ = _with_fit_sections(method.__doc__, method, entries)
+            if "%(" in method.__doc__:
+                method.__doc__ = _completed(method.__doc__, entries, method, f"{cls.__name__}.{name}")
+
+
+def _with_fit_sections(doc: str, fit: Callable[..., Any], entries: Mapping[str, str]) -> str:
+    sections = []
+    if "Parameters\n" not in doc:
+        arguments = [name for name in inspect.signature(fit).parameters if name != "self"]
+        lines = [f"%({f'fit_{name}' if f'fit_{name}' in entries else name})s" for name in arguments]
+        sections.append("\n".join(["Parameters", "----------", *lines]))
+    if "Returns\n" not in doc:
+        sections.append("Returns\n-------\nself\n    The fitted estimator.")
+    head, found, rest = doc.rstrip().partition("\n\n        Examples\n")
+    return f"{head}\n\n{textwrap.indent((chr(10) * 2).join(sections), ' ' * 8)}{found}{rest}\n        "
 
 
 def documented(entries: Mapping[str, str]) -> Callable[[F], F]:

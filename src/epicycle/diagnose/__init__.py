@@ -1,6 +1,6 @@
-"""What is wrong with a model, and what to try next.
+"""Diagnoses of models, with advice on the next steps.
 
-Each function returns an object with a `verdict` in words, the numbers as a `table`, what to try as `next_steps`, and a
+Each function returns a finding with a `verdict` in words, the numbers as a `table`, advice as `next_steps`, and a
 `plot`.
 """
 

@@ -1,4 +1,4 @@
-"""Ablative analysis: components are taken away, one at a time and one after the other, to see what each was worth."""
+"""Ablation: components are removed one at a time and one after the other, to measure the contribution of each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
@@ -17,7 +18,7 @@ from epicycle.data._frames import frame_columns, is_frame
 from epicycle.plot import axes_of, bars, ink, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
-from epicycle.select._inputs import check_model, checked_rows, folds_of, rows_ratio, seeded
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import scorer_of
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
@@ -29,20 +30,20 @@ __all__ = ["Ablation", "ablation"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Ablation(Finding):
-    """What each component contributes to a score.
+    """Contribution of each component to a score.
 
     Attributes
     ----------
     score, std_error : float
         Of the whole, over the folds.
     best : str
-        The component that is missed most when it alone is taken away.
+        The component whose removal alone costs most.
     drops, drop_errors : dict
-        What is lost without each component alone, and the standard error of that difference.
+        Loss of score without each component alone, and its standard error.
     cumulative : dict
-        The score after each component is gone together with those before it.
+        The score without each component and those before it.
     metric : str
-    verdict, table, next_steps
+    %(finding)s
     """
 
     score: float
@@ -55,15 +56,9 @@ class Ablation(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what is lost without each component, with two standard errors.
+        """Draw the loss without each component, with two standard errors.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
+        %(plot)s
         """
         names = sorted(self.drops, key=lambda name: -self.drops[name])[:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.3 * len(names)))
@@ -76,6 +71,7 @@ class Ablation(Finding):
 
 
 @in_catalogue("diagnose", "J6", certificate="standard errors")
+@documented(CROSS_VALIDATION_DOCS)
 def ablation(
     model: Any,
     X: Any,
@@ -90,28 +86,25 @@ def ablation(
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> Ablation:
-    """How much each component of a system really helps: by taking it away.
+    """Measure how much each component of a system helps, by removing it.
 
     Every component is removed alone, with all others in place, and again one after the other in the order given, until
-    nothing but the baseline is left. All models are fitted anew and scored on the same folds, and differences are
-    paired.
+    only the baseline is left. All models are fitted again and scored on the same folds, and differences are paired.
 
     Parameters
     ----------
     model : estimator
-    X, y : rows and targets, in memory
+    %(rows)s
     components : dict, optional
         By name: columns of X (a name, a number or a list of these), which are left out; or a dictionary of parameters
         of the model that switch a part off, such as ``{"scaler": "passthrough"}``. By default every column is one.
-    cv : int, splitter or splits, default=5
-    scoring : str or callable, optional
-        Larger is better; by default accuracy or R2.
-    groups, sample_weight : array-like of shape (n,), optional
-    ordered : bool, default=False
-        Rows are in order of time.
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
+    %(cv)s
+    %(scoring)s
+    %(groups)s
+    %(sample_weight)s
+    %(ordered)s
+    %(n_jobs)s
+    %(random_state)s
 
     Returns
     -------
@@ -184,9 +177,16 @@ def ablation(
 
 
 def _conclude(
-    table: Mapping[str, Any], drops: dict[str, float], errors: dict[str, float], cumulative: dict[str, float],
-    score: float, std_error: float, metric: str, t: float, rivals: list[str],
-) -> Ablation:  # fmt: skip
+    table: Mapping[str, Any],
+    drops: dict[str, float],
+    errors: dict[str, float],
+    cumulative: dict[str, float],
+    score: float,
+    std_error: float,
+    metric: str,
+    t: float,
+    rivals: list[str],
+) -> Ablation:
     order = sorted(drops, key=lambda name: -drops[name])
     best = order[0]
     counts = {name: drops[name] > t * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops}
@@ -194,39 +194,47 @@ def _conclude(
     base = list(cumulative.values())[-1]
     if counts[best]:
         verdict = (
-            f"{best} carries most: without it the score falls by {drops[best]:.3g} (standard error {errors[best]:.2g}) "
-            f"from {score:.4g} ({metric}); without all components it is {base:.4g}."
+            f"{best} contributes most: without it the score falls by {drops[best]:.3g} (standard error "
+            f"{errors[best]:.2g}) from {score:.4g} ({metric}); without all components it is {base:.4g}."
         )
         close = [name for name in rivals if counts[name]]
         if close:
-            verdict += f" That {' or '.join(close[:3])} carries as much cannot be ruled out."
+            verdict += f" That {' or '.join(close[:3])} contributes as much cannot be ruled out."
     else:
         verdict = (
-            f"No component is missed alone: the score of {score:.4g} ({metric}) falls by {drops[best]:.3g} at most, "
+            f"No component is needed alone: the score of {score:.4g} ({metric}) falls by {drops[best]:.3g} at most, "
             f"which is within the noise; without all of them it is {base:.4g}."
         )
     steps: tuple[str, ...] = ()
     if useless and not counts[best]:
         steps = (
-            "take components away one after the other: they stand in for each other, and the cumulative column "
+            "remove components one after the other: they replace each other, and the cumulative column "
             "shows how many can go",
         )
     elif useless:
         shown = ", ".join(useless[:6]) + (f" and {len(useless) - 6} more" if len(useless) > 6 else "")
-        steps = (f"try without {shown}: taken away alone, nothing is lost that can be told from noise",)
+        steps = (f"try without {shown}: removed alone, the loss is not significant",)
     harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -t * errors[name]]
     if harmful:
-        steps = (f"take {', '.join(harmful[:6])} away: the score is better without", *steps)
+        steps = (f"remove {', '.join(harmful[:6])}: the score is better without", *steps)
     notes: tuple[str, ...] = (
-        "components that stand in for each other are not missed alone; the cumulative column shows them together",
+        "components that replace each other cost nothing alone; the cumulative column shows them together",
     )
     if not np.isfinite(std_error):
-        notes += ("there is one split, so that nothing is known about chance",)
+        notes += ("there is one split, so that no standard error is known",)
     return Ablation(
-        verdict=verdict, columns=dict(table), next_steps=steps, notes=notes, score=score, std_error=std_error,
-        best=best, drops=drops, drop_errors=errors, metric=metric,
+        verdict=verdict,
+        columns=dict(table),
+        next_steps=steps,
+        notes=notes,
+        score=score,
+        std_error=std_error,
+        best=best,
+        drops=drops,
+        drop_errors=errors,
+        metric=metric,
         cumulative=cumulative,
-    )  # fmt: skip
+    )
 
 
 def _column_names(X: Any, p: int) -> list[str]:
@@ -235,7 +243,7 @@ def _column_names(X: Any, p: int) -> list[str]:
 
 
 def _components(components: Any, names: list[str], model: Any) -> dict[str, Any]:
-    """By name, the numbers of the columns to leave out, or the parameters to set."""
+    """Indices of the columns to leave out, or parameters to set, by name of the component."""
     if components is None:
         return {name: np.array([j]) for j, name in enumerate(names)}
     if not isinstance(components, Mapping) or not components:
@@ -267,7 +275,7 @@ def _column(name: str, given: Any, names: list[str]) -> int:
 
 
 def _without(model: Any, gone: list[Any], p: int, classifier: bool) -> tuple[Any, np.ndarray | None]:
-    """The model with parts switched off, and the columns that are left; a constant where none are."""
+    """The model with components switched off and the columns that are left; a constant where none are."""
     changed = {name: value for part in gone if isinstance(part, dict) for name, value in part.items()}
     out = np.concatenate([part for part in gone if not isinstance(part, dict)] or [np.zeros(0, np.int64)])
     left = np.setdiff1d(np.arange(p), out)

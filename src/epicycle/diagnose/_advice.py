@@ -1,4 +1,4 @@
-"""What to try next: the knobs of a model, and which way to turn them.
+"""Advice on the next steps: hyperparameters of a model, and the direction in which to change them.
 
 More rows, fewer features and stronger regularisation fix high variance; more features and weaker regularisation fix
 high bias; more iterations and other solvers fix an optimiser; another penalty, weighting or loss fixes an objective.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["more_flexible", "steadier", "unfinished"]
+__all__ = ["finish_fit", "reduce_bias", "reduce_variance"]
 
-#: Parameters by name; +1 where a larger value makes a model steadier (less variance), -1 where more flexible.
-_KNOBS = {
+#: Hyperparameters by name: +1 where a larger value reduces variance, -1 where it makes the model more flexible.
+_DIRECTIONS = {
     "alpha": 1,
     "ccp_alpha": 1,
     "reg_alpha": 1,
@@ -39,20 +39,20 @@ _KNOBS = {
 }
 
 
-def _knobs(model: Any) -> list[tuple[str, Any, int]]:
+def _hyperparameters(model: Any) -> list[tuple[str, Any, int]]:
     """The parameters of the model, or of the last step of a pipeline, that trade bias for variance."""
     found = []
     for name, value in sorted(model.get_params(deep=True).items()):
         short = name.rpartition("__")[2]
-        if short in _KNOBS and not hasattr(value, "fit"):
-            found.append((name, value, _KNOBS[short]))
+        if short in _DIRECTIONS and not hasattr(value, "fit"):
+            found.append((name, value, _DIRECTIONS[short]))
     return found
 
 
-def _turns(model: Any, steadier_wanted: bool) -> list[str]:
+def _changes(model: Any, *, less_variance: bool) -> list[str]:
     steps = []
-    for name, value, sign in _knobs(model):
-        up = (sign > 0) == steadier_wanted
+    for name, value, sign in _hyperparameters(model):
+        up = (sign > 0) == less_variance
         if value is None or (up is False and value == 0):
             if not (value is None and not up):
                 continue
@@ -66,15 +66,15 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def steadier(model: Any, *, more_rows_help: bool, n_features: int) -> tuple[str, ...]:
-    """Against high variance, the most promising first."""
+def reduce_variance(model: Any, *, more_rows_help: bool, n_features: int) -> tuple[str, ...]:
+    """Steps against high variance, the most promising first."""
     rows = "get more rows: the validation score is still rising with them"
     steps = [rows] if more_rows_help else []
-    turned = _turns(model, True)
-    if turned:
-        steps.append("regularise more: " + ", or ".join(turned))
+    changes = _changes(model, less_variance=True)
+    if changes:
+        steps.append("regularise more: " + ", or ".join(changes))
     else:
-        steps.append("take a steadier model: one with a penalty, or an average of many such as a forest")
+        steps.append("use a model with less variance: one with a penalty, or an average of many such as a forest")
     if n_features > 1:
         steps.append("use fewer features: ForwardSelection or FilterSelection find which")
     if not more_rows_help:
@@ -82,21 +82,21 @@ def steadier(model: Any, *, more_rows_help: bool, n_features: int) -> tuple[str,
     return tuple(steps)
 
 
-def more_flexible(model: Any, *, certificate: Any = None) -> tuple[str, ...]:
-    """Against high bias, the most promising first."""
-    steps = list(unfinished(model, certificate))
+def reduce_bias(model: Any, *, certificate: Any = None) -> tuple[str, ...]:
+    """Steps against high bias, the most promising first."""
+    steps = list(finish_fit(model, certificate))
     steps.append("add features: interactions, powers, splines, or measurements of another kind")
-    turned = _turns(model, False)
-    if turned:
-        steps.append("regularise less: " + ", or ".join(turned))
-    steps.append("take a more flexible model: trees, boosting, kernels")
+    changes = _changes(model, less_variance=False)
+    if changes:
+        steps.append("regularise less: " + ", or ".join(changes))
+    steps.append("use a more flexible model: trees, boosting, kernels")
     steps.append("leave the number of rows as it is: more of them would not help this model")
     return tuple(steps)
 
 
-def unfinished(model: Any, certificate: Any) -> tuple[str, ...]:
-    """Where the fit itself did not end, that comes first."""
+def finish_fit(model: Any, certificate: Any) -> tuple[str, ...]:
+    """Advice to finish the fit, where its certificate does not hold."""
     if certificate is None or certificate.kind == "none" or certificate.holds:
         return ()
-    said = "raise max_iter" if "max_iter" in model.get_params(deep=False) else "let the optimiser run longer"
-    return (f"finish the fit first: {certificate}; {said}",)
+    step = "raise max_iter" if "max_iter" in model.get_params(deep=False) else "let the optimiser run longer"
+    return (f"finish the fit first: {certificate}; {step}",)

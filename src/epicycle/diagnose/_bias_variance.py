@@ -1,8 +1,8 @@
-"""Bias or variance? Learning curves, a verdict by stated rules, and what to try next.
+"""Diagnosis of bias and variance by learning curves, with a verdict by stated rules and advice.
 
-With the scores T on training rows and V on validation rows of the model fitted to all rows of a fold, and a level D
-that can be reached, the shortfall D - V is taken apart: D - T is bias, what the model cannot even say about the rows it
-was fitted to, and T - V is variance, what it says about these rows alone.
+With the scores T on training rows and V on validation rows of the model fitted to all rows of a fold, and a desired
+level D, the shortfall is D - V = (D - T) + (T - V): D - T is bias, which remains even on the rows of the fit, and T - V
+is variance, the difference between these rows and others.
 """
 
 from __future__ import annotations
@@ -16,15 +16,25 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.core._checks import number
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.diagnose._advice import more_flexible, steadier, unfinished
+from epicycle.diagnose._advice import finish_fit, reduce_bias, reduce_variance
 from epicycle.diagnose._learning_curves import Curve, complexity_curve, rows_curve
 from epicycle.plot import learning_curve, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, run_all
-from epicycle.select._inputs import Rows, Split, check_model, checked_rows, folds_of, rows_ratio, seeded
+from epicycle.select._inputs import (
+    CROSS_VALIDATION_DOCS,
+    Rows,
+    Split,
+    check_model,
+    checked_rows,
+    folds_of,
+    rows_ratio,
+    seeded,
+)
 from epicycle.select._scorers import Scorer, scorer_of
 from epicycle.stats._intervals import corrected_error, t_quantile
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
@@ -35,12 +45,12 @@ if TYPE_CHECKING:
 __all__ = ["BiasVariance", "bias_variance"]
 
 
-_MORE = "get more rows, or use more folds, before anything else is decided"
+_MORE_ROWS = "get more rows, or use more folds, before anything else is decided"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BiasVariance(Finding):
-    """Whether a model is held back by bias or by variance.
+    """Diagnosis of a model: high bias, high variance, too few rows or a good fit.
 
     Attributes
     ----------
@@ -52,17 +62,17 @@ class BiasVariance(Finding):
     gap, gap_error : float
         Training score less validation score, and its standard error.
     desired, baseline : float
-        The level that can be reached, and the score of a constant.
+        The desired level, and the score of a constant.
     bias, variance : float
         The parts of the shortfall: `desired` less the training score, and the gap; not below zero.
     slope, slope_error : float
-        What the last rows added, up to half of all, brought for the validation score.
+        Gain of the validation score by the last rows added, up to half of all, and its standard error.
     metric : str
     curve, complexity : Curve
         Scores by number of rows, and by the parameter where one was given (otherwise None).
     best_value : object
         The value of the parameter with the best validation score.
-    verdict, table, next_steps
+    %(finding)s
     """
 
     kind: str
@@ -101,21 +111,25 @@ class BiasVariance(Finding):
             raise ParameterTypeError(f"against={against!r}; expected 'rows', or 'parameter' where one was given")
         curve = self.curve if against == "rows" or self.complexity is None else self.complexity
         ax = learning_curve(
-            curve.x, curve.train, curve.validation, ax,
+            curve.x,
+            curve.train,
+            curve.validation,
+            ax,
             desired=self.desired if against == "rows" else None,
             desired_label=f"can be reached\n({self.desired_from})",
             xlabel="training rows" if against == "rows" else str(self.parameter),
             ylabel=self.metric.replace("_", " "),
-        ).ax_  # fmt: skip
+        ).ax_
         low = min(curve.mean("validation").min(), self.desired, self.baseline)
         span = max(curve.mean("train").max(), self.desired) - self.baseline
-        if span > 0 and low < self.baseline - span:  # a wild start of the curve would flatten all else
+        if span > 0 and low < self.baseline - span:  # very low scores at the start would flatten the rest
             ax.set_ylim(bottom=self.baseline - span)
         ax.set(title=self.kind)
         return ax
 
 
 @in_catalogue("diagnose", "J4", certificate="standard errors")
+@documented(CROSS_VALIDATION_DOCS)
 def bias_variance(
     model: Any,
     X: Any,
@@ -134,29 +148,29 @@ def bias_variance(
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> BiasVariance:
-    """Learning curves of a model, and whether bias or variance holds it back.
+    """Diagnose bias and variance of a model by its learning curves.
 
-    The rules, with the scores T on training rows, V on validation rows, D that can be reached and B of a constant, all
-    at the full size; s is the standard error of a difference over the folds, with the correction for folds that share
-    rows, t the 97.5% point of Student's t, and a difference counts where it exceeds both t s and the share `tolerance`
-    of D - B. A score below that of a constant counts as that of a constant: how much worse says nothing more.
+    The rules, with the scores T on training rows and V on validation rows, the desired level D and the score B of a
+    constant, all at the full size; s is the standard error of a difference over the folds, with the correction for
+    folds that share rows, t the 97.5% quantile of Student's t, and a difference counts where it exceeds both t s and
+    the share `tolerance` of D - B. Scores below that of a constant are raised to it.
 
-    1. V falls short of D, and at least half of D - V is D - T: **high bias**. The model is too poor even for the rows
+    1. V falls short of D, and at least half of D - V is D - T: **high bias**. The model is too simple even for the rows
        that it was fitted to.
     2. V falls short of D otherwise, or T - V counts and exceeds a quarter of D - B: **high variance**. The model fits
        its own rows far better than others.
     3. T - V counts, and the last rows added raised V by a difference that counts: **needs more data**. Nothing better
        is known for this number of rows, and more of them would help. The same where the errors are so large that a
        fifth of D - B could not be seen.
-    4. Else a **good fit**.
+    4. Otherwise a **good fit**.
 
     Parameters
     ----------
     model : estimator
-    X, y : rows and targets, in memory
+    %(rows)s
     desired : float or estimator, optional
-        The score that can be reached: a number (that of people, of an earlier system, of the noise), or a flexible
-        model whose cross-validated score on the same folds is taken. By default that of a random forest, or of the
+        The desired level: a number (of people, of an earlier system, of the noise), or a flexible model whose
+        cross-validated score on the same folds is taken. By default that of a random forest, or of the
         model itself where it is the better one.
     sizes : array-like, default=(0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
         Points of the curve, as shares of the training rows or as numbers.
@@ -164,17 +178,17 @@ def bias_variance(
         A parameter of the model, as of ``set_params``, to draw the scores against.
     values : sequence, optional
         Its values.
-    cv : int, splitter or splits, default=5
-    scoring : str or callable, optional
-        Larger is better; by default accuracy or R2.
-    groups, sample_weight : array-like of shape (n,), optional
+    %(cv)s
+    %(scoring)s
+    %(groups)s
+    %(sample_weight)s
     ordered : bool, default=False
-        Rows are in order of time: folds are predicted from the rows before them, and smaller sizes take the latest.
+        Whether the rows are in order of time: folds are then predicted from the rows before them, and smaller sizes
+        take the latest.
     tolerance : float, default=0.05
-        The share of D - B below which a difference does not matter.
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-    random_state : int, Generator, RandomState or None, default=0
+        Share of D - B below which a difference does not count.
+    %(n_jobs)s
+    %(random_state)s
 
     Returns
     -------
@@ -200,9 +214,7 @@ def bias_variance(
     scorer, metric = scorer_of(scoring, model)
     splits = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
     fixed = seeded(model, seed)
-    curve = rows_curve(
-        fixed, rows, splits, scorer, sizes, n_jobs, seed, ordered=ordered, classifier=classifier
-    )  # fmt: skip
+    curve = rows_curve(fixed, rows, splits, scorer, sizes, n_jobs, seed, ordered=ordered, classifier=classifier)
     level, level_folds, level_from = _level(desired, model, rows, splits, scorer, n_jobs, seed, curve)
     constant = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
     baseline = _folds(constant, rows, splits, scorer, n_jobs)
@@ -210,10 +222,20 @@ def bias_variance(
     complexity = None
     if parameter is not None:
         complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
-    return _judge(
-        fixed, rows, splits, metric, curve, complexity, parameter, level, level_folds, level_from, baseline_score,
+    return _result(
+        fixed,
+        rows,
+        splits,
+        metric,
+        curve,
+        complexity,
+        parameter,
+        level,
+        level_folds,
+        level_from,
+        baseline_score,
         float(tolerance),
-    )  # fmt: skip
+    )
 
 
 def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None) -> np.ndarray:
@@ -226,10 +248,16 @@ def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jo
 
 
 def _level(
-    desired: Any, model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None, seed: int,
+    desired: Any,
+    model: Any,
+    rows: Rows,
+    splits: Sequence[Split],
+    scorer: Scorer,
+    n_jobs: int | None,
+    seed: int,
     curve: Curve,
-) -> tuple[float, np.ndarray | None, str]:  # fmt: skip
-    """The score that can be reached, on every fold where it was measured, and where it comes from."""
+) -> tuple[float, np.ndarray | None, str]:
+    """The desired level, its scores on the folds where these were measured, and its source."""
     own = curve.validation[-1]
     if desired is not None and not hasattr(desired, "fit"):
         return number("desired", desired), None, "as given"
@@ -244,13 +272,22 @@ def _level(
     return float(scores.mean()), scores, type(desired).__name__
 
 
-def _judge(
-    model: Any, rows: Rows, splits: Sequence[Split], metric: str, curve: Curve, complexity: Curve | None,
-    parameter: str | None, level: float, level_folds: np.ndarray | None, level_from: str, baseline: float,
+def _result(
+    model: Any,
+    rows: Rows,
+    splits: Sequence[Split],
+    metric: str,
+    curve: Curve,
+    complexity: Curve | None,
+    parameter: str | None,
+    level: float,
+    level_folds: np.ndarray | None,
+    level_from: str,
+    baseline: float,
     tolerance: float,
-) -> BiasVariance:  # fmt: skip
+) -> BiasVariance:
     T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
-    # One fold on which a wild model does far worse than a constant would drown all differences in its own noise.
+    # A fold on which the model is far worse than a constant would dominate the standard errors of all differences.
     train, validation = np.maximum(curve.train, baseline)[-1], np.maximum(curve.validation, baseline)[-1]
     if level_folds is not None:
         level_folds = np.maximum(level_folds, baseline)
@@ -276,7 +313,7 @@ def _judge(
     certificate = getattr(fitted(model, rows), "certificate_", None)
     n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1
     if falls_short and bias >= 0.5 * short:
-        kind, steps = "high bias", more_flexible(model, certificate=certificate)
+        kind, steps = "high bias", reduce_bias(model, certificate=certificate)
         why = (
             f"even on the rows it was fitted to it scores only {T:.4g}, while {level:.4g} can be reached "
             f"({level_from}); on other rows it scores {V:.4g}"
@@ -284,8 +321,8 @@ def _judge(
     elif falls_short or (counts(gap, gap_error) and gap > 0.25 * scale):
         kind = "high variance"
         steps = (
-            *unfinished(model, certificate),
-            *steadier(model, more_rows_help=rising, n_features=n_features),
+            *finish_fit(model, certificate),
+            *reduce_variance(model, more_rows_help=rising, n_features=n_features),
         )
         why = (
             f"it scores {T:.4g} on the rows it was fitted to and {V:.4g} on others, while {level:.4g} can be reached "
@@ -293,25 +330,25 @@ def _judge(
         )
     elif (wants_rows := counts(gap, gap_error) and rising) or blurred:
         kind = "needs more data"
-        steps = steadier(model, more_rows_help=True, n_features=n_features) if wants_rows else (_MORE,)
+        steps = reduce_variance(model, more_rows_help=True, n_features=n_features) if wants_rows else (_MORE_ROWS,)
         why = (
             f"the last rows added {slope:.2g} to its score of {V:.4g}, and {gap:.2g} lie between that "
             "and its score on the rows it was fitted to"
             if wants_rows
-            else f"the folds differ too much to tell: {V:.4g}, standard error {corrected_error(validation, ratio):.2g}"
+            else f"the folds differ too much: {V:.4g}, standard error {corrected_error(validation, ratio):.2g}"
         )
     else:
         kind = "good fit"
-        steps = unfinished(model, certificate)
+        steps = finish_fit(model, certificate)
         why = (
             f"it scores {V:.4g} on rows it has not seen, {T:.4g} on those it has, and nothing better is known "
             f"({level_from})"
             if level_folds is not None
-            else f"it scores {V:.4g} on rows it has not seen, and {level:.4g} was asked for"
+            else f"it scores {V:.4g} on rows it has not seen, and {level:.4g} was desired"
         )
     notes: tuple[str, ...] = ()
     if len(splits) < 2:
-        notes = ("there is one split, so that nothing is known about chance: only sizes of differences were judged",)
+        notes = ("there is one split, so that no standard error is known: only sizes of differences were used",)
     notes += tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
     best = None
     if complexity is not None:
@@ -322,12 +359,25 @@ def _judge(
         columns=_columns(curve, complexity, parameter),
         next_steps=steps,
         notes=notes,
-        kind=kind, train_score=T, validation_score=V, validation_error=float(curve.error("validation")[-1]),
-        gap=T - V, gap_error=float(corrected_error(curve.train[-1] - curve.validation[-1], ratio)), desired=level,
-        baseline=baseline, bias=max(level - T, 0.0), variance=max(T - V, 0.0), slope=slope,
-        slope_error=slope_error, metric=metric, curve=curve, complexity=complexity, parameter=parameter,
-        best_value=best, desired_from=level_from,
-    )  # fmt: skip
+        kind=kind,
+        train_score=T,
+        validation_score=V,
+        validation_error=float(curve.error("validation")[-1]),
+        gap=T - V,
+        gap_error=float(corrected_error(curve.train[-1] - curve.validation[-1], ratio)),
+        desired=level,
+        baseline=baseline,
+        bias=max(level - T, 0.0),
+        variance=max(T - V, 0.0),
+        slope=slope,
+        slope_error=slope_error,
+        metric=metric,
+        curve=curve,
+        complexity=complexity,
+        parameter=parameter,
+        best_value=best,
+        desired_from=level_from,
+    )
 
 
 def _columns(curve: Curve, complexity: Curve | None, parameter: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Error analysis: the truth in place of a stage's output, one stage after the other, and what that gains."""
+"""Error analysis of a pipeline: outputs of its stages are replaced by the true values, one stage after the other."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ __all__ = ["ErrorAnalysis", "error_analysis"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ErrorAnalysis(Finding):
-    """How much of the score each stage of a pipeline costs.
+    """Loss of score by each stage of a pipeline.
 
     Attributes
     ----------
     score : float
         Of the whole pipeline as it is.
     worst : str
-        The stage whose truth gains most.
+        The stage whose true output gains most.
     gains, gain_errors : dict
-        What the truth of each stage gains, on top of the truth of those before it, and its standard error.
+        Gain of score by the true output of each stage, given the true outputs of those before it, and its standard
+        error.
     metric : str
-    verdict, table, next_steps
+    %(finding)s
     """
 
     score: float
@@ -48,22 +49,16 @@ class ErrorAnalysis(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the truth of each stage gains, with two standard errors.
+        """Draw the gain by the true output of each stage, with two standard errors.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
+        %(plot)s
         """
         names = list(self.gains)
         ax = axes_of(ax, (6.4, 1.2 + 0.34 * len(names)))
         errors = 2 * np.array([self.gain_errors[name] for name in names])
         colours = ["vermilion" if name == self.worst else "blue" for name in names]
         bars(ax, names, [self.gains[name] for name in names], errors, colour=colours)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the truth\n(bars: two standard errors)")
+        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the true output\n(bars: two standard errors)")
         return ax
 
 
@@ -92,11 +87,11 @@ def error_analysis(
     scoring: Any = None,
     random_state: Any = 0,
 ) -> ErrorAnalysis:
-    """Which stage of a pipeline loses the score: the truth is plugged in, stage by stage.
+    """Find the stage of a pipeline that loses most of the score, by replacing outputs with their true values.
 
-    The outputs of the stages are replaced by the truth one after the other, from the first on, and the rest of the
-    pipeline runs as it is. The largest gap between two rows of the table is where work pays most. The last stage's
-    truth is y itself, with which the score is perfect.
+    The outputs of the stages are replaced by their true values one after the other, from the first on, and the rest of
+    the pipeline runs unchanged. The largest gap between two rows of the table shows the stage to improve. The true
+    output of the last stage is y itself, with which the score is perfect.
 
     Parameters
     ----------
@@ -105,8 +100,8 @@ def error_analysis(
         it; with `inputs`, a tuple of names of earlier stages or "X", the outputs of these as its arguments.
     X, y : rows and targets
     truth : dict
-        For each stage, by name, what it should have given for the rows of X. Stages without an entry stay as they are;
-        for the last stage y serves.
+        The true output of each stage for the rows of X, by name. Stages without an entry are not replaced; for the last
+        stage it is y.
     scoring : str or callable, optional
         A scorer of predictions; by default accuracy for labels, R2 for numbers.
     random_state : int, Generator, RandomState or None, default=0
@@ -151,8 +146,8 @@ def error_analysis(
     scorer, metric = scorer_of(scoring, stand_in)
     seed = seed_of(random_state)
 
-    def evaluate(plugged: Sequence[str], *, draw: bool = True) -> tuple[float, np.ndarray]:
-        output = np.asarray(_run(steps, X, {name: known[name] for name in plugged}))
+    def evaluate(replaced: Sequence[str], *, draw: bool = True) -> tuple[float, np.ndarray]:
+        output = np.asarray(_run(steps, X, {name: known[name] for name in replaced}))
         if output.shape[:1] != (n,):
             raise DataError(
                 f"stages: the last one gave shape {output.shape}; expected a prediction for each of {n} rows"
@@ -165,16 +160,20 @@ def error_analysis(
     overall, before_draws = evaluate(())
     before = overall
     table: dict[str, list[Any]] = {
-        "component": ["overall system"], "score": [overall], "gain": [np.nan], "gain_error": [np.nan],
-        "alone": [np.nan], "alone_gain": [np.nan],
-    }  # fmt: skip
+        "component": ["overall system"],
+        "score": [overall],
+        "gain": [np.nan],
+        "gain_error": [np.nan],
+        "alone": [np.nan],
+        "alone_gain": [np.nan],
+    }
     gains, errors, by_draw = {}, {}, {}
-    plugged: list[str] = []
+    replaced: list[str] = []
     for name in names:
         if name not in known:
             continue
-        plugged.append(name)
-        score, draws = evaluate(plugged)
+        replaced.append(name)
+        score, draws = evaluate(replaced)
         alone, _ = evaluate([name], draw=False)
         by_draw[name] = draws - before_draws
         gains[name], errors[name] = score - before, _spread(by_draw[name])
@@ -196,35 +195,52 @@ def _spread(values: np.ndarray) -> float:
 
 
 def _conclude(
-    table: dict[str, list[Any]], gains: dict[str, float], errors: dict[str, float], overall: float, last: float,
-    metric: str, left: list[str], rivals: list[str],
-) -> ErrorAnalysis:  # fmt: skip
+    table: dict[str, list[Any]],
+    gains: dict[str, float],
+    errors: dict[str, float],
+    overall: float,
+    last: float,
+    metric: str,
+    left: list[str],
+    rivals: list[str],
+) -> ErrorAnalysis:
     order = sorted(gains, key=lambda name: -gains[name])
     worst = order[0]
     total = last - overall
     if total <= 0 or gains[worst] <= 0:
-        verdict = f"No stage loses anything: the whole scores {overall:.4g} ({metric}), and the truth gains nothing."
+        verdict = (
+            f"No stage loses anything: the pipeline scores {overall:.4g} ({metric}), and true outputs gain nothing."
+        )
         steps: tuple[str, ...] = ()
     else:
         sure = not np.isfinite(errors[worst]) or gains[worst] > 1.96 * errors[worst]
         verdict = (
-            f"{worst} loses most: with its truth the score rises by {gains[worst]:.3g} ({gains[worst] / total:.0%} of "
-            f"all that is missing) from {overall:.4g} for the whole system ({metric})."
+            f"{worst} loses most: with its true output the score rises by {gains[worst]:.3g} "
+            f"({gains[worst] / total:.0%} of the total loss) from {overall:.4g} for the whole system ({metric})."
         )
         verdict += "" if sure else " That is within the noise of these rows."
         if sure and (close := [name for name in rivals if gains[name] > 1.96 * errors[name]]):
             verdict += f" That {' or '.join(close[:3])} loses as much cannot be ruled out."
-        steps = tuple(f"work on {name}: at most {gains[name]:.3g} to be had" for name in order[:2] if gains[name] > 0)
-        idle = [name for name in gains if abs(gains[name]) <= 0.02 * total]
-        if idle:
-            steps += (f"leave {' and '.join(idle)} as {'it is' if len(idle) == 1 else 'they are'}",)
-    notes: tuple[str, ...] = (f"without a truth, and so part of the stage after: {', '.join(left)}",) if left else ()
+        steps = tuple(f"work on {name}: at most {gains[name]:.3g} to gain" for name in order[:2] if gains[name] > 0)
+        negligible = [name for name in gains if abs(gains[name]) <= 0.02 * total]
+        if negligible:
+            steps += (f"leave {' and '.join(negligible)} as {'it is' if len(negligible) == 1 else 'they are'}",)
+    notes: tuple[str, ...] = (
+        (f"without true outputs, and so part of the next stage: {', '.join(left)}",) if left else ()
+    )
     if not np.isfinite(errors[worst]):
-        notes += ("this score cannot be resampled, so that nothing is known about chance",)
+        notes += ("this score cannot be resampled, so that no standard error is known",)
     return ErrorAnalysis(
-        verdict=verdict, columns=table, next_steps=steps, notes=notes, score=overall, worst=worst, gains=gains,
-        gain_errors=errors, metric=metric,
-    )  # fmt: skip
+        verdict=verdict,
+        columns=table,
+        next_steps=steps,
+        notes=notes,
+        score=overall,
+        worst=worst,
+        gains=gains,
+        gain_errors=errors,
+        metric=metric,
+    )
 
 
 def _stages(stages: Any) -> list[_Stage]:
@@ -254,11 +270,11 @@ def _stages(stages: Any) -> list[_Stage]:
     return found
 
 
-def _run(stages: list[_Stage], X: Any, plugged: Mapping[str, Any]) -> Any:
+def _run(stages: list[_Stage], X: Any, replaced: Mapping[str, Any]) -> Any:
     outputs: dict[str, Any] = {"X": X}
     for number, stage in enumerate(stages):
-        if stage.name in plugged:
-            outputs[stage.name] = plugged[stage.name]
+        if stage.name in replaced:
+            outputs[stage.name] = replaced[stage.name]
             continue
         arguments = [outputs[name] for name in stage.inputs]
         outputs[stage.name] = _apply(stage.work, arguments, last=number == len(stages) - 1)

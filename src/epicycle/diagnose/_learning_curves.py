@@ -1,4 +1,4 @@
-"""Scores on training and validation rows against the number of rows, or against a parameter of the model."""
+"""Learning curves: scores on training and validation rows against the number of rows, or a parameter."""
 
 from __future__ import annotations
 
@@ -36,9 +36,17 @@ class Curve:
 
 
 def rows_curve(
-    model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, sizes: Any, n_jobs: int | None, seed: int,
-    *, ordered: bool, classifier: bool,
-) -> Curve:  # fmt: skip
+    model: Any,
+    rows: Rows,
+    splits: Sequence[Split],
+    scorer: Scorer,
+    sizes: Any,
+    n_jobs: int | None,
+    seed: int,
+    *,
+    ordered: bool,
+    classifier: bool,
+) -> Curve:
     """Learning curve: nested parts of the training rows of every fold, validation rows always the same."""
     least = min(len(train) for train, _ in splits)
     counts = _sizes(sizes, least)
@@ -52,8 +60,8 @@ def rows_curve(
             tasks.append(Task(f"{size} rows", model, j, (chosen, test)))
     curve = _curve(counts, tasks, len(splits), rows, scorer, n_jobs)
     if len(curve.x) < 2 or curve.x[-1] != counts[-1]:
-        said = f" ({curve.failures[-1][:200]})" if curve.failures else ""
-        raise DataError(f"X: the model has no score on all rows of every fold, or on no part of them{said}")
+        failure = f" ({curve.failures[-1][:200]})" if curve.failures else ""
+        raise DataError(f"X: the model has no score on all rows of every fold, or on no part of them{failure}")
     return curve
 
 

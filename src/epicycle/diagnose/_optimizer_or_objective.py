@@ -1,8 +1,8 @@
-"""Is it the optimiser or the objective? One model's objective at another model's parameters.
+"""Diagnosis of optimiser and objective: the objective of one model at the parameters of another.
 
 Model B predicts better than model A, a(B) > a(A), and A was meant to minimise J. If J(B) < J(A), the optimiser of A
-failed: better parameters exist, and B has them. If J(B) >= J(A), A does what it was asked for, and J asks for the wrong
-thing. A certificate that holds decides without B: no parameters have a smaller J.
+failed: B has better parameters. If J(B) >= J(A), A has minimised J, and J is the wrong objective. A
+certificate that holds decides without B: no parameters have a smaller J.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from epicycle.core._exceptions import NotFittedError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.diagnose._objectives import objective_of
+from epicycle.linear import ElasticNet, Lasso, LinearRegression, LogisticRegression, QuantileRegressor, Ridge
 from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import checked_rows
@@ -28,12 +30,12 @@ from epicycle.select._scorers import Replay, poolable, resampled, responses_of, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["OptimizerOrObjective", "optimizer_or_objective"]
+__all__ = ["OptimizerOrObjective", "objective_of", "optimizer_or_objective"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OptimizerOrObjective(Finding):
-    """Which of the two is to blame where one model is worse than another.
+    """Cause of the lower score of a model: its optimiser or its objective.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class OptimizerOrObjective(Finding):
     proven : bool
         Whether the certificate of model A proves that it reached its minimum.
     metric : str
-    verdict, table, next_steps
+    %(finding)s
     """
 
     kind: str
@@ -60,15 +62,9 @@ class OptimizerOrObjective(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both models by objective and score: who is further right predicts better, who is lower optimises better.
+        """Draw both models by objective and score: further right predicts better, lower optimises better.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
+        %(plot)s
         """
         ax = axes_of(ax)
         points = ((self.score_a, self.objective_a, "blue", "o"), (self.score_b, self.objective_b, "vermilion", "D"))
@@ -103,7 +99,7 @@ def optimizer_or_objective(
     names: tuple[str, str] | None = None,
     random_state: Any = 0,
 ) -> OptimizerOrObjective:
-    r"""Why model A predicts worse than model B: its optimiser, or the objective that it optimises.
+    r"""Find out why model A predicts worse than model B: its optimiser, or its objective.
 
     .. math::
 
@@ -116,7 +112,7 @@ def optimizer_or_objective(
     Parameters
     ----------
     model_a : fitted estimator
-        The model to be understood.
+        The model to diagnose.
     model_b : fitted estimator
         One that predicts better: another method, the same with more iterations, or parameters set by hand.
     X, y : rows and targets that matter; better not those of the fits
@@ -131,7 +127,7 @@ def optimizer_or_objective(
     scoring : str or callable, optional
         The score a, larger is better; by default accuracy or R2.
     names : tuple of two str, optional
-        What to call the models.
+        Names of the models.
     random_state : int, Generator, RandomState or None, default=0
         For the standard error of the difference of scores, by resampling rows.
 
@@ -189,7 +185,7 @@ def optimizer_or_objective(
                 "a callable objective(model)"
             )
     classifier = isinstance(model_a, BaseEstimator) and bool(is_classifier(model_a))
-    return _judge(called, scores, spread, values, proven, certificate, metric, classifier)
+    return _result(called, scores, spread, values, proven, certificate, metric, classifier)
 
 
 def _value(objective: Callable[[Any], float], model: Any) -> float:
@@ -204,10 +200,16 @@ def _names(model_a: Any, model_b: Any) -> tuple[str, str]:
     return (a, b) if a != b else (f"{a} (A)", f"{b} (B)")
 
 
-def _judge(
-    names: tuple[str, str], scores: list[float], error: float, values: list[float], proven: bool, certificate: Any,
-    metric: str, classifier: bool,
-) -> OptimizerOrObjective:  # fmt: skip
+def _result(
+    names: tuple[str, str],
+    scores: list[float],
+    error: float,
+    values: list[float],
+    proven: bool,
+    certificate: Any,
+    metric: str,
+    classifier: bool,
+) -> OptimizerOrObjective:
     a, b = names
     better = scores[1] > scores[0] and not (np.isfinite(error) and scores[1] - scores[0] <= 1.96 * error)
     known = bool(np.isfinite(values).all())
@@ -215,27 +217,25 @@ def _judge(
     lower = known and values[1] < values[0] - slack
     notes: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-    said = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
+    scored = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
     if not better:
         kind = "neither"
-        why = "which is no difference that can be told from noise"
+        why = "which is no significant difference"
         if scores[1] <= scores[0]:
             why = f"so that there is nothing to explain; take a model that predicts better than {a}"
-        verdict = f"Neither is to blame: {said}, {why}."
+        verdict = f"Neither is the cause: {scored}, {why}."
         if lower and not proven:
             verdict += f" Yet the objective of {a} is {values[0]:.6g} and {values[1]:.6g} at the parameters of {b}."
-            steps = (f"let the optimiser of {a} finish all the same: its minimum is lower",)
+            steps = (f"let the optimiser of {a} finish nevertheless: its minimum is lower",)
     elif lower and not (proven and (values[0] - values[1]) <= 1e-6 * max(abs(values[0]), 1e-300)):
         kind = "optimizer"
         verdict = (
-            f"It is the optimiser: {said}, and the objective of {a} is {values[1]:.6g} at the parameters of {b}, less "
-            f"than the {values[0]:.6g} that its own optimiser reached."
+            f"The optimiser is the cause: {scored}, and the objective of {a} is {values[1]:.6g} at the parameters of "
+            f"{b}, less than the {values[0]:.6g} that its own optimiser reached."
         )
         steps = ("run more iterations", "use another solver, such as Newton's method", "scale the features")
         if proven:
-            notes = (
-                f"the certificate of {a} says otherwise ({certificate}): check that `objective` is what {a} minimises",
-            )
+            notes = (f"the certificate of {a} contradicts this ({certificate}): check that {a} minimises `objective`",)
     else:
         kind = "objective"
         why = (
@@ -244,7 +244,7 @@ def _judge(
             else f"{a} has reached its minimum"
         )
         proof = f"; its certificate proves it ({certificate})" if proven else ""
-        verdict = f"It is the objective: {said}, and {why}{proof}. Minimising it better would not help."
+        verdict = f"The objective is the cause: {scored}, and {why}{proof}. Minimising it better would not help."
         steps = (
             "change the strength of the penalty",
             "weigh the classes or rows by what their errors cost"
@@ -253,10 +253,100 @@ def _judge(
             f"use the loss of {b}, or one closer to {metric}",
         )
     if not np.isfinite(error):
-        notes += ("this score cannot be resampled, so that nothing is known about chance",)
+        notes += ("this score cannot be resampled, so that no standard error is known",)
     return OptimizerOrObjective(
         verdict=verdict,
         columns={"model": [a, b], "score": scores, f"objective of {a}": values, "proven_minimum": [proven, None]},
-        next_steps=steps, notes=notes, kind=kind, score_a=scores[0], score_b=scores[1], score_error=error,
-        objective_a=values[0], objective_b=values[1], proven=proven, metric=metric, names=names,
-    )  # fmt: skip
+        next_steps=steps,
+        notes=notes,
+        kind=kind,
+        score_a=scores[0],
+        score_b=scores[1],
+        score_error=error,
+        objective_a=values[0],
+        objective_b=values[1],
+        proven=proven,
+        metric=metric,
+        names=names,
+    )
+
+
+Objective = Callable[[Any], float]
+
+
+def objective_of(model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Objective | None:
+    """J(other) = the objective that `model` minimises at the coefficients of `other`; None where it is not known.
+
+    The letters are those of the classes' documentation: weights v, coefficients w, intercept b.
+    """
+    v = np.ones(len(y)) if weight is None else weight
+    kind = type(model)
+    if kind is LogisticRegression:
+        return _logistic(model, X, y, v)
+    if kind is LinearRegression:
+        return lambda other: 0.5 * _squares(other, X, y, v)
+    if kind is Ridge and model.penalty_matrix is None and np.ndim(model.alpha) == 0:
+        factors = 1.0 if model.penalty_weights is None else np.asarray(model.penalty_weights)
+        return lambda other: 0.5 * (_squares(other, X, y, v) + model.alpha * float((factors * _coef(other) ** 2).sum()))
+    if kind in (Lasso, ElasticNet) and getattr(model, "bound", None) is None:
+        ratio = 1.0 if kind is Lasso else float(model.l1_ratio)
+        f = 1.0 if getattr(model, "penalty_weights", None) is None else np.asarray(model.penalty_weights)
+
+        def sparse(other: Any) -> float:
+            w = _coef(other)
+            penalty = float((f * (ratio * np.abs(w) + (1 - ratio) / 2 * w**2)).sum())
+            return _squares(other, X, y, v) / (2 * float(v.sum())) + float(model.alpha) * penalty
+
+        return sparse
+    if kind is QuantileRegressor:
+
+        def pinball(other: Any) -> float:
+            r, tau = y - _linear(other, X), float(model.quantile)
+            loss = np.maximum(tau * r, (tau - 1) * r)
+            return float(v @ loss / v.sum()) + float(model.alpha) * float(np.abs(_coef(other)).sum())
+
+        return pinball
+    return None
+
+
+def _logistic(model: Any, X: Any, y: np.ndarray, v: np.ndarray) -> Objective:
+    classes = np.asarray(model.classes_)
+    codes = np.searchsorted(classes, y)
+    if (codes >= len(classes)).any() or (classes[np.minimum(codes, len(classes) - 1)] != y).any():
+        raise ParameterError("y: has labels that model_a was not fitted to")
+    if model.class_weight is not None:
+        v = v * compute_class_weight(model.class_weight, classes=classes, y=y, sample_weight=v)[codes]
+    strength = 0.0 if np.isinf(model.C) else 1.0 / float(model.C)
+    ratio = float(model.l1_ratio or 0.0)
+
+    def loss(other: Any) -> float:
+        z = _linear(other, X)
+        if z.ndim == 1 or z.shape[1] == 1:
+            z = np.column_stack([np.zeros(len(y)), z.reshape(-1)])
+        if z.shape[1] != len(classes):
+            raise ParameterError(f"model_b: coefficients for {z.shape[1]} classes; model_a has {len(classes)}")
+        w = _coef(other)
+        likelihood = float(v @ (logsumexp(z, axis=1) - z[np.arange(len(y)), codes]))
+        return likelihood + strength * float((ratio * np.abs(w) + (1 - ratio) / 2 * w**2).sum())
+
+    return loss
+
+
+def _coef(other: Any) -> np.ndarray:
+    if not hasattr(other, "coef_"):
+        raise ParameterError(
+            f"model_b: {type(other).__name__} has no coef_ to put into the objective; give a callable objective(model)"
+        )
+    return np.asarray(other.coef_, dtype=np.float64)
+
+
+def _linear(other: Any, X: Any) -> np.ndarray:
+    w = _coef(other)
+    rows = X if hasattr(X, "dtype") else np.asarray(X)
+    if w.shape[-1] != rows.shape[1]:
+        raise ParameterError(f"model_b: {w.shape[-1]} coefficients; X has {rows.shape[1]} features")
+    return np.asarray(rows @ w.T) + np.asarray(getattr(other, "intercept_", 0.0))
+
+
+def _squares(other: Any, X: Any, y: np.ndarray, v: np.ndarray) -> float:
+    return float(v @ (y - np.reshape(_linear(other, X), len(y))) ** 2)

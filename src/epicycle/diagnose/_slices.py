@@ -1,7 +1,7 @@
-"""Where the errors are: slices of the data with more loss than the rest, found by a small tree.
+"""Slices of the data with more loss than the rest, found by a small tree.
 
-The tree is grown on one half of the rows and its leaves are measured on the other, so that a slice is not flattered by
-having been looked for. Intervals hold for all slices at once (Bonferroni).
+The tree is grown on one half of the rows and its leaves are measured on the other half, so that the search does not
+bias the losses. Intervals hold for all slices at once (Bonferroni).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from epicycle.core._checks import count, open_unit
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._optional import optional_import
 from epicycle.core._random import seed_of, stream
@@ -26,7 +27,7 @@ from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
 from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
-from epicycle.select._inputs import Rows, check_model, checked_rows, take
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows, take
 from epicycle.tree import DecisionTreeRegressor
 from epicycle.tree.cart._export import question
 
@@ -39,26 +40,26 @@ __all__ = ["Slices", "slices"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Slices(Finding):
-    """Slices of the data, from the worst to the best, and the worst rows.
+    """Slices of the data by loss, and the rows with the largest losses.
 
     Attributes
     ----------
     rules : tuple of str
-        What describes each slice.
+        Description of each slice.
     loss : float
         Mean loss of all rows.
     worst : str or None
-        The slice with the largest loss, where it is worse than the rest beyond doubt.
+        The slice with the largest loss, where it is significantly worse than the rest.
     level : float
         All intervals hold at once with this probability.
     metric : str
     examples : DataFrame
-        The rows with the largest losses: their number, loss, target and prediction.
+        The rows with the largest losses: index, loss, target and prediction.
     losses : ndarray of shape (n,)
         The loss of every row; NaN where it was not predicted.
-    verdict, table, next_steps
+    verdict, table, next_steps, notes
         The table has for each slice the rows in all and those it was measured on, its mean loss, how much that is above
-        the rest, the interval of this difference, and its share of the whole loss.
+        the rest, the interval of this difference, and its share of the total loss.
     """
 
     rules: tuple[str, ...]
@@ -79,13 +80,7 @@ class Slices(Finding):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw by how much the loss of each slice differs from that of the rest, with its interval.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
+        %(plot)s
         """
         ax = axes_of(ax, (6.8, 1.2 + 0.36 * max(len(self.rules), 1)))
         y = np.arange(len(self.rules))[::-1]
@@ -108,6 +103,7 @@ class Slices(Finding):
 
 
 @in_catalogue("diagnose", "J6", certificate="intervals for all slices at once")
+@documented(CROSS_VALIDATION_DOCS)
 def slices(
     model: Any,
     X: Any,
@@ -126,7 +122,7 @@ def slices(
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> Slices:
-    """Where a model errs: parts of the data with more loss than the rest, in words.
+    """Find slices of the data on which a model has more loss than on the rest.
 
     Every row is predicted by a model that was not fitted to it. A small tree is grown on the losses of one half of the
     rows; the other half measures its leaves.
@@ -134,30 +130,30 @@ def slices(
     Parameters
     ----------
     model : regressor or classifier
-        Fitted already with ``cv="prefit"``, where X and y are rows that it has not seen.
-    X, y : rows and targets, in memory
+        Fitted already with ``cv="prefit"``; X and y are then rows that it was not fitted to.
+    %(rows)s
     features : frame or array with as many rows, optional
-        What to describe slices by, where it is not X: raw columns in place of prepared ones, say. Numbers and columns
-        of categories or text.
+        Columns that describe the slices, where these are not X: raw columns in place of encoded ones, for example.
+        Numbers, categories or text.
     loss : str or callable, optional
         "error" (wrong labels), "log_loss", "absolute_error", "squared_error", or ``loss(y, prediction)`` that gives a
         number for each row; by default "error" or "absolute_error".
     cv : int, splitter, splits or "prefit", default=5
     groups : array-like of shape (n,), optional
-        Rows of one group are in one fold and in one half, and intervals allow for their going together.
+        Groups of rows; a group is in one fold and in one half, and intervals account for the dependence within groups.
     sample_weight : array-like of shape (n,), optional
-        For the fits.
+        Weights of the rows in the fits.
     ordered : bool, default=False
-        Rows are in order of time; the first ones are never predicted and left out.
+        Whether the rows are in order of time; the first ones are then never predicted, and left out.
     max_slices : int, default=8
     min_rows : int, optional
         Rows of a slice, in each half; by default a fiftieth of them, at least 10.
     n_examples : int, default=10
-        How many of the worst rows to list.
+        Number of rows with the largest losses to list.
     level : float, default=0.95
-        Of all intervals together.
-    n_jobs : int, optional
-    random_state : int, Generator, RandomState or None, default=0
+        Confidence level of all intervals together.
+    %(n_jobs)s
+    %(random_state)s
 
     Returns
     -------
@@ -189,11 +185,15 @@ def slices(
         raise DataError(
             f"X: {len(seen)} predicted rows; expected at least {4 * least} for slices of {least} in each half"
         )
-    look, measure = _halves(seen, rows.groups, seed)
+    search, measure = _halves(seen, rows.groups, seed)
     tree = DecisionTreeRegressor(
-        max_depth=4, max_leaf_nodes=int(max_slices), min_samples_leaf=least, categorical_features=categorical or None,
-        random_state=seed % 2**31, n_jobs=n_jobs,
-    ).fit(_safe_indexing(table, look), losses[look])  # fmt: skip
+        max_depth=4,
+        max_leaf_nodes=int(max_slices),
+        min_samples_leaf=least,
+        categorical_features=categorical or None,
+        random_state=seed % 2**31,
+        n_jobs=n_jobs,
+    ).fit(_safe_indexing(table, search), losses[search])
     leaf = np.asarray(tree.apply(table))
     found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
     worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
@@ -207,7 +207,7 @@ def _label(rule: str, rows: int) -> str:
 
 
 def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
-    """The columns that a tree can divide, which of them are categories, and what had to be left out."""
+    """The columns that a tree can split, the names of the categorical ones, and notes on columns left out."""
     if _num_samples(X) != n:
         raise DataError(f"features: {_num_samples(X)} rows; X has {n}")
     if not is_frame(X):
@@ -230,16 +230,16 @@ def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
 
 
 def _rule(tree: Any, path: list[tuple[int, bool]]) -> str:
-    """The questions on the way to a leaf; of several about one number the tightest."""
+    """The conditions on the path to a leaf; of several on one number the tightest."""
     parts: dict[tuple[int, bool], str] = {}
     for node, left in path:
         t = tree.tree_
-        feature, cut = int(t.feature[node]), float(t.threshold[node])
-        if t.is_categorical[node] or not np.isfinite(cut):
+        feature, value = int(t.feature[node]), float(t.threshold[node])
+        if t.is_categorical[node] or not np.isfinite(value):
             parts[(node + 1_000_000, left)] = question(tree, node, 3, left=left)
         else:
             parts.pop((feature, left), None)
-            parts[(feature, left)] = f"{tree._names()[feature]} {'<=' if left else '>'} {cut:.4g}"
+            parts[(feature, left)] = f"{tree._names()[feature]} {'<=' if left else '>'} {value:.4g}"
     return " and ".join(parts.values()) or "all rows"
 
 
@@ -259,7 +259,7 @@ def _leaves(tree: Any) -> dict[int, str]:
 
 
 def _halves(seen: np.ndarray, groups: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to look for slices in, and rows to measure them on; of one group all are on one side."""
+    """Rows to find slices on, and rows to measure them on; the rows of a group are all in one half."""
     rng = stream(seed, "halves")
     if groups is None:
         mixed = rng.permutation(seen)
@@ -281,7 +281,7 @@ def _difference(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def _difference_of_groups(loss: np.ndarray, inside: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
-    """The same where rows of one group go together: what every group adds to the difference, as one number."""
+    """The same with dependence within groups: the contributions of a group to the difference are added up first."""
     parts = np.where(
         inside, (loss - loss[inside].mean()) / inside.sum(), -(loss - loss[~inside].mean()) / (~inside).sum()
     )
@@ -292,10 +292,15 @@ def _difference_of_groups(loss: np.ndarray, inside: np.ndarray, groups: np.ndarr
 
 
 def _measured(
-    tree: Any, leaf: np.ndarray, losses: np.ndarray, seen: np.ndarray, measure: np.ndarray, level: float,
+    tree: Any,
+    leaf: np.ndarray,
+    losses: np.ndarray,
+    seen: np.ndarray,
+    measure: np.ndarray,
+    level: float,
     groups: np.ndarray | None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Every leaf on the second half, against the rest, with an interval for all leaves at once."""
+) -> list[dict[str, Any]]:
+    """Loss of every leaf on the second half against the rest, with simultaneous intervals."""
     rules = _leaves(tree)
     m, total = len(rules), float(losses[measure].sum())
     found = []
@@ -312,11 +317,16 @@ def _measured(
         above = float(a.mean() - b.mean())
         found.append(
             {
-                "slice": rule, "rows": int((leaf[seen] == node).sum()), "measured_on": len(a), "loss": float(a.mean()),
-                "above_rest": above, "lower": above - reach, "upper": above + reach,
+                "slice": rule,
+                "rows": int((leaf[seen] == node).sum()),
+                "measured_on": len(a),
+                "loss": float(a.mean()),
+                "above_rest": above,
+                "lower": above - reach,
+                "upper": above + reach,
                 "share_of_loss": float(a.sum()) / total if total > 0 else 0.0,
             }
-        )  # fmt: skip
+        )
     return sorted(found, key=lambda s: -s["above_rest"])
 
 
@@ -326,9 +336,14 @@ def _worst(losses: np.ndarray, seen: np.ndarray, y: np.ndarray, predicted: np.nd
 
 
 def _conclude(
-    found: list[dict[str, Any]], loss: float, metric: str, level: float, worst_rows: dict[str, np.ndarray],
-    losses: np.ndarray, notes: tuple[str, ...],
-) -> Slices:  # fmt: skip
+    found: list[dict[str, Any]],
+    loss: float,
+    metric: str,
+    level: float,
+    worst_rows: dict[str, np.ndarray],
+    losses: np.ndarray,
+    notes: tuple[str, ...],
+) -> Slices:
     worse = [s for s in found if s["lower"] > 0]
     worst = worse[0]["slice"] if worse else None
     steps: tuple[str, ...] = ()
@@ -337,24 +352,31 @@ def _conclude(
         verdict = (
             f"The errors are where {s['slice']}: mean {metric.replace('_', ' ')} {s['loss']:.3g} there, "
             f"{s['above_rest']:.3g} above the rest (between {s['lower']:.3g} and {s['upper']:.3g}), on {s['rows']} "
-            f"rows that make up {s['share_of_loss']:.0%} of the whole loss."
+            f"rows that make up {s['share_of_loss']:.0%} of the total loss."
         )
         if len(worse) > 1:
             verdict += f" {len(worse) - 1} more slice{'s are' if len(worse) > 2 else ' is'} worse than the rest."
         steps = (
-            f"look at rows where {s['slice']}: are targets or features wrong there, or is something missing?",
-            "add features, or rows, that tell such cases apart; or a model of their own",
+            f"inspect rows where {s['slice']}: are targets or features wrong there, or is a feature missing?",
+            "add features, or rows, that distinguish such cases; or a separate model for them",
         )
     else:
         verdict = (
-            f"No slice is worse than the rest beyond doubt: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
-            f"what differs between {len(found)} slices is within the noise."
+            f"No slice is worse than the rest significantly: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+            f"the differences between {len(found)} slices are within the noise."
         )
     columns = {name: [s[name] for s in found] for name in (found[0] if found else ())}
-    notes += (
-        "slices were looked for on one half of the rows and measured on the other; intervals hold for all at once",
-    )
+    notes += ("slices were found on one half of the rows and measured on the other; intervals hold for all at once",)
     return Slices(
-        verdict=verdict, columns=columns, next_steps=steps, notes=notes, rules=tuple(s["slice"] for s in found),
-        loss=loss, worst=worst, level=level, metric=metric, worst_rows=worst_rows, losses=losses,
-    )  # fmt: skip
+        verdict=verdict,
+        columns=columns,
+        next_steps=steps,
+        notes=notes,
+        rules=tuple(s["slice"] for s in found),
+        loss=loss,
+        worst=worst,
+        level=level,
+        metric=metric,
+        worst_rows=worst_rows,
+        losses=losses,
+    )

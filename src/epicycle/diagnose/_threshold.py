@@ -1,4 +1,4 @@
-"""Where to cut a score into yes and no when the classes are skewed, chosen by cross-validation."""
+"""Threshold of a score for imbalanced classes, chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from epicycle.core._checks import number
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.diagnose._threshold_metrics import best_cut, counts_at, cross_validated, metric_of, ratio
+from epicycle.diagnose._threshold_metrics import best_threshold, counts_at, cross_validated, metric_of, ratio
 from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import fitted, run_all
-from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, folds_of, seeded
+from epicycle.select._inputs import (
+    CROSS_VALIDATION_DOCS,
+    Rows,
+    Split,
+    check_weights_taken,
+    checked_rows,
+    folds_of,
+    seeded,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +36,7 @@ __all__ = ["Threshold", "threshold", "threshold_of_scores"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Threshold(Finding):
-    """A threshold for a score, and what it gives.
+    """A threshold for a score, with precision, recall and the metric there.
 
     Attributes
     ----------
@@ -40,8 +49,7 @@ class Threshold(Finding):
     value : float
         The metric there; costs are negative.
     cv_value, cv_error : float
-        The metric where the threshold was chosen without the rows that it is applied to, and its standard error over
-        the folds.
+        The metric with the threshold chosen on other folds than those it is applied to, and its standard error.
     default_threshold, default_value : float
         0.5 for probabilities and 0 for other scores, and the metric there.
     prevalence : float
@@ -51,10 +59,10 @@ class Threshold(Finding):
     thresholds, precisions, recalls, values : ndarray
         The curves, from the largest threshold to the smallest.
     positive : label
-        What counts as positive.
+        The positive class.
     model_ : estimator
         The model on all rows; None where scores were given.
-    verdict, table, next_steps
+    %(finding)s
     """
 
     threshold: float
@@ -131,6 +139,7 @@ class Threshold(Finding):
 
 
 @in_catalogue("diagnose", "J7", certificate="standard errors")
+@documented(CROSS_VALIDATION_DOCS)
 def threshold(
     model: Any,
     X: Any,
@@ -148,7 +157,7 @@ def threshold(
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> Threshold:
-    r"""The threshold of a two-class model for skewed classes, chosen by cross-validation.
+    r"""Choose the threshold of a two-class model for imbalanced classes by cross-validation.
 
     Every row is scored by a model that was not fitted to it. At each threshold the rows at or above it count as
     positive, with
@@ -156,29 +165,30 @@ def threshold(
     .. math:: P = \frac{tp}{tp + fp}, \qquad R = \frac{tp}{tp + fn}, \qquad
               F_\beta = \frac{(1 + \beta^2) P R}{\beta^2 P + R} ,
 
-    and the best one is taken. What it is worth on other rows is `cv_value`: for every fold the threshold is chosen on
-    the other folds.
+    and the best one is taken. Its value on other rows is `cv_value`: for every fold the threshold is chosen on the
+    other folds.
 
     Parameters
     ----------
     model : classifier for two classes, or any model with predict_proba, decision_function or score_samples
         Fitted already with ``cv="prefit"``.
-    X, y : rows and labels, in memory
+    %(rows)s
     metric : str or callable, default="f1"
         "f1", "f2", "f0.5" and so on, "accuracy", "balanced_accuracy", "mcc", "youden" (recall of both classes less
         one), "cost" (needs `costs`), or ``metric(tp, fp, fn, tn)`` on arrays; larger is better.
     costs : tuple of two floats, optional
         Of a false positive and of a false negative; with it the metric is "cost".
     min_precision, min_recall : float, optional
-        Only thresholds that reach these are looked at.
+        Only thresholds that reach these are considered.
     positive : label, optional
         By default the rarer of the two.
     cv : int, splitter, splits or "prefit", default=5
-    groups, sample_weight : array-like of shape (n,), optional
+    %(groups)s
+    %(sample_weight)s
     ordered : bool, default=False
-        Rows are in order of time; the first ones are never predicted and left out.
-    n_jobs : int, optional
-    random_state : int, Generator, RandomState or None, default=0
+        Whether the rows are in order of time; the first ones are then never predicted, and left out.
+    %(n_jobs)s
+    %(random_state)s
 
     Returns
     -------
@@ -222,12 +232,23 @@ def threshold(
     seen = fold >= 0
     weight = None if rows.weight is None else rows.weight[seen]
     return _chosen(
-        scores[seen], rows.y[seen] == positive, weight, fold[seen], metric, costs, min_precision, min_recall, default,
-        positive, negative, final,
-    )  # fmt: skip
+        scores[seen],
+        rows.y[seen] == positive,
+        weight,
+        fold[seen],
+        metric,
+        costs,
+        min_precision,
+        min_recall,
+        default,
+        positive,
+        negative,
+        final,
+    )
 
 
 @in_catalogue("diagnose", "J7", certificate="standard errors")
+@documented(CROSS_VALIDATION_DOCS)
 def threshold_of_scores(
     scores: Any,
     y: Any,
@@ -240,7 +261,7 @@ def threshold_of_scores(
     default: float = 0.5,
     random_state: Any = 0,
 ) -> Threshold:
-    """The threshold for scores that are there already, larger for more likely positives.
+    """Choose the threshold for given scores, larger for more likely positives.
 
     For densities, as in the detection of anomalies, give their negative logarithm.
 
@@ -248,13 +269,13 @@ def threshold_of_scores(
     ----------
     scores : array-like of shape (n,)
     y : array-like of shape (n,)
-        Truth values, or 0 and 1.
+        Booleans, or 0 and 1.
     metric, costs, min_precision, min_recall
         As for :func:`threshold`.
     sample_weight : array-like of shape (n,), optional
     default : float, default=0.5
         The threshold to compare with.
-    random_state : int, Generator, RandomState or None, default=0
+    %(random_state)s
 
     Returns
     -------
@@ -279,13 +300,23 @@ def threshold_of_scores(
         for j, (_, test) in enumerate(folds_of(rows, k, classifier=True, seed=seed_of(random_state))):
             fold[test] = j
     return _chosen(
-        s, labels.astype(bool), rows.weight, fold, metric, costs, min_precision, min_recall, float(default), True,
-        False, None,
-    )  # fmt: skip
+        s,
+        labels.astype(bool),
+        rows.weight,
+        fold,
+        metric,
+        costs,
+        min_precision,
+        min_recall,
+        float(default),
+        True,
+        False,
+        None,
+    )
 
 
 def _scores(model: Any, X: Any, positive: Any) -> tuple[np.ndarray, float]:
-    """Scores of the rows, larger for the positive class, and where they are usually cut."""
+    """Scores of the rows, larger for the positive class, and their default threshold."""
     if hasattr(model, "predict_proba"):
         at = int(np.flatnonzero(np.asarray(model.classes_) == positive)[0])
         return np.asarray(model.predict_proba(X))[:, at], 0.5
@@ -314,25 +345,35 @@ def _out_of_fold(
 
 
 def _chosen(
-    s: np.ndarray, y: np.ndarray, weight: np.ndarray | None, fold: np.ndarray, metric: Any, costs: Any,
-    min_precision: float | None, min_recall: float | None, default: float, positive: Any, negative: Any, model: Any,
-) -> Threshold:  # fmt: skip
+    s: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    fold: np.ndarray,
+    metric: Any,
+    costs: Any,
+    min_precision: float | None,
+    min_recall: float | None,
+    default: float,
+    positive: Any,
+    negative: Any,
+    model: Any,
+) -> Threshold:
     name, measure = metric_of(metric, costs)
     least = tuple(
         0.0 if v is None else number(n, v, low=0, high=1)
         for n, v in (("min_precision", min_precision), ("min_recall", min_recall))
     )
     w = np.ones(len(s)) if weight is None else weight
-    cuts, tp, fp, fn, tn = counts_at(s, y, w)
+    thresholds, tp, fp, fn, tn = counts_at(s, y, w)
     precision = np.where(tp + fp > 0, ratio(tp, tp + fp), np.nan)
     recall, value = ratio(tp, tp + fn), np.asarray(measure(tp, fp, fn, tn), dtype=np.float64)
-    at = best_cut(value, precision, recall, (least[0], least[1]))
+    at = best_threshold(value, precision, recall, (least[0], least[1]))
     if at < 0:
         reached = f"precision {np.nanmax(precision):.3g} and recall {recall.max():.3g} each at most"
         raise ParameterError(f"min_precision, min_recall: no threshold reaches both; {reached}")
     cv_value, cv_error = cross_validated(s, y, w, fold, measure, (least[0], least[1]))
-    usual = int(np.searchsorted(-cuts, -default, side="left"))
-    usual = min(usual, len(cuts) - 1)
+    usual = int(np.searchsorted(-thresholds, -default, side="left"))
+    usual = min(usual, len(thresholds) - 1)
     f1 = ratio(2 * tp, 2 * tp + fp + fn)
     average = float(np.sum(np.diff(recall) * np.nan_to_num(precision[1:])))
     prevalence = float(w @ y / w.sum())
@@ -340,31 +381,57 @@ def _chosen(
     for level in (0.5, 0.8, 0.9, 0.95):
         points[f"recall {level}"] = int(np.argmax(recall >= level - 1e-12))
     columns = {
-        "point": list(points), "threshold": cuts[list(points.values())], "precision": precision[list(points.values())],
-        "recall": recall[list(points.values())], "f1": f1[list(points.values())],
-        "share_positive": ((tp + fp) / w.sum())[list(points.values())], name: value[list(points.values())],
-    }  # fmt: skip
+        "point": list(points),
+        "threshold": thresholds[list(points.values())],
+        "precision": precision[list(points.values())],
+        "recall": recall[list(points.values())],
+        "f1": f1[list(points.values())],
+        "share_positive": ((tp + fp) / w.sum())[list(points.values())],
+        name: value[list(points.values())],
+    }
     shown = f"cost {-value[at]:.4g}" if name == "cost" else f"{name} {value[at]:.3g}"
-    usually = f"{-value[usual]:.4g}" if name == "cost" else f"{value[usual]:.3g}"
+    at_default = f"{-value[usual]:.4g}" if name == "cost" else f"{value[usual]:.3g}"
     verdict = (
-        f"Cut at {cuts[at]:.4g}: precision {np.nan_to_num(precision[at]):.3g}, recall {recall[at]:.3g}, {shown}, where "
-        f"the usual {default:.3g} gives {usually}."
+        f"Threshold {thresholds[at]:.4g}: precision {np.nan_to_num(precision[at]):.3g}, recall {recall[at]:.3g}, "
+        f"{shown}, where the default {default:.3g} gives {at_default}."
     )
     if prevalence < 0.4:
         verdict += f" One row in {1 / max(prevalence, 1e-12):.0f} is positive."
     if np.isfinite(cv_value):
-        worth = -cv_value if name == "cost" else cv_value
-        verdict += f" Chosen without the rows it is applied to, it gives {worth:.3g} (standard error {cv_error:.2g})."
+        cv_shown = -cv_value if name == "cost" else cv_value
+        verdict += f" On rows that it was not chosen on it gives {cv_shown:.3g} (standard error {cv_error:.2g})."
     steps = []
     if np.isfinite(cv_value) and cv_value <= value[usual]:
-        steps.append("keep the usual threshold: choosing one gains nothing on rows that were not used for it")
+        steps.append("keep the default threshold: choosing one gains nothing on rows that were not used for it")
     if prevalence < 0.1:
-        steps.append("judge by precision and recall, not by accuracy: always saying no is right for most rows")
+        steps.append(
+            "use precision and recall, not accuracy: always predicting the negative class is right for most rows"
+        )
     return Threshold(
-        verdict=verdict, columns=columns, next_steps=tuple(steps), threshold=float(cuts[at]),
-        precision=float(np.nan_to_num(precision[at])), recall=float(recall[at]), f1=float(f1[at]), tp=float(tp[at]),
-        fp=float(fp[at]), fn=float(fn[at]), tn=float(tn[at]), value=float(value[at]), cv_value=cv_value,
-        cv_error=cv_error, default_threshold=default, default_value=float(value[usual]), prevalence=prevalence,
-        average_precision=average, metric=name, positive=positive, negative=negative, model_=model, thresholds=cuts,
-        precisions=precision, recalls=recall, values=value,
-    )  # fmt: skip
+        verdict=verdict,
+        columns=columns,
+        next_steps=tuple(steps),
+        threshold=float(thresholds[at]),
+        precision=float(np.nan_to_num(precision[at])),
+        recall=float(recall[at]),
+        f1=float(f1[at]),
+        tp=float(tp[at]),
+        fp=float(fp[at]),
+        fn=float(fn[at]),
+        tn=float(tn[at]),
+        value=float(value[at]),
+        cv_value=cv_value,
+        cv_error=cv_error,
+        default_threshold=default,
+        default_value=float(value[usual]),
+        prevalence=prevalence,
+        average_precision=average,
+        metric=name,
+        positive=positive,
+        negative=negative,
+        model_=model,
+        thresholds=thresholds,
+        precisions=precision,
+        recalls=recall,
+        values=value,
+    )

@@ -1,4 +1,4 @@
-"""Every threshold of a score: counts of right and wrong, metrics made of them, and the best."""
+"""Confusion counts at all thresholds of a score, metrics of them, and the best threshold."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import numpy as np
 from epicycle.core._checks import number
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Metric", "best_cut", "counts_at", "cross_validated", "metric_of", "ratio"]
+__all__ = ["Metric", "best_threshold", "counts_at", "cross_validated", "metric_of", "ratio"]
 
 Metric = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def metric_of(metric: Any, costs: Any) -> tuple[str, Metric]:
+    """Name and function of a metric of the confusion counts."""
     if costs is not None:
         if not isinstance(costs, tuple | list) or len(costs) != 2:
             raise ParameterTypeError(
                 f"costs={costs!r:.40}; expected two numbers, of a false positive and a false negative"
             )
         false_positive, false_negative = (number("costs", c, low=0) for c in costs)
-        return "cost", lambda tp, fp, fn, tn: -(false_positive * fp + false_negative * fn)
+        return "cost", lambda _tp, fp, fn, _tn: -(false_positive * fp + false_negative * fn)
     if callable(metric):
         return getattr(metric, "__name__", "metric"), metric
     if metric == "cost":
         raise ParameterError("costs: metric='cost' needs the costs of a false positive and of a false negative")
     if isinstance(metric, str) and (found := re.fullmatch(r"f(\d*\.?\d+)", metric)):
         square = float(found.group(1)) ** 2
-        return metric, lambda tp, fp, fn, tn: ratio((1 + square) * tp, (1 + square) * tp + square * fn + fp)
+        return metric, lambda tp, fp, fn, _tn: ratio((1 + square) * tp, (1 + square) * tp + square * fn + fp)
     known: dict[str, Metric] = {
         "accuracy": lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn),
         "balanced_accuracy": lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2,
@@ -43,6 +44,7 @@ def metric_of(metric: Any, costs: Any) -> tuple[str, Metric]:
 
 
 def ratio(a: Any, b: Any) -> np.ndarray:
+    """a / b, and 0 where b is 0."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     return np.divide(a, b, out=np.zeros_like(a + b), where=b > 0)
 
@@ -56,13 +58,13 @@ def counts_at(s: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, 
     fp = np.concatenate([[0.0], np.cumsum(w * ~y)[last]])
     values = s[last]
     between = values[:-1] + (values[1:] - values[:-1]) / 2
-    # Half-way may round onto the larger one; the smaller one then serves.
+    # The midpoint may round to the larger score; the smaller one is then taken.
     between = np.where(between < values[:-1], between, values[1:])
-    cuts = np.concatenate([[np.nextafter(values[0], np.inf)], between, values[-1:]])
-    return cuts, tp, fp, tp[-1] - tp, fp[-1] - fp
+    thresholds = np.concatenate([[np.nextafter(values[0], np.inf)], between, values[-1:]])
+    return thresholds, tp, fp, tp[-1] - tp, fp[-1] - fp
 
 
-def best_cut(value: np.ndarray, precision: np.ndarray, recall: np.ndarray, least: tuple[float, float]) -> int:
+def best_threshold(value: np.ndarray, precision: np.ndarray, recall: np.ndarray, least: tuple[float, float]) -> int:
     allowed = (np.nan_to_num(precision, nan=0.0) >= least[0]) & (recall >= least[1])
     if not allowed.any():
         return -1
@@ -72,27 +74,29 @@ def best_cut(value: np.ndarray, precision: np.ndarray, recall: np.ndarray, least
 def cross_validated(
     s: np.ndarray, y: np.ndarray, w: np.ndarray, fold: np.ndarray, measure: Metric, least: tuple[float, float]
 ) -> tuple[float, float]:
-    """The metric of all rows, each judged by a threshold that the other folds chose; and its standard error."""
+    """The metric of all rows, each at a threshold chosen on the other folds, and its standard error."""
     names = np.unique(fold)
     if len(names) < 2:
         return np.nan, np.nan
     total, by_fold, shares = np.zeros(4), [], []
     for j in names:
         inside = fold == j
-        cuts, *counts = counts_at(s[~inside], y[~inside], w[~inside])
+        thresholds, *counts = counts_at(s[~inside], y[~inside], w[~inside])
         tp, fp, fn, tn = counts
         precision = np.where(tp + fp > 0, ratio(tp, tp + fp), np.nan)
-        at = best_cut(np.asarray(measure(tp, fp, fn, tn)), precision, ratio(tp, tp + fn), least)
-        said = s[inside] >= (cuts[at] if at >= 0 else np.inf)
+        at = best_threshold(np.asarray(measure(tp, fp, fn, tn)), precision, ratio(tp, tp + fn), least)
+        positive = s[inside] >= (thresholds[at] if at >= 0 else np.inf)
         truth, v = y[inside], w[inside]
-        cells = np.array([v @ (said & truth), v @ (said & ~truth), v @ (~said & truth), v @ (~said & ~truth)])
+        cells = np.array(
+            [v @ (positive & truth), v @ (positive & ~truth), v @ (~positive & truth), v @ (~positive & ~truth)]
+        )
         total += cells
         by_fold.append(float(measure(*(cells[[i]] for i in range(4)))[0]))
         shares.append(v.sum())
     value = float(measure(*(total[[i]] for i in range(4)))[0])
     k = len(names)
     spread = np.std(by_fold, ddof=1)
-    # A cost doubles with the rows and adds up over folds; shares do not, and average.
+    # A cost is a sum over rows: it doubles with the counts and adds up over folds. Rates are means over folds.
     doubled = float(measure(*(2 * total[[i]] for i in range(4)))[0])
     adds_up = value != 0 and bool(np.isclose(doubled, 2 * value))
     return value, float(spread * (np.sqrt(k) if adds_up else 1 / np.sqrt(k)))

@@ -32,11 +32,10 @@ from epicycle.gp._latent import (
 )
 from epicycle.gp._model import default_kernel, hyperparameter_names, theta_argument
 from epicycle.gp._observations import Counts, count_labels
-from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
+from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, select_rows
-from epicycle.kernels._named import as_kernel
-from epicycle.kernels._rows import as_texts
+from epicycle.kernels._machine import KernelClassifier, as_kernel, select_rows
+from epicycle.kernels._prepared import as_texts
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._inverse import factor_of
 from epicycle.optim import Solution
@@ -155,19 +154,7 @@ class GaussianProcessClassifier(KernelClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(class_labels)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         state = self._resume_state()
         seed = int((state or {}).get("seed", seed_of(self.random_state)))
@@ -179,7 +166,7 @@ class GaussianProcessClassifier(KernelClassifier):
 
         def attributes(theta: np.ndarray) -> dict[str, Any]:
             self._assign(likelihood, theta)
-            return learnt_attributes(self)
+            return self._learnt_attributes()
 
         monitor = self._monitor(self.max_iter, attributes)
         theta, bounds = self.kernel_.theta, self.kernel_.theta_bounds

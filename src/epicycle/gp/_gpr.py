@@ -38,11 +38,10 @@ from epicycle.gp._mean_functions import MeanFunction, mean_function
 from epicycle.gp._model import Model, default_kernel, known_variances, noise_model, theta_argument
 from epicycle.gp._observations import Observations, observe
 from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out, predict_batch, predict_rows
-from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, learnt_attributes, maximise
+from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, maximise
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, select_rows
-from epicycle.kernels._named import as_kernel
-from epicycle.kernels._rows import as_texts
+from epicycle.kernels._machine import KernelMachine, as_kernel, select_rows
+from epicycle.kernels._prepared import as_texts
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._jitter import JitterWarning, factor_repaired
 from epicycle.optim import Solution
@@ -220,11 +219,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             Several targets share the kernel and are independent given it.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v counts as v rows: its noise variance is divided by v.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         self._vector_ = bool(data.target_is_vector)
@@ -237,7 +231,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
         def attributes(theta: np.ndarray) -> dict[str, Any]:
             self._assign(likelihood, model, theta, mean)
-            return learnt_attributes(self)
+            return self._learnt_attributes()
 
         monitor = self._monitor(self.max_iter, attributes)
         plan = Plan(model.theta, model.bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)

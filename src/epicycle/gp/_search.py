@@ -25,11 +25,11 @@ from epicycle.core._parameters import (
 )
 from epicycle.core._random import stream
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._named import NAMES
+from epicycle.kernels._machine import NAMES
 from epicycle.linalg._cholesky import NotPositiveError
 from epicycle.optim._box_bfgs import BoxMaximum, maximise_in_box, relative_slope
 
-__all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "learnt_attributes", "maximise"]
+__all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "maximise"]
 
 SUBSET_ROWS = 384  # of a rehearsal: enough to find the region of the optimum, at (384 / n)^3 of the cost
 _REHEARSAL_FACTOR = 100  # by which the tolerance of a rehearsal is larger: its optimum is another one anyway
@@ -152,14 +152,6 @@ def maximise(
     if n_subset:
         part = likelihood.subset(np.sort(stream(plan.seed, "part").choice(n, n_subset, replace=False)))
     return _search(likelihood, plan, monitor, state, part, n_subset / n)
-
-
-def learnt_attributes(estimator: Any) -> dict[str, Any]:
-    """The fitted attributes of an estimator, but for its evidence and the names of the columns."""
-    return {k: v for k, v in vars(estimator).items() if k.endswith("_") and k not in _EVIDENCE}
-
-
-_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_")
 
 
 def _search(

@@ -18,8 +18,7 @@ from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, s
 from epicycle.data import Batch
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, select_rows
-from epicycle.kernels._named import KERNEL_PARAMETERS, as_kernel
+from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, as_kernel, select_rows
 from epicycle.optim import Solution
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
@@ -38,23 +37,20 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ----------
     kernel : {"rbf", "gaussian", "laplacian"} or Kernel, default="rbf"
         A stationary kernel: Gaussian, Laplacian, Matern, RationalQuadratic, their products, sums, powers, multiples.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
+    %(gamma)s
     n_components : int, default=100
         How many features: cosines and sines of half as many frequencies; of an odd number the last is a cosine with a
         random phase.
     random_state : int, Generator, RandomState or None, default=None
         The frequencies.
-    n_jobs : int, optional
-        Threads; None follows the size of the work.
+    %(n_jobs)s
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_components / 2, n_features)
     offset_ : ndarray of shape (n_features,)
         Subtracted from the rows first, so that large offsets cost no digits; the kernel does not see it.
-    kernel_ : Kernel
-        The kernel as an object.
+    %(kernel_)s
     certificate_ : Certificate
         Nothing is optimised; the standard error of an inner product is said.
     history_ : History
@@ -71,6 +67,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ((5, 200), True)
     """
 
+    _docs: ClassVar[Mapping[str, str]] = KERNEL_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "kernel": AnyOf(Choice("rbf", "gaussian", "laplacian"), InstanceOf(Kernel)),
         "gamma": NoneOr(Real(minimum=0, inclusive=False)),
@@ -111,11 +108,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         p = data.n_features
@@ -181,23 +173,17 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", a kernel of
-        :mod:`epicycle.kernel` (of strings too), or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     n_components : int, default=100
         Landmarks; as many features, fewer where the kernel has a lower rank.
     landmarks : {"pivoted", "uniform"}, default="pivoted"
         "pivoted" takes the row that the landmarks so far explain least, step by step; "uniform" draws them.
     random_state : int, Generator, RandomState or None, default=None
         For "uniform".
-    n_jobs : int, optional
-        Threads; None follows the size of the work.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -206,8 +192,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         Which rows they are.
     normalization_ : ndarray of shape (n_landmarks, n_features_out)
         The matrix that makes features of kernel values.
-    kernel_ : Kernel
-        The kernel as an object.
+    %(kernel_)s
     certificate_ : Certificate
         The trace of K less that of the features' inner products on the rows of the fit, relative to that of K: the
         sum of all eigenvalues that are missing.
@@ -225,6 +210,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
     ((300, 60), True)
     """
 
+    _docs: ClassVar[Mapping[str, str]] = KERNEL_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **KERNEL_PARAMETERS,
         "n_components": Integer(minimum=1),
@@ -270,11 +256,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         ----------
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.kernel_.takes == "precomputed":

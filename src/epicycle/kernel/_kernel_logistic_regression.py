@@ -9,9 +9,8 @@ import numpy as np
 
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernel._logistic_newton import LogisticProblem, Point, minimise
-from epicycle.kernels._machine import KernelClassifier
-from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.kernel._logistic_newton import LogisticProblem, minimise
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier
 from epicycle.stats._class_scores import log_probabilities, probabilities
 
 __all__ = ["KernelLogisticRegression"]
@@ -30,15 +29,10 @@ class KernelLogisticRegression(KernelClassifier):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
-    kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     fit_intercept : bool, default=True
         Whether b is fitted, without a penalty.
     class_weight : dict, "balanced" or None, default=None
@@ -47,10 +41,8 @@ class KernelLogisticRegression(KernelClassifier):
         Relative duality gap at which the fit ends.
     max_iter : int, default=100
         Newton steps at most.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -58,9 +50,8 @@ class KernelLogisticRegression(KernelClassifier):
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The coefficients c of the rows.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    X_fit_ : the rows of the fit with a weight, None for a precomputed kernel
-    kernel_ : Kernel
-        The kernel as an object.
+    %(X_fit_)s
+    %(kernel_)s
     certificate_ : Certificate
         The relative duality gap.
     history_ : History
@@ -123,21 +114,7 @@ class KernelLogisticRegression(KernelClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 2.0)
         self._keep(rows, kept)
@@ -149,23 +126,30 @@ class KernelLogisticRegression(KernelClassifier):
             K, labels.astype(np.float64), weight, 1 / self.C, intercept=bool(self.fit_intercept), n_jobs=self.n_jobs
         )
 
-        def report(point: Point) -> None:
-            # Scores of the centred kernel differ from those of the kernel by a constant, which b takes up.
-            self.dual_coef_ = point.C[:, 0] if point.C.shape[1] == 1 else point.C
-            self.intercept_ = point.b - means @ point.C
+        shape = labels.shape
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
-            names = ("classes_", "kernel_", "X_fit_", "_n_fit_", "_columns_", "dual_coef_", "intercept_")
-            return {name: getattr(self, name) for name in names if hasattr(self, name)}
+            self._assign(x[: labels.size].reshape(shape), x[labels.size :], means)
+            return self._learnt_attributes()
 
         state = self._resume_state() or {}
-        solution, _ = minimise(
-            problem, tol=self.tol, max_iter=self.max_iter, monitor=self._monitor(self.max_iter, attributes),
-            start=np.asarray(state["C"]) if state else None, start_b=np.asarray(state["b"]) if state else None,
-            done=min(int(state.get("done", 0)), self.max_iter - 1), report=report,
-        )  # fmt: skip
+        solution, best = minimise(
+            problem,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            monitor=self._monitor(self.max_iter, attributes),
+            start=np.asarray(state["C"]) if state else None,
+            start_b=np.asarray(state["b"]) if state else None,
+            done=min(int(state.get("done", 0)), self.max_iter - 1),
+        )
+        self._assign(best.C, best.b, means)
         self._conclude(solution)
         return self
+
+    def _assign(self, C: np.ndarray, b: np.ndarray, means: np.ndarray) -> None:
+        # Scores of the centred kernel differ from those of the kernel by a constant, which b takes up.
+        self.dual_coef_ = C[:, 0] if C.shape[1] == 1 else C
+        self.intercept_ = b - means @ C
 
     def _scores(self, X: Any) -> Any:
         self._check_fitted()

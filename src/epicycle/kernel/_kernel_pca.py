@@ -21,9 +21,8 @@ from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, R
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.kernels._gram import kernel_product, low_rank_factor
-from epicycle.kernels._machine import KernelMachine
-from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.kernels._rows import as_rows
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
+from epicycle.kernels._prepared import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
 
@@ -45,25 +44,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     ----------
     n_components : int, optional
         How many; default: all with a positive eigenvalue.
-    kernel : str, Kernel or callable, default="linear"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
         The penalty of that regression.
     tol : float, default=1e-8
         Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -77,9 +69,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Of the way back, where it was asked for.
     X_transformed_fit_ : ndarray of shape (n_samples, n_components)
         Components of the rows of the fit, where the way back was asked for.
-    X_fit_ : the rows of the fit, None for a precomputed kernel
-    kernel_ : Kernel
-        The kernel as an object.
+    %(X_fit_)s
+    %(kernel_)s
     certificate_ : Certificate
         The largest residual of an eigenvector, relative to the largest eigenvalue.
     history_ : History
@@ -145,14 +136,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        %(X)s
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":

@@ -2,32 +2,115 @@
 
 If some f of norm one has y_i f(x_i) >= gamma for all rows, and k(x_i, x_i) <= D^2, there are at most (D / gamma)^2
 mistakes, whatever the order of the rows and however often they come.
+
+A perceptron's w = sum_i c_i y_i phi(x_i), c >= 0, proves more than it was made for: a unit vector u with
+y_i u'phi(x_i) >= m for all rows has  |w| >= u'w >= m sum_i c_i,  so no margin is larger than |w| / sum_i c_i. After M
+mistakes on rows no longer than D that is at most D / sqrt(M).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from epicycle import engine
+from epicycle import _native, engine
 from epicycle.core._certificate import Certificate
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
 from epicycle.data import Batch
-from epicycle.kernel._perceptron_learner import KernelLearner, MarginBounds
-from epicycle.kernel._row_order import by_content, repeated
+from epicycle.engine._row_order import content_order, repeated
 from epicycle.kernels._gram import block_rows
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, select_rows
-from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.kernels._rows import as_texts
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, select_rows
+from epicycle.kernels._prepared import as_texts
 from epicycle.optim import Solution
 
 __all__ = ["KernelPerceptron"]
+
+
+@dataclass(frozen=True)
+class MarginBounds:
+    """The largest margin there is lies between these; `lower` is 0 where nothing is known to separate."""
+
+    lower: float
+    upper: float
+
+
+@dataclass
+class KernelLearner:
+    """One perceptron: coefficients, scores on the rows, |w|^2, and every mistake (row, share, time)."""
+
+    sign: np.ndarray
+    counts: np.ndarray
+    scores: np.ndarray
+    mercer: bool = True
+    square: float = 0.0
+    clean: bool = False
+    rows: list[np.ndarray] = field(default_factory=list)
+    shares: list[np.ndarray] = field(default_factory=list)
+    times: list[np.ndarray] = field(default_factory=list)
+
+    def show(self, K: np.ndarray, order: np.ndarray, share: np.ndarray | None, began: float) -> float:
+        """One pass over the rows in this order, from time `began`; gives the weight of the mistakes."""
+        at, self.square = _native.kernel.perceptron_pass(
+            K, order, share, 0, self.sign, self.scores, self.counts, self.square
+        )
+        shares = np.ones(len(at)) if share is None else share[at]
+        times = at.astype(np.float64) if share is None else np.cumsum(share)[at] - shares
+        self.rows.append(order[at])
+        self.shares.append(shares)
+        self.times.append(began + times)
+        self.clean = len(at) == 0
+        return float(shares.sum())
+
+    @property
+    def margin_above(self) -> float:
+        """No margin is larger."""
+        total = float(self.counts.sum()) if self.mercer else 0.0
+        return float(np.sqrt(max(self.square, 0.0))) / total if total > 0 else np.inf
+
+    def sequence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, shares and times of all mistakes, in order."""
+        empty = np.empty(0)
+        return (
+            np.concatenate([*self.rows, empty.astype(np.int64)]),
+            np.concatenate([*self.shares, empty]),
+            np.concatenate([*self.times, empty]),
+        )
+
+    def settle(self, K: np.ndarray) -> None:
+        """Scores and |w|^2 again from the coefficients, without the rounding of many steps."""
+        w = self.counts * self.sign
+        self.scores = K @ w
+        self.square = float(w @ self.scores)
+        self.clean = self.clean and bool((self.sign * self.scores > 0).all())
+
+    def bounds(self, K: np.ndarray, passes: int, want: float = 1e-3) -> MarginBounds:
+        """Bounds on the largest margin, closer by coordinate ascent on its dual from the coefficients at hand."""
+        if not self.mercer:
+            return MarginBounds(0.0, np.inf)
+        a, scores, square = self.counts.copy(), self.scores.copy(), self.square
+        rounding = 4 * np.finfo(np.float64).eps * len(K) * float(np.abs(np.diagonal(K)).max())
+        lower, upper = 0.0, np.inf
+        least = float((self.sign * scores).min())
+        if least > 0:  # to the scale at which the least functional margin is one
+            a, scores, square = a / least, scores / least, square / least**2
+        for number in range(passes + 1):
+            norm, total = float(np.sqrt(max(square, 0.0))), float(a.sum())
+            if norm > 0:
+                lower = max(lower, float((self.sign * scores).min()) / norm - rounding / norm * total)
+            if total > 0:
+                upper = min(upper, norm / total)
+            if lower > 0 and upper - lower <= want * lower:
+                break
+            if number < passes:
+                square = _native.kernel.margin_pass(K, self.sign, scores, a, square)
+        return MarginBounds(max(lower, 0.0), max(upper, lower))
 
 
 class KernelPerceptron(KernelClassifier):
@@ -43,15 +126,10 @@ class KernelPerceptron(KernelClassifier):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     variant : {"online", "averaged", "voted"}, default="online"
         Predict with the last function, with the mean of all over the rows shown, or by a vote of all functions that
         ever were, each with as many votes as rows it survived.
@@ -67,10 +145,8 @@ class KernelPerceptron(KernelClassifier):
         stored.
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -81,8 +157,7 @@ class KernelPerceptron(KernelClassifier):
     X_fit_ : rows with a coefficient, None for a precomputed kernel
     support_ : ndarray of int
         Which rows of the fit these are.
-    kernel_ : Kernel
-        The kernel as an object.
+    %(kernel_)s
     n_mistakes_ : int, float or ndarray of shape (n_classes,)
         Mistakes made while learning, rows counted by their weights.
     separable_ : bool or ndarray of shape (n_classes,)
@@ -117,18 +192,15 @@ class KernelPerceptron(KernelClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **KERNEL_PARAMETERS,
         "variant": Choice("online", "averaged", "voted"),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
         "shuffle": Boolean(),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("A12", "C1"), engines=("memory",), certificate="separating function",
+        family="kernel",
+        catalogue=("A12", "C1"),
+        engines=("memory",),
+        certificate="separating function",
         keeps_rows=True,
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
@@ -167,16 +239,10 @@ class KernelPerceptron(KernelClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
+        %(X)s
+        %(class_labels)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 1.0)
@@ -184,13 +250,12 @@ class KernelPerceptron(KernelClassifier):
         if self.fit_intercept:
             K += 1.0
         content = self.shuffle and self.kernel_.takes != "precomputed"
-        order, share = repeated(by_content(rows, codes, weight) if content else np.arange(len(codes)), weight)
-        self._all_ = (rows, kept)
+        order = content_order(rows, codes.astype(np.float64), weight) if content else np.arange(len(codes))
+        order, share = repeated(weight, order)
         mercer = self._least_eigenvalue(K) == 0
-        solution, learners = self._learn(K, codes, order, share, mercer=mercer)
+        solution, learners = self._learn(K, codes, order, share, (rows, kept), mercer=mercer)
         self._set_margins(K, learners, share)
         self._set_function(rows, kept, learners, self._time(order, share, solution.n_iter))
-        del self._all_
         self._conclude(solution)
         return self
 
@@ -199,7 +264,14 @@ class KernelPerceptron(KernelClassifier):
         return passes * (float(len(order)) if share is None else float(share.sum()))
 
     def _learn(
-        self, K: np.ndarray, codes: np.ndarray, order: np.ndarray, share: np.ndarray | None, *, mercer: bool
+        self,
+        K: np.ndarray,
+        codes: np.ndarray,
+        order: np.ndarray,
+        share: np.ndarray | None,
+        rows: tuple[Any, np.ndarray],
+        *,
+        mercer: bool,
     ) -> tuple[Solution, list[KernelLearner]]:
         n = len(K)
         positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
@@ -214,20 +286,8 @@ class KernelPerceptron(KernelClassifier):
             first, seed = int(state["done"]), int(state["seed"])
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
-            rows, kept = self._all_
-            self._set_function(rows, kept, learners, self._time(order, share, passes))
-            names = (
-                "classes_",
-                "kernel_",
-                "X_fit_",
-                "_n_fit_",
-                "_columns_",
-                "dual_coef_",
-                "intercept_",
-                "support_",
-                "_votes_",
-            )
-            return {name: getattr(self, name) for name in names if hasattr(self, name)}
+            self._set_function(*rows, learners, self._time(order, share, passes))
+            return self._learnt_attributes()
 
         monitor = self._monitor(self.max_iter, attributes)
         reason, passes = "max_iter", first
@@ -359,16 +419,13 @@ def _saved(learners: list[KernelLearner], done: int, seed: int) -> dict[str, Any
     state: dict[str, Any] = {"done": done, "seed": seed}
     for k, learner in enumerate(learners):
         rows, shares, times = learner.sequence()
-        state |= {
-            f"counts{k}": learner.counts.copy(), f"scores{k}": learner.scores.copy(), f"square{k}": learner.square,
-            f"rows{k}": rows, f"shares{k}": shares, f"times{k}": times,
-        }  # fmt: skip
+        state |= {f"counts{k}": learner.counts.copy(), f"scores{k}": learner.scores.copy()}
+        state |= {f"square{k}": learner.square, f"rows{k}": rows, f"shares{k}": shares, f"times{k}": times}
     return state
 
 
 def _restored(sign: np.ndarray, state: Mapping[str, Any], k: int, *, mercer: bool) -> KernelLearner:
     parts = {name: np.array(state[f"{name}{k}"]) for name in ("counts", "scores", "rows", "shares", "times")}
-    return KernelLearner(
-        sign, parts["counts"], parts["scores"], mercer, float(state[f"square{k}"]), False,
-        [parts["rows"]], [parts["shares"]], [parts["times"]],
-    )  # fmt: skip
+    mistakes = ([parts["rows"]], [parts["shares"]], [parts["times"]])
+    square = float(state[f"square{k}"])
+    return KernelLearner(sign, parts["counts"], parts["scores"], mercer, square, False, *mistakes)

@@ -10,31 +10,36 @@ For any c (with 1'c = 0) the dual  D(c) = 2 alpha c'y - alpha^2 c'V^-1 c - alpha
 
 the residual of the linear system proves how far P is from its minimum. Row i left out of the fit has the error
 c_i / (S^-1)_ii with S = K + alpha V^-1 (less S^-1 1 1'S^-1 / 1'S^-1 1 where b is fitted), for every alpha from one
-eigendecomposition of V^1/2 K V^1/2.
+eigendecomposition V^1/2 K V^1/2 = Q diag(s) Q':
+
+    S^-1 = V^1/2 Q diag(1 / (s + alpha)) Q' V^1/2,     c = S^-1 (y - b),     b = 1'S^-1 y / 1'S^-1 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.linalg
+import scipy.optimize
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.kernel._ridge_spectrum import RidgeSpectrum, choose_alphas, with_intercept
-from epicycle.kernels._machine import KernelMachine, select_rows
-from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
 
 __all__ = ["KernelRidge"]
 
 _INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
+# Penalties that are tried first, in units of the largest eigenvalue: from nearly none to nearly nothing but penalty.
+_ALPHA_RANGE, _N_ALPHAS = (1e-12, 10.0), 40
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
@@ -50,15 +55,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     alpha : float, array-like or "loo", default=1.0
         Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
         taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
-    kernel : str, Kernel or callable, default="linear"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     alpha_per_target : bool, default=False
         Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
         for each target by itself.
@@ -66,10 +66,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         Whether a constant b that is not penalised is fitted too.
     tol : float, default=1e-8
         Relative duality gap that the certificate asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -77,17 +75,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         The coefficients c of the rows.
     intercept_ : float or ndarray of shape (n_targets,)
         b, or 0.
-    X_fit_ : the rows of the fit with a weight, None for a precomputed kernel
-    kernel_ : Kernel
-        The kernel as an object.
+    %(X_fit_)s
+    %(kernel_)s
     alpha_ : float or ndarray of shape (n_targets,)
         The penalty that was given or chosen.
     alphas_, loo_errors_ : ndarrays of shape (n_candidates,) and (n_candidates, n_targets)
-        What was tried and its mean squared leave-one-out error, where there was a choice.
+        Candidates and their mean squared leave-one-out errors, where there was a choice.
     loo_residuals_ : ndarray of the shape of y
         y less its prediction by a fit without that row, where there was a choice.
     jitter_ : float
-        What had to be added to the diagonal of the kernel matrix so that it is positive definite; 0 as a rule.
+        Added to the diagonal of the kernel matrix so that it is positive definite; 0 as a rule.
     certificate_ : Certificate
         The relative duality gap, from the residual of the linear system; for a kernel that is none ("sigmoid" may be),
         the residual alone.
@@ -110,10 +107,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
         **KERNEL_PARAMETERS,
         "alpha_per_target": Boolean(),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
@@ -146,21 +139,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         Y = data.y[:, None] if data.target_is_vector else data.y
         weight = np.ones(len(Y)) if data.weight is None else data.weight
@@ -219,7 +198,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
             solved = solve_shifted(K, alpha / weight, right, n_jobs=self.n_jobs)
             self.jitter_ = max(self.jitter_, solved.jitter)
             if self.fit_intercept:
-                C[:, mine], b[mine] = with_intercept(solved.C[:, :-1], solved.C[:, -1])
+                C[:, mine], b[mine] = _with_intercept(solved.C[:, :-1], solved.C[:, -1])
             else:
                 C[:, mine] = solved.C
         if self.jitter_ > 0:
@@ -232,7 +211,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         """One eigendecomposition for all penalties."""
         self.jitter_ = 0.0
         spectrum = RidgeSpectrum.of(K, weight, intercept=bool(self.fit_intercept))
-        choice = choose_alphas(spectrum, Y, weight, alphas, each=bool(self.alpha_per_target))
+        choice = _choose_alphas(spectrum, Y, weight, alphas, each=bool(self.alpha_per_target))
         self.alphas_, self.loo_errors_ = choice.tried, choice.errors
         left_out = np.full((n, Y.shape[1]), np.nan)
         C, b = np.empty_like(Y), np.zeros(Y.shape[1])
@@ -242,9 +221,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         return C, b, choice.chosen
 
     def _certify(
-        self, K: np.ndarray, C: np.ndarray, b: np.ndarray, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray,
+        self,
+        K: np.ndarray,
+        C: np.ndarray,
+        b: np.ndarray,
+        Y: np.ndarray,
+        weight: np.ndarray,
+        alphas: np.ndarray,
         least: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         V = weight[:, None]
         KC = matrix_product(K, C, n_threads(float(K.size) * C.shape[1], self.n_jobs))
         error = Y - KC - b
@@ -283,3 +268,88 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         C = self.dual_coef_[:, None] if vector else self.dual_coef_
         scores = self._combine(X, C, np.atleast_1d(self.intercept_))
         return scores[:, 0] if vector else scores
+
+
+def _with_intercept(C: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(c, b) from S^-1 Y and u = S^-1 1, so that every column of c adds up to zero."""
+    b = C.sum(axis=0) / u.sum()
+    C = C - u[:, None] * b
+    left = C.sum(axis=0) / u.sum()  # of rounding
+    return C - u[:, None] * left, b + left
+
+
+@dataclass(frozen=True)
+class RidgeSpectrum:
+    """Eigenvectors of V^1/2 K V^1/2, times V^1/2, and its eigenvalues."""
+
+    vectors: np.ndarray
+    values: np.ndarray
+    intercept: bool
+
+    @classmethod
+    def of(cls, K: np.ndarray, weight: np.ndarray, *, intercept: bool) -> RidgeSpectrum:
+        root = np.sqrt(weight)
+        scaled = K * np.multiply.outer(root, root)
+        values, Q = scipy.linalg.eigh(scaled, overwrite_a=True, check_finite=False, driver="evd")
+        Q *= root[:, None]
+        return cls(Q, np.maximum(values, 0.0), intercept)
+
+    def solve(self, Y: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(c, b, errors of the rows left out) for one target of shape (n, 1)."""
+        Q, inverse = self.vectors, 1 / (self.values + alpha)
+        diagonal = np.einsum("ij,ij,j->i", Q, Q, inverse)
+        C = Q @ (inverse[:, None] * (Q.T @ Y))
+        b = np.zeros(1)
+        if self.intercept:
+            u = Q @ (inverse * Q.sum(axis=0))
+            C, b = _with_intercept(C, u)
+            diagonal = diagonal - u**2 / u.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return C, b, C[:, 0] / diagonal
+
+
+@dataclass(frozen=True)
+class ChosenAlphas:
+    """Penalties tried, their errors for every target, and the chosen one of every target."""
+
+    tried: np.ndarray
+    errors: np.ndarray
+    chosen: np.ndarray
+
+
+def _choose_alphas(
+    spectrum: RidgeSpectrum, Y: np.ndarray, weight: np.ndarray, alphas: np.ndarray | None, *, each: bool
+) -> ChosenAlphas:
+    """The penalty with the least mean squared error of rows left out: among `alphas`, or of all positive numbers.
+
+    Without candidates a grid over the range of the eigenvalues finds the valley, and Brent's method its bottom.
+    """
+    search = alphas is None
+    if alphas is None:
+        top = max(float(spectrum.values[-1]), np.finfo(np.float64).tiny)
+        alphas = top * np.geomspace(*_ALPHA_RANGE, _N_ALPHAS)
+    tried = alphas.tolist()
+    errors = [_errors(spectrum, Y, weight, alpha) for alpha in tried]
+    if search:
+        for t in range(Y.shape[1]) if each else [slice(None)]:
+            totals = np.array([np.sum(e[t]) for e in errors[: len(alphas)]])
+            best = int(np.nanargmin(totals))
+            low, high = alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)]
+
+            def at(log_alpha: float, t: int | slice = t) -> float:
+                tried.append(float(np.exp(log_alpha)))
+                errors.append(_errors(spectrum, Y, weight, tried[-1]))
+                return float(np.sum(errors[-1][t]))
+
+            scipy.optimize.minimize_scalar(
+                at, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 0.01}
+            )
+    order = np.argsort(tried)
+    table, found = np.array(tried)[order], np.array(errors)[order]
+    ranks = found if each else np.repeat(found.sum(axis=1, keepdims=True), Y.shape[1], axis=1)
+    return ChosenAlphas(table, found, table[np.nanargmin(ranks, axis=0)])
+
+
+def _errors(spectrum: RidgeSpectrum, Y: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
+    left_out = np.column_stack([spectrum.solve(Y[:, [t]], alpha)[2] for t in range(Y.shape[1])])
+    return (weight[:, None] * left_out**2).sum(axis=0) / weight.sum()

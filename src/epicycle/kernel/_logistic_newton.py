@@ -13,32 +13,40 @@ and at C = R / l the gap is a sum without cancellation,  F - D = sum_i v_i KL(q_
 
 Newton's step solves (W K + l) dC = R - l C, with W the curvature of the loss after b is eliminated. The operator is
 symmetric in the inner product of K, and conjugate gradients in it are preconditioned by (D K + l)^-1 with the diagonal
-curvature D of every row; for two classes that is the whole of W but for b, and a few steps are enough. Small problems
-and kernels of low rank take exact steps instead.
+curvature D of every row; for two classes that is the whole of W but for b, and a few steps are enough.
+
+Small problems and kernels of low rank, K = G G' with r columns, take exact steps instead. With g = G'dC,
+
+    (G'W G + l) g = G'rho,      K dC = G g,      dC = (rho - W G g) / l,      rho = R - l C:
+
+a system of r t unknowns, positive definite, whatever the curvature W.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy.linalg
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._threads import n_threads
-from epicycle.kernel._logistic_exact import exact_step, pivoted_factor
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
+from epicycle.linalg._pivoted_cholesky import pivoted_cholesky
 from epicycle.linalg._shifted_systems import matrix_product
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import log_probabilities
 
 __all__ = ["LogisticProblem", "minimise"]
 
-_ROWS = 512
+_ROWS_AT_ONCE = 512  # copied to single precision
 _ROUNDING = 1e-13  # of F: differences below it are noise
-_IDLE = 4  # steps that do not halve the gap, after which only rounding is left
+_MAX_IDLE_STEPS = 4  # that do not halve the gap, after which only rounding is left
+_MAX_UNKNOWNS = 1500  # of an exact step: its system costs less than conjugate gradients then
+_MANY_ROWS, _LOW_RANK = 2000, 128  # beyond so many rows only a rank as low as this is looked for
+_ARMIJO = 1e-4  # share of the promised decrease that a step has to bring
 
 
 @dataclass
@@ -70,7 +78,7 @@ class LogisticProblem:
             K -= means
             K -= means[:, None]
             K += float(means.mean())
-        self.few = pivoted_factor(K, Y.shape[1])
+        self.low_rank = _low_rank_factor(K, Y.shape[1])
 
     def times_kernel(self, C: np.ndarray) -> np.ndarray:
         return matrix_product(self.K, C, self.threads)
@@ -161,8 +169,8 @@ class LogisticProblem:
         n = len(D)
         for lift in (0.0, 1e-6, 1e-3):
             S = np.empty(self.K.shape, dtype=np.float32)
-            for start in range(0, n, _ROWS):
-                stop = min(start + _ROWS, n)
+            for start in range(0, n, _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, n)
                 S[start:stop, :stop] = self.K[start:stop, :stop]
             S[np.arange(n), np.arange(n)] += self.l2 / D + lift * float(np.diagonal(self.K).mean())
             try:
@@ -171,11 +179,11 @@ class LogisticProblem:
                 continue
         return None, D
 
-    def newton_step(self, point: Point, forcing: float, most: int) -> tuple[np.ndarray, np.ndarray, int]:
+    def newton_step(self, point: Point, forcing: float, max_iter: int) -> tuple[np.ndarray, np.ndarray, int]:
         """(dC, K dC, steps of conjugate gradients, 0 for an exact step)."""
-        if self.few is not None:
+        if self.low_rank is not None:
             try:
-                return *exact_step(self, self.few, point), 0
+                return *_exact_step(self, self.low_rank, point), 0
             except np.linalg.LinAlgError:
                 pass  # not positive definite to rounding
         found, D = self.preconditioner(point.P)
@@ -195,7 +203,7 @@ class LogisticProblem:
         q, Kq = z, Kz
         size = float(np.vdot(rho, Kz))
         first = size
-        for step in range(1, most + 1):
+        for step in range(1, max_iter + 1):
             Aq = apply(Kq, q)
             curvature = float(np.vdot(Kq, Aq))
             if not curvature > 0:
@@ -209,7 +217,43 @@ class LogisticProblem:
             if size <= forcing**2 * first:
                 return dC, KdC, step
             q, Kq = z + size / before * q, Kz + size / before * Kq
-        return dC, KdC, most
+        return dC, KdC, max_iter
+
+
+def _low_rank_factor(K: np.ndarray, n_scores: int) -> np.ndarray | None:
+    """G of shape (n, r) with K = G G' to rounding, or None where r is too large for exact steps."""
+    n = len(K)
+    rank = min(n, _MAX_UNKNOWNS // n_scores)
+    if n > _MANY_ROWS:
+        rank = min(rank, _LOW_RANK)
+    diagonal, floor = np.diagonal(K), 4 * n * float(np.finfo(np.float64).eps)
+    _, R, rest = pivoted_cholesky(diagonal, lambda i: K[i], rank, floor=floor)
+    if not len(R) or float(rest.max()) > floor * max(float(diagonal.max()), 0.0):
+        return None
+    return np.ascontiguousarray(R.T)
+
+
+def _exact_step(problem: LogisticProblem, G: np.ndarray, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """(dC, K dC) of Newton's step, from a kernel matrix G G'."""
+    P, V, r = point.P, problem.V, G.shape[1]
+    t = P.shape[1]
+    rho = V * (problem.Y - P) - problem.l2 * point.C
+    H = np.zeros((t * r, t * r))  # the upper triangle is not read, but it is added to
+    B = np.empty((t * r, t))  # G'W 1
+    for k in range(t):
+        for j in range(k + 1):
+            weight = V[:, 0] * P[:, k] * ((1.0 if j == k else 0.0) - P[:, j])
+            H[k * r : (k + 1) * r, j * r : (j + 1) * r] = G.T @ (weight[:, None] * G)
+            B[k * r : (k + 1) * r, j] = sums = G.T @ weight
+            B[j * r : (j + 1) * r, k] = sums
+    S = problem.intercept_inverse(P)
+    if S is not None:
+        H -= B @ S @ B.T
+    H[np.diag_indices(t * r)] += problem.l2
+    # The penalty keeps H positive definite, by a margin that rounding may eat up where it is tiny.
+    g = scipy.linalg.solve(H, (G.T @ rho).T.ravel(), lower=True, assume_a="pos", check_finite=False)
+    U = G @ g.reshape(t, r).T
+    return (rho - problem.eliminated(P, U, S)) / problem.l2, U
 
 
 def _line_search(problem: LogisticProblem, point: Point, dC: np.ndarray, KdC: np.ndarray) -> Point:
@@ -218,7 +262,7 @@ def _line_search(problem: LogisticProblem, point: Point, dC: np.ndarray, KdC: np
     length = 1.0
     while True:
         trial = problem.at(point.C + length * dC, point.KC + length * KdC, point.b)
-        if trial.value <= point.value + 1e-4 * length * slope + _ROUNDING * abs(point.value):
+        if trial.value <= point.value + _ARMIJO * length * slope + _ROUNDING * abs(point.value):
             return trial
         if length < 1e-8:
             return point
@@ -226,9 +270,15 @@ def _line_search(problem: LogisticProblem, point: Point, dC: np.ndarray, KdC: np
 
 
 def minimise(
-    problem: LogisticProblem, *, tol: float, max_iter: int, monitor: Monitor, start: np.ndarray | None,
-    start_b: np.ndarray | None, done: int, report: Callable[[Point], None],
-) -> tuple[Solution, Point]:  # fmt: skip
+    problem: LogisticProblem,
+    *,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    start: np.ndarray | None,
+    start_b: np.ndarray | None,
+    done: int,
+) -> tuple[Solution, Point]:
     """Newton's method until the duality gap is at most tol times F."""
     n, t = problem.Y.shape
     C = np.zeros((n, t)) if start is None else start
@@ -238,9 +288,8 @@ def minimise(
     iteration = done
     for iteration in range(done + 1, max_iter + 1):
         # Far from the optimum an exact step is wasted; near it the steps have to keep up with Newton's digits.
-        dC, KdC, inner = problem.newton_step(
-            point, 0.1 if iteration == 1 else 1e-3 if gap > 1e-3 * point.value else 1e-5, 200
-        )
+        forcing = 0.1 if iteration == 1 else 1e-3 if gap > 1e-3 * point.value else 1e-5
+        dC, KdC, inner = problem.newton_step(point, forcing, 200)
         earlier, point = point, _line_search(problem, point, dC, KdC)
         # The dual point at hand gives coefficients of its own, for which the gap is known.
         R = problem.residual(point.P)
@@ -252,17 +301,15 @@ def minimise(
             gap, best = new, certified
         if certified.value < point.value * (1 - _ROUNDING):
             point = certified
-        report(best)
         state = {"C": best.C, "b": best.b, "done": iteration}
-        stop = monitor(
-            iteration, best.C.ravel(), objective=best.value, gap=gap / best.value, steps=float(inner),
-            state=partial(dict, state),
-        )  # fmt: skip
+        facts = {"gap": gap / best.value, "steps": float(inner)}
+        x = np.append(best.C.ravel(), best.b)
+        stop = monitor(iteration, x, objective=best.value, state=partial(dict, state), **facts)
         if gap <= tol * best.value:
             reason = "converged"
         elif stop:
             reason = "stopped"
-        elif idle >= _IDLE:
+        elif idle >= _MAX_IDLE_STEPS:
             reason = "stalled"
         else:
             continue

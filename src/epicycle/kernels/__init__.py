@@ -3,9 +3,8 @@
 from epicycle.kernels._compositions import Constant, Normalized, Power, Product, Scaled, Sum
 from epicycle.kernels._given import FunctionKernel, Precomputed
 from epicycle.kernels._histograms import ChiSquare, HistogramIntersection
-from epicycle.kernels._hyperparameters import Hyperparameter
 from epicycle.kernels._inner_products import Linear, Polynomial, Sigmoid
-from epicycle.kernels._kernel import Kernel
+from epicycle.kernels._kernel import Hyperparameter, Kernel
 from epicycle.kernels._mercer import MercerCheck, is_mercer
 from epicycle.kernels._networks import NNGP, ArcCosine, NeuralTangent
 from epicycle.kernels._stationary import Gaussian, Laplacian, Matern, Periodic, RationalQuadratic

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import InstanceOf, Integer, Real, check_parameter
-from epicycle.kernels._hyperparameters import Hyperparameter
-from epicycle.kernels._kernel import Kernel, LeafKernel, checked_theta
+from epicycle.kernels._kernel import Hyperparameter, Kernel, LeafKernel, checked_theta
 from epicycle.kernels._prepared import Pair, Vectors, prepared_vectors
 
 __all__ = ["Constant", "Normalized", "Power", "Product", "Scaled", "Sum", "as_operand", "is_number"]
@@ -60,7 +59,6 @@ class Constant(LeafKernel):
     def __post_init__(self) -> None:
         check_parameter("Constant", "value", self.value, Real(minimum=0))
         self._set(value=float(self.value))
-        self._set_bounds()
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         # Beside another kernel the rows may be strings: only their number counts.

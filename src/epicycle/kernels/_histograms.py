@@ -55,7 +55,6 @@ class ChiSquare(_OfHistograms):
     def __post_init__(self) -> None:
         check_parameter("ChiSquare", "gamma", self.gamma, Real(minimum=0, inclusive=False))
         self._set(gamma=float(self.gamma))
-        self._set_bounds()
 
     def _distances(self, A: Vectors, B: Vectors) -> Array:
         return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), CHI_SQUARE, 0.0)

@@ -88,7 +88,6 @@ class Polynomial(_OfProducts):
         check_parameter("Polynomial", "gamma", self.gamma, Real(minimum=0, inclusive=False))
         check_parameter("Polynomial", "c", self.c, Real(minimum=0))
         self._set(degree=int(self.degree), gamma=float(self.gamma), c=float(self.c))
-        self._set_bounds()
 
     def _of(self, products: Array, n_columns: int) -> Array:
         products *= self.gamma
@@ -146,7 +145,6 @@ class Sigmoid(_OfProducts):
         check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))
         check_parameter("Sigmoid", "c", self.c, Real())
         self._set(gamma=float(self.gamma), c=float(self.c))
-        self._set_bounds()
 
     def _of(self, products: Array, n_columns: int) -> Array:
         products *= self.gamma

@@ -1,4 +1,4 @@
-"""What a kernel is: a symmetric function k(x, z) = <phi(x), phi(z)>, with hyper-parameters and their gradients.
+"""The interface of kernels: symmetric functions k(x, z) = <phi(x), phi(z)> with hyper-parameters and their gradients.
 
 A kernel works in two steps, so that a machine which needs many blocks of one matrix prepares its rows once:
 
@@ -11,22 +11,52 @@ A kernel works in two steps, so that a machine which needs many blocks of one ma
 
 from __future__ import annotations
 
+import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.kernels._gram import cross_matrix, gram_matrix
-from epicycle.kernels._hyperparameters import WIDE, Bounds, Hyperparameter, checked_bounds
-from epicycle.kernels._rows import as_rows
+from epicycle.kernels._prepared import as_rows
 
-__all__ = ["Kernel", "LeafKernel", "checked_theta"]
+__all__ = ["Bounds", "Hyperparameter", "Kernel", "LeafKernel", "checked_bounds", "checked_theta", "positive_numbers"]
 
 Array = np.ndarray
+
+#: For every name (low, high), or None for a value that stays as it is.
+Bounds: TypeAlias = "tuple[tuple[str, tuple[float, float] | None], ...]"
+
+_DEFAULT_BOUNDS = (1e-5, 1e5)  # of a search that was given none, as in scikit-learn
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """One hyper-parameter of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        Its name; in a composed kernel with the way to it, such as ``"left.length_scale"``.
+    value : tuple of float
+        Its value or values, larger than zero.
+    bounds : tuple of float, or None
+        The interval of a search; None where the value is fixed.
+    """
+
+    name: str
+    value: tuple[float, ...]
+    bounds: tuple[float, float] | None
+
+    @property
+    def size(self) -> int:
+        """Number of entries of `theta`: 0 for a fixed value."""
+        return 0 if self.bounds is None else len(self.value)
 
 
 class Kernel(ABC):
@@ -36,7 +66,7 @@ class Kernel(ABC):
     taken as a kernel too.
     """
 
-    #: What the rows are.
+    #: Kind of the rows.
     takes: ClassVar[Literal["vectors", "strings", "precomputed"]]
 
     # ------------------------------------------------------------------------------------------- to be given
@@ -234,13 +264,13 @@ class LeafKernel(Kernel):
         return self._sparse
 
     def _set(self, **values: Any) -> None:
-        """Put checked values in the place of those given, while the object is being built."""
+        """Put checked values in the place of those given, and checked bounds, while the object is being built."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-    def _set_bounds(self) -> None:
-        given = getattr(self, "bounds", None)
-        self._set(bounds=checked_bounds(type(self).__name__, given, self._searched, self._widest))
+        given = getattr(self, "bounds", ())
+        if given != ():
+            checked = () if given is None else checked_bounds(type(self).__name__, given, self._searched, self._widest)
+            object.__setattr__(self, "bounds", checked)
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -250,7 +280,7 @@ class LeafKernel(Kernel):
         for name in self._searched:
             value = getattr(self, name)
             values = value if isinstance(value, tuple) else (value,)
-            default = self._widest.get(name, WIDE)
+            default = self._widest.get(name, _DEFAULT_BOUNDS)
             found.append(Hyperparameter(name, values, None if values == (0.0,) else bounds.get(name, default)))
         return tuple(found)
 
@@ -300,3 +330,59 @@ def checked_theta(kernel: Kernel, theta: Any) -> Array:
             f"{type(kernel).__name__}: theta={theta!r:.80}; expected {size} finite logarithms of hyper-parameters"
         )
     return values
+
+
+def checked_bounds(owner: str, given: Any, names: tuple[str, ...], widest: Mapping[str, tuple[float, float]]) -> Bounds:
+    """The `bounds` argument of a kernel as sorted pairs: a mapping, "fixed" for all, or None for the widest."""
+    if isinstance(given, tuple):  # from another kernel, checked before
+        given = {name: "fixed" if pair is None else pair for name, pair in given}
+    if given is None:
+        given = {}
+    if given == "fixed":
+        given = dict.fromkeys(names, "fixed")
+    if not isinstance(given, Mapping):
+        raise ParameterTypeError(
+            f"{owner}: bounds={given!r:.80}; expected a mapping of names to (low, high) or 'fixed', 'fixed', or None"
+        )
+    if unknown := [name for name in given if name not in names]:
+        raise ParameterError(f"{owner}: bounds names {unknown[0]!r}; expected names among {list(names)}")
+    checked: dict[str, tuple[float, float] | None] = {}
+    for name, pair in given.items():
+        if isinstance(pair, str) and pair == "fixed":
+            checked[name] = None
+            continue
+        low, high = widest.get(name, (0.0, math.inf))
+        if (
+            not isinstance(pair, tuple | list)
+            or len(pair) != 2
+            or not all(isinstance(v, numbers.Real) and 0 < float(v) < math.inf for v in pair)
+            or not pair[0] <= pair[1]
+            or pair[0] < low
+            or pair[1] > high
+        ):
+            raise ParameterError(
+                f"{owner}: bounds[{name!r}]={pair!r:.60}; expected two finite numbers 0 < low <= high"
+                f"{'' if math.isinf(high) else f' <= {high:g}'}, or 'fixed'"
+            )
+        checked[name] = (float(pair[0]), float(pair[1]))
+    return tuple(sorted(checked.items()))
+
+
+def positive_numbers(owner: str, name: str, value: Any) -> float | tuple[float, ...]:
+    """A number > 0, or a tuple of such numbers (from any sequence), for length scales."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        numbers_given = [float(value)]
+    else:
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if isinstance(value, str | bytes | bool | np.bool_) or array.ndim != 1 or array.size == 0:
+            raise ParameterTypeError(
+                f"{owner}: {name}={value!r:.80}; expected a number > 0, or one for each column"
+            ) from None
+        numbers_given = array.tolist()
+    for number in numbers_given:
+        if not 0 < number < math.inf:  # nan too
+            raise ParameterError(f"{owner}: {name}={value!r:.80}; expected finite numbers > 0")
+    return numbers_given[0] if isinstance(value, numbers.Real) else tuple(numbers_given)

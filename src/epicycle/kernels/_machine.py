@@ -1,9 +1,10 @@
-"""What kernel machines share: their kernel, the rows they keep, and the kernel of new rows with those."""
+"""The base of kernel machines: their kernel, the rows they keep, and the kernel of new rows with those."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,23 +13,91 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch
 from epicycle.data._dask_data import is_dask
-from epicycle.kernels._given import Entries
+from epicycle.kernels._compositions import Normalized
+from epicycle.kernels._given import Entries, FunctionKernel, Precomputed
 from epicycle.kernels._gram import gram_matrix, kernel_product
+from epicycle.kernels._histograms import ChiSquare, HistogramIntersection
+from epicycle.kernels._inner_products import Linear, Polynomial, Sigmoid
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._named import as_kernel
-from epicycle.kernels._rows import as_texts
+from epicycle.kernels._prepared import as_texts
+from epicycle.kernels._stationary import Gaussian, Laplacian
 from epicycle.linalg._shifted_systems import least_eigenvalue
 from epicycle.stats._class_scores import choose_class
-from epicycle.stats._labels import class_weights, codes, encode_labels
+from epicycle.stats._labels import class_weights, encode_array
 
-__all__ = ["KernelClassifier", "KernelMachine", "select_rows"]
+__all__ = ["KERNEL_DOCS", "KERNEL_PARAMETERS", "NAMES", "KernelClassifier", "KernelMachine", "as_kernel", "select_rows"]
+
+#: Kernels by scikit-learn's names, and a few more.
+NAMES = (
+    *("linear", "poly", "polynomial", "rbf", "gaussian", "laplacian", "sigmoid", "cosine", "chi2"),
+    *("histogram_intersection", "precomputed"),
+)
+
+#: The arguments that kernel machines share.
+KERNEL_PARAMETERS: Mapping[str, Domain] = {
+    "kernel": AnyOf(Choice(*NAMES), InstanceOf(Kernel), Callable()),
+    "gamma": NoneOr(Real(minimum=0, inclusive=False)),
+    "degree": Integer(minimum=1),
+    "coef0": Real(),
+}
+
+
+def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_columns: int | None) -> Kernel:
+    """A kernel from its name, itself, or a Python function f(X, Z) -> matrix.
+
+    `gamma`, `degree` and `coef0` are for names only. gamma=None is 1 / n_columns.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        return FunctionKernel(kernel)
+    if gamma is None:
+        gamma = 1.0 if kernel == "chi2" or not n_columns else 1.0 / n_columns
+    if kernel in ("rbf", "gaussian"):
+        return Gaussian(float((2 * gamma) ** -0.5))
+    if kernel == "laplacian":
+        return Laplacian(1 / gamma)
+    if kernel in ("poly", "polynomial"):
+        return Polynomial(degree, gamma=gamma, c=coef0)
+    if kernel == "sigmoid":
+        return Sigmoid(gamma=gamma, c=coef0)
+    if kernel == "chi2":
+        return ChiSquare(gamma)
+    simple = {"linear": Linear(), "cosine": Normalized(Linear()), "histogram_intersection": HistogramIntersection()}
+    return simple.get(kernel, Precomputed())
+
+
+#: Their entries in docstrings, and those of what all kernel machines have in common.
+KERNEL_DOCS: Mapping[str, str] = {
+    "kernel": """kernel : str, Kernel or callable, default={default}
+    "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
+    kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.""",
+    "gamma": """gamma : float, optional
+    Parameter of kernels by name; default: 1 / n_features.""",
+    "degree": """degree : int, default={default}
+    Degree of the kernel "poly".""",
+    "coef0": """coef0 : float, default={default}
+    Constant of the kernels "poly" and "sigmoid".""",
+    "kernel_": """kernel_ : Kernel
+    The kernel as an object.""",
+    "X_fit_": """X_fit_ : array or sparse matrix of shape (n_samples, n_features), or None
+    The rows of the fit with a weight; None for a precomputed kernel.""",
+    "X": """X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
+    For a precomputed kernel the matrix of shape (n_samples, n_samples).""",
+}
+
+
+_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "fit_seconds_", "n_features_in_", "feature_names_in_")
 
 
 class KernelMachine(Estimator):
     """An estimator with the arguments `kernel`, `gamma`, `degree`, `coef0` and `n_jobs` that keeps rows of the fit."""
+
+    _docs: ClassVar[Mapping[str, str]] = KERNEL_DOCS
 
     kernel: Any
     gamma: float | None
@@ -88,12 +157,14 @@ class KernelMachine(Estimator):
         else:
             self.X_fit_ = rows.copy()
 
+    def _learnt_attributes(self) -> dict[str, Any]:
+        """The fitted attributes, but for the evidence and the names of the columns."""
+        return {k: v for k, v in vars(self).items() if k.endswith("_") and k not in _EVIDENCE}
+
     def _require(self, n: int, matrices: float) -> None:
         name = type(self).__name__
-        require_memory(
-            matrices * 8.0 * n * n, f"{name} on {n:,} rows",
-            "take Nystroem or RandomFourierFeatures with a linear model, which need no matrix of all pairs",
-        )  # fmt: skip
+        instead = "take Nystroem or RandomFourierFeatures with a linear model, which need no matrix of all pairs"
+        require_memory(matrices * 8.0 * n * n, f"{name} on {n:,} rows", instead)
 
     def _gram(self, prepared: Any) -> np.ndarray:
         return gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
@@ -134,12 +205,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """(rows that have a weight, codes of their labels, their weights, which rows they are); sets `classes_`."""
         data, rows = self._intake(X, y, sample_weight, target="labels")
-        self.classes_, totals, _ = encode_labels(data, type(self).__name__, self.n_jobs)
         labels = np.asarray(data.y)
         weight = np.ones(len(labels)) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)
-        coded = codes(labels[kept], labels=self.classes_)
         weight = weight[kept]
+        self.classes_, totals, coded = encode_array(labels[kept], weight, type(self).__name__)
         factors = class_weights(getattr(self, "class_weight", None), self.classes_, totals)
         if factors is not None:
             weight = weight * factors[coded]

@@ -12,7 +12,7 @@ from epicycle.core._memory import require_memory
 from epicycle.kernels._compositions import as_operand
 from epicycle.kernels._gram import cross_matrix
 from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._rows import as_rows
+from epicycle.kernels._prepared import as_rows
 
 __all__ = ["MercerCheck", "is_mercer"]
 

@@ -136,7 +136,6 @@ class _DeepRelu(LeafKernel):
         self._set(
             depth=int(self.depth), weight_variance=float(self.weight_variance), bias_variance=float(self.bias_variance)
         )
-        self._set_bounds()
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         return prepared_vectors(X, like, scale=float(np.sqrt(X.shape[1])))

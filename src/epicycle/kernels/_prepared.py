@@ -1,32 +1,44 @@
-"""Rows in the form in which kernels compare them."""
+"""Rows for kernels: checked as users bring them, and prepared in the form in which kernels compare them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.data._array_data import csr_rows
+from epicycle.data._matrix import as_matrix
 
-__all__ = ["Pair", "Prepared", "Vectors", "inner_products", "prepared_vectors", "squared_lengths"]
+if TYPE_CHECKING:
+    from epicycle.kernels._kernel import Kernel
+
+__all__ = [
+    "Pair",
+    "Prepared",
+    "Vectors",
+    "as_rows",
+    "as_texts",
+    "inner_products",
+    "prepared_vectors",
+    "squared_lengths",
+]
 
 
 class Prepared(ABC):
     """Rows that a kernel has prepared."""
 
-    @property
-    def tile(self) -> int:
-        """Rows of a tile in which a symmetric matrix is best computed."""
-        return 256
+    #: Rows of a tile in which a symmetric matrix is best computed: 256 by 256 entries stay in cache.
+    tile: ClassVar[int] = 256
 
     @property
     @abstractmethod
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     @abstractmethod
     def take(self, rows: Any) -> Self:
@@ -72,7 +84,7 @@ class Pair(Prepared):
         return self.left.n_rows
 
     @property
-    def tile(self) -> int:
+    def tile(self) -> int:  # type: ignore[override]  # depends on the parts
         return min(self.left.tile, self.right.tile)
 
     def take(self, rows: Any) -> Pair:
@@ -122,3 +134,40 @@ def inner_products(A: Vectors, B: Vectors) -> np.ndarray:
     if sp.issparse(B.values):
         return np.ascontiguousarray((B.values @ A.values.T).T)
     return np.ascontiguousarray(A.values @ B.values.T)
+
+
+# ------------------------------------------------------------------------------------------- rows of users
+
+
+def as_rows(X: Any, kernel: Kernel, name: str) -> Any:
+    """A float32 or float64 array, a CSR matrix, or an object array of strings."""
+    owner = type(kernel).__name__
+    if kernel.takes == "strings":
+        return as_texts(X, name, owner)
+    try:
+        matrix, _ = as_matrix(X, estimator_name=owner, accept_sparse=kernel.accepts_sparse)
+    except DataError as error:
+        if name == "X":
+            raise
+        raise type(error)(str(error).replace("X", name, 1)) from None
+    return matrix
+
+
+def as_texts(X: Any, name: str, owner: str) -> np.ndarray:
+    """A sequence of str (a list, an array, a column of a frame) as an array of objects."""
+    if isinstance(X, str | bytes) or not (isinstance(X, Sequence | np.ndarray) or hasattr(X, "__array__")):
+        raise DataTypeError(f"{name}: {owner} expected a sequence of strings, got {type(X).__name__}")
+    array = np.asarray(X, dtype=object) if not isinstance(X, np.ndarray) else X
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name}: {owner} expected one string for each row, got an array of shape {array.shape}")
+    if not len(array):
+        raise DataError(f"{name}: has no rows (0 sample(s)); at least one string is needed")
+    items = array.tolist()
+    wrong = next((i for i, item in enumerate(items) if not isinstance(item, str)), None)
+    if wrong is not None:
+        raise DataTypeError(f"{name}: row {wrong} is {items[wrong]!r:.60}; {owner} expected strings")
+    texts = np.empty(len(items), dtype=object)
+    texts[:] = [str(item) for item in items]
+    return texts

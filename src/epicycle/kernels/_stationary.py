@@ -21,8 +21,7 @@ import scipy.sparse as sp
 
 from epicycle import _native
 from epicycle.core._parameters import Real, check_parameter
-from epicycle.kernels._hyperparameters import positive_numbers
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.kernels._kernel import LeafKernel, positive_numbers
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors, squared_lengths
 
 __all__ = ["Gaussian", "Laplacian", "Matern", "Periodic", "RationalQuadratic"]
@@ -37,7 +36,7 @@ SQUARED, GAUSSIAN, MATERN12, MATERN32, MATERN52, RATIONAL = range(6)
 def radial(A: Vectors, B: Vectors, kind: int, parameter: float = 1.0) -> Array:
     """A function of the squared distances; those that would cancel are computed from differences."""
     dense = not (sp.issparse(A.values) or sp.issparse(B.values))
-    if dense and A.n_columns <= _FEW:
+    if dense and A.values.shape[1] <= _FEW:
         D = _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
         return _function_of(D, kind, parameter)
     G = inner_products(A, B)
@@ -75,9 +74,8 @@ class Radial(LeafKernel):
     def _slope(self, s: Array) -> Array:
         """g(s) = -2 f'(s)."""
 
-    def _set_length_scale(self) -> None:
+    def __post_init__(self) -> None:
         self._set(length_scale=positive_numbers(type(self).__name__, "length_scale", self.length_scale))
-        self._set_bounds()
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         scale = self.length_scale
@@ -170,9 +168,6 @@ class Gaussian(Radial):
 
     _searched: ClassVar[tuple[str, ...]] = ("length_scale",)
 
-    def __post_init__(self) -> None:
-        self._set_length_scale()
-
     def _kind(self) -> tuple[int, float]:
         return GAUSSIAN, 0.0
 
@@ -212,7 +207,7 @@ class Matern(Radial):
     def __post_init__(self) -> None:
         check_parameter("Matern", "nu", self.nu, _Half())
         self._set(nu=float(self.nu))
-        self._set_length_scale()
+        super().__post_init__()
 
     def _kind(self) -> tuple[int, float]:
         return {0.5: MATERN12, 1.5: MATERN32, 2.5: MATERN52}[self.nu], 0.0
@@ -261,7 +256,7 @@ class RationalQuadratic(Radial):
     def __post_init__(self) -> None:
         check_parameter("RationalQuadratic", "alpha", self.alpha, Real(minimum=0, inclusive=False))
         self._set(alpha=float(self.alpha))
-        self._set_length_scale()
+        super().__post_init__()
 
     def _kind(self) -> tuple[int, float]:
         return RATIONAL, self.alpha
@@ -315,7 +310,6 @@ class Laplacian(LeafKernel):
 
     def __post_init__(self) -> None:
         self._set(length_scale=positive_numbers("Laplacian", "length_scale", self.length_scale))
-        self._set_bounds()
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         scale = self.length_scale
@@ -385,7 +379,6 @@ class Periodic(LeafKernel):
         for name in ("length_scale", "period"):
             check_parameter("Periodic", name, getattr(self, name), Real(minimum=0, inclusive=False))
         self._set(length_scale=float(self.length_scale), period=float(self.period))
-        self._set_bounds()
 
     def prepare(self, X: Any, like: Circles | None = None) -> Circles:
         rows = prepared_vectors(X, like, centre=True)

@@ -236,7 +236,6 @@ class Subsequence(LeafKernel):
         check_parameter("Subsequence", "length", self.length, Integer(minimum=1))
         check_parameter("Subsequence", "decay", self.decay, Real(minimum=0, maximum=1, inclusive=(False, True)))
         self._set(length=int(self.length), decay=float(self.decay))
-        self._set_bounds()
 
     def prepare(self, X: Array, like: Texts | Gapped | None = None) -> Texts | Gapped:
         texts = as_letters(X)

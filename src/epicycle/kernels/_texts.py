@@ -89,7 +89,7 @@ class Words(Prepared):
         return int(self.matrix.shape[0])
 
     @property
-    def tile(self) -> int:
+    def tile(self) -> int:  # type: ignore[override]  # depends on the matrix
         return 1024 if sp.issparse(self.matrix) else 256  # columns of few rows are mostly overhead
 
     def take(self, rows: Any) -> Words:

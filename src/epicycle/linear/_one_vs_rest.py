@@ -24,7 +24,7 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._parameters import Domain, InstanceOf, NoneOr
 from epicycle.core._settings import config
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData
@@ -101,8 +101,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A10",), engines=("memory",), certificate="worst of the parts"
@@ -135,12 +133,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
             Labels of any kind; or a table of zeros and ones, one column for each label.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(sample_weight)s
         """
         targets, weight = self._targets(X, y, sample_weight)
         base = self._base()
@@ -179,12 +172,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         y : array-like of shape (n_samples,), or array of shape (n_samples, n_labels)
         classes : array-like, optional
             All classes there will ever be; needed in the first call unless y has all of them.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(sample_weight)s
         """
         first = not hasattr(self, "estimators_")
         known = None if first and classes is None else np.unique(classes) if first else self.classes_

@@ -92,11 +92,6 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._keep_rows(X, y, target="labels")
         self.classes_ = distinct(np.asarray(data.y))

@@ -89,11 +89,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._keep_rows(X, y, target="numeric", multi_output=True)
         self._targets_ = data.y.copy()

@@ -80,11 +80,6 @@ class NearestNeighbors(NeighboursEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._keep_rows(X, None, target="none")
         self._conclude_exact()

@@ -1,6 +1,5 @@
-"""Learning from a stream, judged as it goes: every row is predicted before its label is learnt."""
+"""Evaluation of online learning: every row of a stream is predicted before it is learnt."""
 
-from epicycle.online._evaluate import evaluate
-from epicycle.online._result import OnlineEvaluation
+from epicycle.online._evaluate import OnlineEvaluation, evaluate
 
 __all__ = ["OnlineEvaluation", "evaluate"]

@@ -1,6 +1,6 @@
-"""One look for every figure: colours that colour-blind readers can tell apart, little ink, any existing axis.
+"""Figures in one style: colours that colour-blind readers can distinguish, on any axes.
 
-Every figure of the package is drawn in it; `in_style` puts the user's own figures into it, light or dark.
+`in_style` applies the style to figures of the user, light or dark.
 """
 
 from epicycle.core._plot_style import (

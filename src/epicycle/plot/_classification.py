@@ -1,4 +1,4 @@
-"""Figures of classifiers: calibration, confusion, and the curves of precision, recall and false alarms."""
+"""Figures of classifiers: calibration, confusion matrix, precision and recall, ROC."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._plot_style import COLOURS, axes_of, ink, luminance, paper, short, styled
-from epicycle.plot._drawing import Drawing, column, two_classes, weights_of
+from epicycle.plot._drawing import DOCS, Drawing, column, two_classes, weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["calibration", "confusion", "precision_recall", "roc"]
 
-#: Points of a curve that are drawn; more cannot be seen.
+#: Points of a curve that are drawn; more cannot be distinguished in a figure.
 _POINTS = 500
 
 
 @styled
+@documented(DOCS)
 def calibration(
     y: Any,
     p: Any,
@@ -31,23 +33,21 @@ def calibration(
     label: str = "model",
     level: float = 0.95,
 ) -> Drawing:
-    r"""How often what was given a probability of p came to pass, with exact intervals.
+    r"""Draw a calibration curve: observed shares against predicted probabilities, with exact intervals.
 
-    The rows are cut into bins of equal weight by their probabilities. The expected calibration error is
+    The rows are divided into bins of equal weight by their probabilities. The expected calibration error is
     :math:`\sum_b w_b \lvert \bar y_b - \bar p_b \rvert`.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels of two classes.
+    %(labels)s
     p : array-like of shape (n,)
         Probabilities of the positive class.
-    ax : matplotlib Axes, optional
+    %(ax)s
     n_bins : int, default=10
-    positive : label, optional
-        By default the larger of the two.
-    sample_weight : array-like of shape (n,), optional
-    label : str, default="model"
+    %(positive)s
+    %(weight)s
+    %(label)s
     level : float, default=0.95
         Of the interval of each bin (Clopper and Pearson); with weights by the effective number of rows.
 
@@ -85,21 +85,24 @@ def calibration(
         high = np.where(share < 1, betaincinv(k + 1, np.maximum(effective - k, 1e-300), 1 - tail), 1.0)
     error = float(total[keep] @ np.abs(mean - share) / w.sum())
     ax = axes_of(ax, (4.6, 4.4))
-    ax.plot([0, 1], [0, 1], color=ink(ax, 0.5), ls="--", lw=1.2, label="as it should be")
+    ax.plot([0, 1], [0, 1], color=ink(ax, 0.5), ls="--", lw=1.2, label="perfectly calibrated")
     reach = np.clip(np.stack([share - low, high - share]), 0, None)
     ax.errorbar(mean, share, yerr=reach, fmt="o-", ms=5, capsize=2.5, elinewidth=1, color=COLOURS["blue"], label=label)
     ax.set(
-        xlabel=f"probability of {short(str(positive), 16)}, as predicted",
-        ylabel="share that came to pass",
+        xlabel=f"predicted probability of {short(str(positive), 16)}",
+        ylabel="observed share",
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
         title=f"calibration error {error:.3g}",
     )
     ax.legend(loc="upper left")
     data = {
-        "probability": mean, "share": share, "lower": low, "upper": high,
+        "probability": mean,
+        "share": share,
+        "lower": low,
+        "upper": high,
         "rows": np.bincount(place)[keep].astype(np.float64),
-    }  # fmt: skip
+    }
     return Drawing("calibration", data, ax, {"calibration_error": error})
 
 
@@ -112,6 +115,7 @@ def _bins(p: np.ndarray, w: np.ndarray, n_bins: int) -> np.ndarray:
 
 
 @styled
+@documented(DOCS)
 def confusion(
     y: Any,
     predicted: Any,
@@ -121,23 +125,23 @@ def confusion(
     sample_weight: Any = None,
     normalize: bool = True,
 ) -> Drawing:
-    """Counts of true against predicted classes, coloured by their share of the true class.
+    """Draw a confusion matrix, coloured by the share of the true class.
 
     Parameters
     ----------
     y, predicted : array-like of shape (n,)
         True and predicted labels.
-    ax : matplotlib Axes, optional
+    %(ax)s
     labels : array-like, optional
         Classes in the order of the rows and columns; by default sorted. Rows of others are left out.
-    sample_weight : array-like of shape (n,), optional
+    %(weight)s
     normalize : bool, default=True
         Whether shares of the true class are written under the counts.
 
     Returns
     -------
     Drawing
-        With the columns true, predicted, count and share, a row a cell, and the number accuracy.
+        With the columns true, predicted, count and share, one row for each cell, and the number accuracy.
 
     Examples
     --------
@@ -165,8 +169,11 @@ def confusion(
     _name_classes(ax, [short(str(name), 14) for name in names])
     ax.set(xlabel="predicted class", ylabel="true class")
     data = {
-        "true": np.repeat(names, c), "predicted": np.tile(names, c), "count": counts.ravel(), "share": share.ravel(),
-    }  # fmt: skip
+        "true": np.repeat(names, c),
+        "predicted": np.tile(names, c),
+        "count": counts.ravel(),
+        "share": share.ravel(),
+    }
     right = float(np.trace(counts) / counts.sum()) if counts.sum() > 0 else np.nan
     return Drawing("confusion", data, ax, {"accuracy": right})
 
@@ -215,8 +222,8 @@ def _cumulated(y: Any, score: Any, positive: Any, sample_weight: Any) -> tuple[n
     return tp, fp, s[order][last]
 
 
-def _seen(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Numbers of the points of a curve that can be told apart in a figure; the first and last stay."""
+def _visible(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Indices of the points of a curve that can be distinguished in a figure, the first and last included."""
     if len(x) <= _POINTS:
         return np.arange(len(x))
     way = np.cumsum(np.append(0.0, np.abs(np.diff(x)) + np.abs(np.diff(y))))
@@ -226,6 +233,7 @@ def _seen(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @styled
+@documented(DOCS)
 def precision_recall(
     y: Any,
     score: Any,
@@ -236,28 +244,25 @@ def precision_recall(
     threshold: float | None = None,
     label: str = "model",
 ) -> Drawing:
-    r"""Precision against recall over all thresholds of a score.
+    r"""Draw precision against recall over all thresholds of a score.
 
     The average precision is :math:`\sum_i (R_i - R_{i-1}) P_i`, the area under the curve as a step function.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels of two classes.
-    score : array-like of shape (n,)
-        Larger for more likely positives.
-    ax : matplotlib Axes, optional
-    positive : label, optional
-        By default the larger of the two.
-    sample_weight : array-like of shape (n,), optional
+    %(labels)s
+    %(score)s
+    %(ax)s
+    %(positive)s
+    %(weight)s
     threshold : float, optional
-        One to mark.
-    label : str, default="model"
+        A threshold to mark.
+    %(label)s
 
     Returns
     -------
     Drawing
-        With the columns recall, precision and threshold, thinned to what can be seen, and the numbers average_precision
+        With the columns recall, precision and threshold, reduced to visible points, and the numbers average_precision
         and prevalence.
 
     Examples
@@ -267,30 +272,34 @@ def precision_recall(
     >>> round(drawn.numbers["average_precision"], 4)
     0.8333
     """
-    tp, fp, cuts = _cumulated(y, score, positive, sample_weight)
+    tp, fp, thresholds = _cumulated(y, score, positive, sample_weight)
     recall, precision = tp[1:] / tp[-1], tp[1:] / (tp[1:] + fp[1:])
     area = float(np.diff(tp) / tp[-1] @ precision)
     prevalence = float(tp[-1] / (tp[-1] + fp[-1]))
     ax = axes_of(ax, (4.8, 4.0))
-    kept = _seen(recall, precision)
+    kept = _visible(recall, precision)
     ax.step(
-        np.append(0.0, recall[kept]), np.append(precision[0], precision[kept]), where="pre", color=COLOURS["blue"],
+        np.append(0.0, recall[kept]),
+        np.append(precision[0], precision[kept]),
+        where="pre",
+        color=COLOURS["blue"],
         label=label,
-    )  # fmt: skip
+    )
     ax.axhline(prevalence, color=ink(ax, 0.5), ls="--", lw=1.2, label=f"chance, {prevalence:.3g}")
-    if threshold is not None and (above := cuts >= threshold).any():
+    if threshold is not None and (above := thresholds >= threshold).any():
         at = int(np.flatnonzero(above)[-1])
-        ax.plot(recall[at], precision[at], "D", color=COLOURS["vermilion"], ms=7, label=f"cut at {threshold:.3g}")
+        ax.plot(recall[at], precision[at], "D", color=COLOURS["vermilion"], ms=7, label=f"threshold {threshold:.3g}")
     ax.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.02), ylim=(0, 1.03))
     ax.set(title=f"average precision {area:.3g}")
     ax.legend(
         loc="upper right" if area < 0.6 else "lower left", bbox_to_anchor=None if area < 0.6 else (0, prevalence + 0.01)
     )
-    data = {"recall": recall[kept], "precision": precision[kept], "threshold": cuts[kept]}
+    data = {"recall": recall[kept], "precision": precision[kept], "threshold": thresholds[kept]}
     return Drawing("precision_recall", data, ax, {"average_precision": area, "prevalence": prevalence})
 
 
 @styled
+@documented(DOCS)
 def roc(
     y: Any,
     score: Any,
@@ -300,26 +309,23 @@ def roc(
     sample_weight: Any = None,
     label: str = "model",
 ) -> Drawing:
-    """The rate of hits against that of false alarms over all thresholds of a score.
+    """Draw the ROC curve: true against false positive rate over all thresholds of a score.
 
     The standard error of the area is that of DeLong, DeLong and Clarke-Pearson; with weights there is none.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels of two classes.
-    score : array-like of shape (n,)
-        Larger for more likely positives.
-    ax : matplotlib Axes, optional
-    positive : label, optional
-        By default the larger of the two.
-    sample_weight : array-like of shape (n,), optional
-    label : str, default="model"
+    %(labels)s
+    %(score)s
+    %(ax)s
+    %(positive)s
+    %(weight)s
+    %(label)s
 
     Returns
     -------
     Drawing
-        With the columns false_alarms, hits and threshold, thinned to what can be seen, and the numbers area and
+        With the columns false_alarms, hits and threshold, reduced to visible points, and the numbers area and
         area_error.
 
     Examples
@@ -328,7 +334,7 @@ def roc(
     >>> plot.roc([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1]).numbers["area"]
     0.75
     """
-    tp, fp, cuts = _cumulated(y, score, positive, sample_weight)
+    tp, fp, thresholds = _cumulated(y, score, positive, sample_weight)
     hits, alarms = tp / tp[-1], fp / fp[-1]
     area = float(np.diff(alarms) @ (hits[1:] + hits[:-1]) / 2)
     error = np.nan
@@ -338,12 +344,12 @@ def roc(
         parts = ((above_negatives, np.diff(tp)), (below_positives, np.diff(fp)))
         error = float(np.sqrt(sum(((v - area) ** 2 @ k) / (k.sum() * (k.sum() - 1)) for v, k in parts)))
     ax = axes_of(ax, (4.6, 4.2))
-    kept = _seen(alarms, hits)
+    kept = _visible(alarms, hits)
     ax.plot(alarms[kept], hits[kept], color=COLOURS["blue"], label=label)
     ax.plot([0, 1], [0, 1], color=ink(ax, 0.5), ls="--", lw=1.2, label="chance")
-    ax.set(xlabel="false alarms, share of negatives", ylabel="hits, share of positives")
+    ax.set(xlabel="false positive rate", ylabel="true positive rate")
     ax.set(title=f"area {area:.3f}" + (f" (standard error {error:.2g})" if np.isfinite(error) else ""))
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.legend(loc="lower right")
-    data = {"false_alarms": alarms[kept], "hits": hits[kept], "threshold": np.append(np.inf, cuts)[kept]}
+    data = {"false_alarms": alarms[kept], "hits": hits[kept], "threshold": np.append(np.inf, thresholds)[kept]}
     return Drawing("roc", data, ax, {"area": area, "area_error": error})

@@ -1,4 +1,4 @@
-"""What a drawing function hands back: the numbers that are in the figure, and where it was drawn."""
+"""Drawing: the result of a plot function, with the drawn data and the axes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Drawing", "column", "two_classes", "weights_of"]
+__all__ = ["DOCS", "Drawing", "column", "two_classes", "weights_of"]
+
+
+#: Docstring entries of the plot functions.
+DOCS = {
+    "labels": """y : array-like of shape (n,)
+    Labels of two classes.""",
+    "score": """score : array-like of shape (n,)
+    Scores, larger for more likely positives.""",
+    "positive": """positive : label, optional
+    The positive class; by default the larger of the two labels.""",
+    "ax": """ax : matplotlib Axes, optional
+    The axes to draw on; by default new ones.""",
+    "weight": """sample_weight : array-like of shape (n,), optional
+    Weights of the rows.""",
+    "label": """label : str, default={default}
+    Name of the curve in the legend.""",
+}
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on an axis, with what it shows.
+    """A figure on axes, with the drawn data.
 
     Attributes
     ----------
     kind : str
         The function that drew it.
     data : dict of ndarray
-        What was drawn, by column; all of one length.
+        The drawn data, by column; all of one length.
     numbers : dict of float
-        What the figure comes down to, such as the area under a curve and its standard error.
+        Summary numbers, such as the area under a curve and its standard error.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     """
@@ -55,7 +72,7 @@ class Drawing:
 
 
 def column(name: str, values: Any, n: int | None = None) -> np.ndarray:
-    """One finite number for every row."""
+    """Check for one finite number for every row."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -68,7 +85,7 @@ def column(name: str, values: Any, n: int | None = None) -> np.ndarray:
 
 
 def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, Any]:
-    """Which rows are positive, and what counts as that: by default the larger of two labels."""
+    """Mask of the positive rows, and the positive label: by default the larger of two."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise DataError(f"y: shape {labels.shape}; expected a label for every row")
@@ -83,6 +100,7 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, Any]:
 
 
 def weights_of(sample_weight: Any, n: int) -> np.ndarray:
+    """Checked weights, by default ones."""
     if sample_weight is None:
         return np.ones(n)
     w = column("sample_weight", sample_weight, n)

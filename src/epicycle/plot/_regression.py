@@ -1,4 +1,4 @@
-"""Figures of regressors, of importances, and of scores against something that was varied."""
+"""Figures of regressors, importances and learning curves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def residuals(
     sample_weight: Any = None,
     n_bins: int = 12,
 ) -> Drawing:
-    """Targets less predictions, against the predictions: what is left to explain, and where.
+    """Draw residuals, targets minus predictions, against the predictions.
 
     In bins of equal weight the median and the middle 80% of the residuals are drawn; a good model's median follows the
     zero line, and its band is of one width.
@@ -45,8 +45,8 @@ def residuals(
     Returns
     -------
     Drawing
-        With the columns predicted, lower, median, upper and rows, a row a bin, and the numbers mean, std_deviation,
-        and r2.
+        With the columns predicted, lower, median, upper and rows, one row for each bin, and the numbers mean,
+        std_deviation, and r2.
 
     Examples
     --------
@@ -57,38 +57,43 @@ def residuals(
     """
     target = column("y", y)
     n = len(target)
-    said, w = column("predicted", predicted, n), weights_of(sample_weight, n)
+    fitted, w = column("predicted", predicted, n), weights_of(sample_weight, n)
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise ParameterError(f"n_bins={n_bins!r}; expected a number of bins")
-    left = target - said
-    order = np.argsort(said, kind="stable")
+    residual = target - fitted
+    order = np.argsort(fitted, kind="stable")
     mass = np.cumsum(w[order])
     k = int(max(1, min(n_bins, n // 10)))
     place = np.minimum(((mass - w[order] / 2) / mass[-1] * k).astype(np.int64), k - 1)
     pieces = [order[place == b] for b in range(k) if (w[order[place == b]] > 0).any()]
-    levels = np.array([_quantiles(left[rows], w[rows], (0.1, 0.5, 0.9)) for rows in pieces])
-    at = np.array([np.average(said[rows], weights=w[rows]) for rows in pieces])
-    mean = float(np.average(left, weights=w))
+    levels = np.array([_quantiles(residual[rows], w[rows], (0.1, 0.5, 0.9)) for rows in pieces])
+    at = np.array([np.average(fitted[rows], weights=w[rows]) for rows in pieces])
+    mean = float(np.average(residual, weights=w))
     total = float(w @ (target - np.average(target, weights=w)) ** 2)
     numbers = {
         "mean": mean,
-        "std_deviation": float(np.sqrt(np.average((left - mean) ** 2, weights=w))),
-        "r2": 1 - float(w @ left**2) / total if total > 0 else np.nan,
+        "std_deviation": float(np.sqrt(np.average((residual - mean) ** 2, weights=w))),
+        "r2": 1 - float(w @ residual**2) / total if total > 0 else np.nan,
     }
     ax = axes_of(ax)
     shown = np.unique(np.linspace(0, n - 1, min(n, _POINTS)).astype(np.int64))
     faint = float(np.clip(60 / np.sqrt(len(shown)) / 4, 0.2, 0.7))
-    ax.plot(said[shown], left[shown], ".", ms=4, color=COLOURS["grey"], alpha=faint, mew=0, zorder=1, rasterized=True)
+    ax.plot(
+        fitted[shown], residual[shown], ".", ms=4, color=COLOURS["grey"], alpha=faint, mew=0, zorder=1, rasterized=True
+    )
     ax.axhline(0, color=ink(ax), lw=0.9, zorder=2)
     if len(at) > 1:
         ax.fill_between(at, levels[:, 0], levels[:, 2], color=COLOURS["sky"], alpha=0.3, lw=0, label="middle 80%")
         ax.plot(at, levels[:, 1], "o-", ms=4, color=COLOURS["blue"], label="median", zorder=3)
         ax.legend(loc="best")
-    ax.set(xlabel="prediction", ylabel="target less prediction")
+    ax.set(xlabel="prediction", ylabel="target minus prediction")
     data = {
-        "predicted": at, "lower": levels[:, 0], "median": levels[:, 1], "upper": levels[:, 2],
+        "predicted": at,
+        "lower": levels[:, 0],
+        "median": levels[:, 1],
+        "upper": levels[:, 2],
         "rows": np.array([len(rows) for rows in pieces], dtype=float),
-    }  # fmt: skip
+    }
     return Drawing("residuals", data, ax, numbers)
 
 
@@ -108,7 +113,7 @@ def importances(
     most: int = 20,
     what: str = "importance",
 ) -> Drawing:
-    """What features are worth, the most important on top, with two standard errors where they are known.
+    """Draw importances of features, the largest on top, with two standard errors where they are known.
 
     Parameters
     ----------
@@ -119,9 +124,9 @@ def importances(
     errors : array-like of shape (n_features,), optional
         Standard errors.
     most : int, default=20
-        How many to draw; the others are added up in a last bar.
+        Number of features to draw; the others are added up in a last bar.
     what : str, default="importance"
-        What the values are.
+        Label of the values.
 
     Returns
     -------
@@ -134,24 +139,24 @@ def importances(
     >>> plot.importances([0.2, 0.7, 0.1], ["age", "dose", "town"]).data["feature"].tolist()
     ['dose', 'age', 'town']
     """
-    worth = column("values", values)
-    called = [f"x{j}" for j in range(len(worth))] if names is None else [str(name) for name in names]
-    if len(called) != len(worth):
-        raise DataError(f"names: {len(called)}; expected one for each of {len(worth)} values")
+    importance = column("values", values)
+    called = [f"x{j}" for j in range(len(importance))] if names is None else [str(name) for name in names]
+    if len(called) != len(importance):
+        raise DataError(f"names: {len(called)}; expected one for each of {len(importance)} values")
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
         raise ParameterError(f"most={most!r}; expected a number of features")
-    spread = np.full(len(worth), np.nan)
+    spread = np.full(len(importance), np.nan)
     if errors is not None:
         spread = np.asarray(errors, dtype=np.float64)
-        if spread.shape != worth.shape:
-            raise DataError(f"errors: shape {spread.shape}; expected {worth.shape}")
-    order = np.argsort(-worth, kind="stable")
+        if spread.shape != importance.shape:
+            raise DataError(f"errors: shape {spread.shape}; expected {importance.shape}")
+    order = np.argsort(-importance, kind="stable")
     top, rest = order[:most], order[most:]
-    labels, lengths, whiskers = [called[j] for j in top], worth[top], 2 * spread[top]
+    labels, lengths, whiskers = [called[j] for j in top], importance[top], 2 * spread[top]
     colours = ["blue"] * len(top)
     if len(rest):
         labels.append(f"{len(rest)} others together")
-        lengths, whiskers = np.append(lengths, worth[rest].sum()), np.append(whiskers, np.nan)
+        lengths, whiskers = np.append(lengths, importance[rest].sum()), np.append(whiskers, np.nan)
         colours.append("grey")
     ax = axes_of(ax, (6.4, 1.1 + 0.27 * len(labels)))
     bars(ax, labels, lengths, whiskers, colour=colours)
@@ -160,7 +165,7 @@ def importances(
     if (lengths < 0).any():
         ax.axvline(0, color=ink(ax), lw=0.8)
     return Drawing(
-        "importances", {"feature": np.array(called)[order], "value": worth[order], "error": spread[order]}, ax
+        "importances", {"feature": np.array(called)[order], "value": importance[order], "error": spread[order]}, ax
     )
 
 
@@ -176,7 +181,7 @@ def learning_curve(
     xlabel: str = "training rows",
     ylabel: str = "score",
 ) -> Drawing:
-    """Scores on training and validation rows, with bands of one standard error over the folds.
+    """Draw scores on training and validation rows, with bands of one standard error over the folds.
 
     Parameters
     ----------
@@ -220,7 +225,7 @@ def learning_curve(
     for name, colour, label, marker in looks:
         band(ax, at, data[name], data[f"{name}_error"], colour=colour, label=label, marker=marker)
     if desired is not None:
-        # A line with ends, which the legend keeps clear of.
+        # A line with ends, unlike axhline, so that the legend avoids it.
         ax.plot([at.min(), at.max()], [desired] * 2, color=COLOURS["green"], ls="--", lw=1.2, label=desired_label)
     if named:
         ax.set_xticks(at, [str(value) for value in values])

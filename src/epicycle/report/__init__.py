@@ -1,11 +1,10 @@
-"""The report of a training run: one self-contained HTML page and its JSON twin.
+"""Reports of training runs: a self-contained HTML page and a JSON file.
 
-`html` makes the page, `write` puts both into files, and `curves` makes what is drawn from predictions;
-`epicycle.report.schema` says what a record holds.
+`html` makes the page, `write` writes both files, and `curves` makes curves from predictions; `epicycle.report.schema`
+describes the record that a report is made from.
 """
 
 from epicycle.report import curves
-from epicycle.report._page import html
-from epicycle.report._write import write
+from epicycle.report._page import html, write
 
 __all__ = ["curves", "html", "write"]

@@ -16,9 +16,16 @@ _LINE, _BAR, _MOST = 17, 23, 15
 
 
 def in_rows(
-    name: str, title: str, caption: str, entries: Sequence[tuple[Any, float | None, float | None, float | None]],
-    *, axis: str, bar: bool = True, worse: str = "blue", description: str,
-) -> Html | None:  # fmt: skip
+    name: str,
+    title: str,
+    caption: str,
+    entries: Sequence[tuple[Any, float | None, float | None, float | None]],
+    *,
+    axis: str,
+    bar: bool = True,
+    worse: str = "blue",
+    description: str,
+) -> Html | None:
     """Values with intervals, one below the other, names above them so that long ones have room.
 
     entries : name, value, lower and upper end of each. `worse` colours those whose whole interval is above zero.
@@ -54,21 +61,33 @@ def in_rows(
         at = canvas.x(value)
         if bar:
             canvas.put(
-                "rect", x=min(zero, at), y=y + 21, width=max(abs(at - zero), 0.6), height=11, class_=f"bar {colour}",
+                "rect",
+                x=min(zero, at),
+                y=y + 21,
+                width=max(abs(at - zero), 0.6),
+                height=11,
+                class_=f"bar {colour}",
                 title=said,
-            )  # fmt: skip
+            )
         if low is not None and high is not None:
             canvas.put(
-                "line", x1=canvas.x(low), x2=canvas.x(high), y1=y + 26.5, y2=y + 26.5,
+                "line",
+                x1=canvas.x(low),
+                x2=canvas.x(high),
+                y1=y + 26.5,
+                y2=y + 26.5,
                 class_=f"line {'thin ink' if bar else colour}",
-            )  # fmt: skip
+            )
         if not bar:
             canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
     left = len(known) - len(kept)
     return figure(
-        canvas, name, title, caption + (f" The first {len(kept)} of {len(known):,} are drawn." if left else ""),
+        canvas,
+        name,
+        title,
+        caption + (f" The first {len(kept)} of {len(known):,} are drawn." if left else ""),
         description=description,
-    )  # fmt: skip
+    )
 
 
 def _lines(label: Any) -> list[str]:
@@ -105,11 +124,15 @@ def confusion(found: dict[str, Any]) -> Html | None:
         for j, value in enumerate(row):
             share = (value or 0.0) / total
             canvas.put(
-                "rect", x=left + cell * j + 0.5, y=y + 0.5, width=cell - 1, height=cell - 1,
+                "rect",
+                x=left + cell * j + 0.5,
+                y=y + 0.5,
+                width=cell - 1,
+                height=cell - 1,
                 class_=f"cell {'blue' if i == j else 'vermilion'}",
                 fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
-                title=f"{labels[i]} taken for {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
-            )  # fmt: skip
+                title=f"{labels[i]} predicted as {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
+            )
             said = whole(value)
             if value and cell >= 7.4 * len(said) + 2:
                 dark = "value on" if share > 0.55 else "value"
@@ -119,24 +142,37 @@ def confusion(found: dict[str, Any]) -> Html | None:
         x = left + cell * (j + 0.5)
         if upright:
             canvas.put(
-                "text", label, x=x + 4, y=base + 6, text_anchor="end", class_="tick",
+                "text",
+                label,
+                x=x + 4,
+                y=base + 6,
+                text_anchor="end",
+                class_="tick",
                 transform=f"rotate(-90 {px(x + 4)} {px(base + 6)})",
-            )  # fmt: skip
+            )
         else:
             canvas.words(x, base + 16, label, anchor="middle", class_="tick")
     middle = left + cell * k / 2
     canvas.words(middle, canvas.height - 4, "predicted", anchor="middle")
-    canvas.put("text", "true", x=12, y=8 + cell * k / 2, text_anchor="middle",
-               transform=f"rotate(-90 12 {px(8 + cell * k / 2)})")  # fmt: skip
+    canvas.put(
+        "text",
+        "true",
+        x=12,
+        y=8 + cell * k / 2,
+        text_anchor="middle",
+        transform=f"rotate(-90 12 {px(8 + cell * k / 2)})",
+    )
     right = sum(counts[i][i] or 0.0 for i in range(k))
     every = sum(v or 0.0 for row in counts for v in row)
     return figure(
-        canvas, "confusion", "What is taken for what?",
-        f"{whole(right)} of {whole(every)} rows are on the diagonal, which is right. The stronger the colour, the "
+        canvas,
+        "confusion",
+        "Confusion matrix",
+        f"{whole(right)} of {whole(every)} rows are on the diagonal, predicted correctly. The stronger the colour, the "
         "larger the share of the true class.",
         description=f"Confusion matrix of {k} classes; {whole(right)} of {whole(every)} rows are right.",
-        keys=[("blue area", "right"), ("vermilion area", "wrong")],
-    )  # fmt: skip
+        keys=[("blue area", "correct"), ("vermilion area", "wrong")],
+    )
 
 
 def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
@@ -165,14 +201,24 @@ def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
             where = ""
         bars.append(
             tag(
-                "rect", tag("title", f"{where}: {whole(count)}" if where else whole(count)), x=px(wide * i),
-                y=px(30 - size), width=px(max(wide - (1 if wide > 3 else 0.4), 0.5)), height=px(size),
+                "rect",
+                tag("title", f"{where}: {whole(count)}" if where else whole(count)),
+                x=px(wide * i),
+                y=px(30 - size),
+                width=px(max(wide - (1 if wide > 3 else 0.4), 0.5)),
+                height=px(size),
             )
-        )  # fmt: skip
+        )
     return tag(
-        "svg", bars, viewBox="0 0 120 30", width="120", height="30", role="img", class_="spark",
+        "svg",
+        bars,
+        viewBox="0 0 120 30",
+        width="120",
+        height="30",
+        role="img",
+        class_="spark",
         aria_label=f"distribution of {text(name, 60)}",
-    )  # fmt: skip
+    )
 
 
 def score_cell(value: Any, error: Any, baseline: float | None, span: tuple[float, float], best: bool) -> Html | None:
@@ -194,6 +240,13 @@ def score_cell(value: Any, error: Any, baseline: float | None, span: tuple[float
     parts.append(tag("circle", cx=px(at), cy="12", r="4", class_=f"point {colour}"))
     said = f"{shown(score)}, standard error {shown(spread, 2)}"
     return tag(
-        "svg", tag("title", said), parts, viewBox="0 0 200 24", width="200", height="24", role="img", class_="score",
+        "svg",
+        tag("title", said),
+        parts,
+        viewBox="0 0 200 24",
+        width="200",
+        height="24",
+        role="img",
+        class_="score",
         aria_label=said,
-    )  # fmt: skip
+    )

@@ -9,7 +9,7 @@ from epicycle.report._markup import Html
 from epicycle.report._plain import items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
 
-__all__ = ["calibration", "learning_curve", "precision_recall", "race", "residuals", "roc", "thresholds"]
+__all__ = ["calibration", "learning_curve", "precision_recall", "residuals", "roc", "search_progress", "thresholds"]
 
 Values = list[float | None]
 
@@ -41,12 +41,14 @@ def calibration(curve: dict[str, Any]) -> Html | None:
     ]
     canvas.points(x, y, "blue", titles)
     return figure(
-        canvas, "calibration", "Are the probabilities right?",
-        "On the dashed line, of the rows that get 70% seven in ten are positive. Below it the model is too sure of "
-        "itself. Each dot is one bin of rows, with its 95% interval.",
+        canvas,
+        "calibration",
+        "Calibration",
+        "On the dashed line, of the rows that get 70% seven in ten are positive. Below it the model is over"
+        "confident. Each dot is one bin of rows, with its 95% interval.",
         description=f"Calibration curve with {len(x)} bins: {'; '.join(titles[:10])}.",
         keys=[("blue", "model"), ("grey dash", "perfectly calibrated")],
-    )  # fmt: skip
+    )
 
 
 def roc(curve: dict[str, Any]) -> Html | None:
@@ -60,12 +62,16 @@ def roc(curve: dict[str, Any]) -> Html | None:
     canvas.band(x, [0.0] * len(x), y, "blue")
     canvas.line(x, y, "blue", title=f"area {shown(auc, 3)}")
     return figure(
-        canvas, "roc", "Can it rank?",
+        canvas,
+        "roc",
+        "ROC curve",
         f"The area is {shown(auc, 3)}: the probability that a positive row gets a higher score than a negative one. "
-        "0.5 is chance, 1 is perfect." if auc is not None else "The further to the upper left, the better.",
+        "0.5 is chance, 1 is perfect."
+        if auc is not None
+        else "The further to the upper left, the better.",
         description=f"ROC curve, area {shown(auc, 3)}.",
         keys=[("blue", "model"), ("grey dash", "chance")],
-    )  # fmt: skip
+    )
 
 
 def precision_recall(curve: dict[str, Any]) -> Html | None:
@@ -83,11 +89,14 @@ def precision_recall(curve: dict[str, Any]) -> Html | None:
     canvas.line(x, y, "blue")
     area_words = "" if area is None else f" The average precision is {shown(area, 3)}."
     return figure(
-        canvas, "precision_recall", "What a catch costs",
-        "To the right more of the positive rows are found; further up fewer of those called positive are "
+        canvas,
+        "precision_recall",
+        "Precision and recall",
+        "To the right more of the positive rows are found; further up fewer of those predicted positive are "
         f"not.{area_words}",
-        description=f"Precision against recall, average precision {shown(area, 3)}.", keys=keys,
-    )  # fmt: skip
+        description=f"Precision against recall, average precision {shown(area, 3)}.",
+        keys=keys,
+    )
 
 
 def residuals(bands: dict[str, Any]) -> Html | None:
@@ -109,20 +118,28 @@ def residuals(bands: dict[str, Any]) -> Html | None:
         canvas.line(x, middle, "blue")
         n = numbers(bands.get("counts")) + [None] * len(x)
         canvas.points(
-            x, middle, "blue",
-            [f"prediction {shown(a, 3)}: median residual {shown(m, 3)}, {whole(k)} rows"
-             for a, m, k in zip(x, middle, n, strict=False)], r=2.6,
-        )  # fmt: skip
+            x,
+            middle,
+            "blue",
+            [
+                f"prediction {shown(a, 3)}: median residual {shown(m, 3)}, {whole(k)} rows"
+                for a, m, k in zip(x, middle, n, strict=False)
+            ],
+            r=2.6,
+        )
         keys.append(("blue", "median"))
     if len(lines) > 1:
         inner = "" if len(lines) < 4 else f", the darker {_share(levels, 1)}"
         keys.append(("blue area", f"the middle {_share(levels, 0)} of the rows{inner}"))
     return figure(
-        canvas, "residuals", "How far off, and where?",
-        "A good model has a median near zero all along. A slope or a bend means that something is missing from it; a "
-        "band that widens means that it is less sure there.",
-        description="Quantiles of residuals by prediction.", keys=keys,
-    )  # fmt: skip
+        canvas,
+        "residuals",
+        "Residuals",
+        "A good model has a median near zero everywhere. A slope or a bend means that the model lacks a term; a "
+        "band that widens means that its errors are larger there.",
+        description="Quantiles of residuals by prediction.",
+        keys=keys,
+    )
 
 
 def _share(levels: Values, i: int) -> str:
@@ -146,21 +163,22 @@ def learning_curve(curve: dict[str, Any], metric: str, greater: bool) -> Html | 
         canvas.band(x, _shifted(values, errors, -1), _shifted(values, errors, 1), colour)
         canvas.line(x, values, colour)
         canvas.points(
-            x, values, colour,
-            [f"{whole(n)} rows: {shown(v)} on {where}" for n, v in zip(x, values, strict=False)],
-        )  # fmt: skip
+            x, values, colour, [f"{whole(n)} rows: {shown(v)} on {where}" for n, v in zip(x, values, strict=False)]
+        )
     return figure(
-        canvas, "learning_curve", "Would more rows help?",
-        f"Lines that have met {'low' if greater else 'high'}: the model is too simple (bias). A wide gap: it learns "
-        f"its own rows by heart (variance). Blue still {'rising' if greater else 'falling'} at the right: more rows "
-        "would help. Bands are one standard error.",
+        canvas,
+        "learning_curve",
+        "Learning curve",
+        f"Lines that have met {'low' if greater else 'high'}: the model is too simple (bias). A wide gap: it fits "
+        f"the noise of its own rows (variance). Blue still {'rising' if greater else 'falling'} at the right: more "
+        "rows would help. Bands are one standard error.",
         description=f"Learning curve of {metric} over {len(x)} sizes.",
         keys=[("orange", "on the rows it was fitted to"), ("blue", "on rows it has not seen")],
-    )  # fmt: skip
+    )
 
 
-def race(points: list[Any], metric: str, greater: bool) -> Html | None:
-    """Scores as they came in, and the best so far."""
+def search_progress(points: list[Any], metric: str, greater: bool) -> Html | None:
+    """Scores over time, and the best so far."""
     rows = [mapping(point) for point in points]
     x, y = ([number(row.get(key)) for row in rows] for key in ("seconds", "score"))
     known = sorted((a, i) for i, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None)
@@ -170,14 +188,14 @@ def race(points: list[Any], metric: str, greater: bool) -> Html | None:
     steps_y: Values = []
     best: float | None = None
     for at, i in known:
-        score, said = y[i], number(rows[i].get("best"))
+        score, given = y[i], number(rows[i].get("best"))
         assert score is not None
-        leading = said if said is not None else score if best is None else (max if greater else min)(best, score)
+        leading = given if given is not None else score if best is None else (max if greater else min)(best, score)
         steps_x += [at] if best is None else [at, at]
         steps_y += [leading] if best is None else [best, leading]
         best = leading
     ys = [y[i] for _, i in known]
-    # A model that fails outright would flatten all others: the picture shows the better part, down to the lower tenth.
+    # A candidate that fails would compress all others: the lowest tenth of the scores does not set the range.
     ranked = sorted(v for v in ys if v is not None)
     if len(ranked) > 10:
         ranked = ranked[len(ranked) // 10 :] if greater else ranked[: -(len(ranked) // 10)]
@@ -186,24 +204,30 @@ def race(points: list[Any], metric: str, greater: bool) -> Html | None:
     inside = [i for _, i in known if canvas.y.low <= (y[i] or 0.0) <= canvas.y.high]
     canvas.line([*steps_x, canvas.x.high], [*steps_y, best], "blue")
     canvas.points(
-        [x[i] for i in inside], [y[i] for i in inside], "orange",
+        [x[i] for i in inside],
+        [y[i] for i in inside],
+        "orange",
         [f"{text(rows[i].get('name'), 48)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
-    )  # fmt: skip
+    )
     hidden = len(known) - len(inside)
     left_out = f" {hidden} far behind {'is' if hidden == 1 else 'are'} not shown." if hidden else ""
     return figure(
-        canvas, "race", "The race",
-        f"Every dot is a model scored by cross-validation, when its score was known.{left_out}",
+        canvas,
+        "race",
+        "Progress of the search",
+        f"Every dot is a candidate scored by cross-validation.{left_out}",
         description=f"{len(known)} scores over time; the best is {shown(best)}.",
-        keys=[("orange", "a model"), ("blue", "best so far")],
-    )  # fmt: skip
+        keys=[("orange", "a candidate"), ("blue", "best so far")],
+    )
 
 
 def thresholds(curve: dict[str, Any]) -> Html | None:
     """Precision, recall and F1 by threshold."""
     x = numbers(curve.get("thresholds"))
-    lines = [(key, numbers(curve.get(key)), colour) for key, colour in
-             (("precision", "blue"), ("recall", "orange"), ("f1", "green"))]  # fmt: skip
+    lines = [
+        (key, numbers(curve.get(key)), colour)
+        for key, colour in (("precision", "blue"), ("recall", "orange"), ("f1", "green"))
+    ]
     if not any(_drawable(x, values) for _, values, _ in lines):
         return None
     chosen, default = number(curve.get("chosen")), number(curve.get("default"))
@@ -212,12 +236,16 @@ def thresholds(curve: dict[str, Any]) -> Html | None:
     for _, values, colour in lines:
         canvas.line(x, values, colour)
     keys = [(colour, "F1" if key == "f1" else key) for key, values, colour in lines if values]
-    for value, colour, kind, label in ((default, "grey", "dash", "usual"), (chosen, "ink", "", "chosen")):
+    for value, colour, kind, label in ((default, "grey", "dash", "default"), (chosen, "ink", "", "chosen")):
         if value is not None and canvas.x.low <= value <= canvas.x.high:
             canvas.line([value, value], [0, 1], colour, kind=kind, title=f"{label} threshold, {shown(value, 3)}")
             keys.append((f"{colour} {kind}".strip(), f"{label}, {shown(value, 3)}"))
     return figure(
-        canvas, "threshold", "Where to cut?",
-        "Rows at or above the threshold are called positive. A higher one gives fewer false alarms and more misses.",
-        description=f"Precision, recall and F1 by threshold; chosen {shown(chosen, 3)}.", keys=keys,
-    )  # fmt: skip
+        canvas,
+        "threshold",
+        "Threshold",
+        "Rows at or above the threshold are predicted positive. A higher one gives fewer false positives and "
+        "more misses.",
+        description=f"Precision, recall and F1 by threshold; chosen {shown(chosen, 3)}.",
+        keys=keys,
+    )

@@ -1,4 +1,4 @@
-"""What a comparison or a diagnosis hands back: a verdict in words, the numbers as a table, and a figure."""
+"""Finding: the result of a comparison or a diagnosis, with a verdict in words, a table and a figure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from epicycle.core._docs import complete_docstrings
 from epicycle.core._optional import optional_import
 
 if TYPE_CHECKING:
@@ -19,18 +20,49 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding"]
 
+#: Columns of printed text, and rows of a printed table.
 _WIDTH, _ROWS = 100, 25
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Finding(ABC):
-    """Prints as text, shows as HTML, gives its numbers as a DataFrame and its figure on any axis.
+    """Base of the results of `select` and `diagnose`: prints as text, shows as HTML, and has a table and a figure.
 
-    verdict : what was found, in words.
-    columns : the table, by column; all columns are of one length.
-    next_steps : what to try, the most promising first.
-    notes : what to keep in mind about the numbers.
+    Attributes
+    ----------
+    verdict : str
+        The result in words.
+    columns : dict
+        The table, by column; all columns are of one length.
+    next_steps : tuple of str
+        Advice, the most promising step first.
+    notes : tuple of str
+        Limitations of the numbers.
     """
+
+    #: Entries for the docstrings of the subclasses.
+    _docs: ClassVar[Mapping[str, str]] = {
+        "finding": """verdict : str
+    The result in words.
+table : DataFrame
+    The numbers.
+next_steps : tuple of str
+    Advice, the most promising step first.
+notes : tuple of str
+    Limitations of the numbers.""",
+        "plot": """Parameters
+----------
+ax : matplotlib Axes, optional
+    The axes to draw on; by default new ones.
+
+Returns
+-------
+Axes""",
+    }
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        complete_docstrings(cls)
 
     verdict: str
     columns: Mapping[str, Sequence[Any] | np.ndarray]
@@ -45,10 +77,10 @@ class Finding(ABC):
 
     @abstractmethod
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw it, on an axis of one's own or on a new one."""
+        """Draw the finding on the given axes, or on new ones."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdict, table, steps and notes in types that JSON has; what is not a finite number is None."""
+        """Verdict, table, next steps and notes in the types of JSON; None for numbers that are not finite."""
         return {
             "kind": type(self).__name__,
             "verdict": self.verdict,
@@ -60,7 +92,7 @@ class Finding(ABC):
     def __str__(self) -> str:
         parts = [textwrap.fill(self.verdict, _WIDTH), _text_table(self.columns)]
         if self.next_steps:
-            parts.append("\n".join(["What to try:", *(_item(step) for step in self.next_steps)]))
+            parts.append("\n".join(["Next steps:", *(_item(step) for step in self.next_steps)]))
         parts += [textwrap.fill(f"Note: {note}.", _WIDTH) for note in self.notes]
         return "\n\n".join(part for part in parts if part)
 
@@ -77,7 +109,7 @@ class Finding(ABC):
         left = _length(self.columns) - n
         more = f"<p>and {left} more rows</p>" if left else ""
         steps = "".join(f"<li>{escape(step)}</li>" for step in self.next_steps)
-        steps = f"<p>What to try:</p><ul>{steps}</ul>" if steps else ""
+        steps = f"<p>Next steps:</p><ul>{steps}</ul>" if steps else ""
         notes = "".join(f"<p><small>Note: {escape(note)}.</small></p>" for note in self.notes)
         table = f"<table><tr>{head}</tr>{rows}</table>" if self.columns else ""
         return f"<div><p><b>{escape(self.verdict)}</b></p>{table}{more}{steps}{notes}</div>"
@@ -99,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A cell of the printed table: four digits, nothing where there is no value."""
+    """A cell of the printed table: four digits, empty where there is no value."""
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
     if isinstance(value, bool | np.bool_):

@@ -1,32 +1,36 @@
-"""The page: head line, what to do next, table of contents and sections, with style and script inside."""
+"""The HTML page of a report, with style and script inside, and its files."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from os import PathLike
 from typing import Any
 
 from epicycle.core._exceptions import ParameterTypeError
+from epicycle.io._atomic import check_target, write_atomically
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps
 
-__all__ = ["html"]
+__all__ = ["html", "write"]
 
-# Tables are cut to a number of rows that gives a page of some 100 kB, and of 1 MB with long names. Only texts made of
-# nothing but signs that have to be escaped can lead beyond the limit; they are then cut shorter.
-_LARGEST = 2_900_000
+# Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
+# consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.
+_MAX_BYTES = 2_900_000
 _SHORTER = (80, 24)
 
 
 def html(record: Mapping[str, Any]) -> str:
-    """The report as one HTML page that needs nothing else.
+    """Make the report as one self-contained HTML page.
 
-    The same record gives the same bytes. The page is bounded in size: tables are cut and say how much is left out.
+    The same record gives the same bytes. The page is bounded in size: long tables show their first rows and the number
+    of the others.
 
     Parameters
     ----------
@@ -49,7 +53,7 @@ def html(record: Mapping[str, Any]) -> str:
     given = mapping(plain(record))
     page = _page(given)
     for most in _SHORTER:
-        if len(page.encode()) <= _LARGEST:
+        if len(page.encode()) <= _MAX_BYTES:
             break
         page = _page(shortened(given, most))
     return page
@@ -75,7 +79,7 @@ def _page(given: dict[str, Any]) -> str:
     body = [
         tag("a", "Skip to the report", href="#report", class_="skip"),
         tag("div", _header(given, title), _contents(present), _main(present), class_="layout"),
-        tag("footer", tag("p", "Made by epicycle from summaries of the data. Nothing is loaded from elsewhere.")),
+        tag("footer", tag("p", "Made by epicycle from summaries of the data. Nothing is loaded from other servers.")),
         Html(f"<script>{script}</script>"),
     ]
     page = tag("html", Html("\n"), tag("head", *head), Html("\n"), tag("body", *body), lang="en")
@@ -105,24 +109,29 @@ def _header(record: dict[str, Any], title: str) -> Html:
         hidden=True,
         aria_label="Switch between light and dark",
     )
-    said = headline(record)
+    lines = headline(record)
     steps = next_steps(record)
     return tag(
         "header",
         tag("div", tag("p", "epicycle report", created, class_="eyebrow"), toggle, class_="top"),
         tag("h1", title),
-        [tag("p", words, class_="headline" if i == 0 else "lead") for i, words in enumerate(said)],
+        [tag("p", words, class_="headline" if i == 0 else "lead") for i, words in enumerate(lines)],
         _tiles(record),
         tag(
-            "section", tag("h2", "What to do next"), tag("ol", [tag("li", step) for step in steps]),
-            class_="next", id="next",
-        ) if steps else None,
+            "section",
+            tag("h2", "Next steps"),
+            tag("ol", [tag("li", step) for step in steps]),
+            class_="next",
+            id="next",
+        )
+        if steps
+        else None,
         class_="head",
-    )  # fmt: skip
+    )
 
 
 def _tiles(record: dict[str, Any]) -> Html | None:
-    """The numbers to take away."""
+    """Tiles with the main numbers."""
     test, data = mapping(record.get("test")), mapping(record.get("data"))
     tiles: list[Html] = []
     score = number(test.get("score"))
@@ -130,7 +139,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
         lower, upper = number(test.get("lower")), number(test.get("upper"))
         span = f"{shown(lower, 3)} to {shown(upper, 3)}" if lower is not None and upper is not None else ""
         level = number(test.get("level"))
-        under = f"{span}, {0.95 if level is None else level:.0%} sure" if span else "on the test rows"
+        under = f"{span}, {0.95 if level is None else level:.0%} confidence" if span else "on the test rows"
         tiles.append(_tile(f"Test {metric_label(record)}", shown(score, 3), under, "good" if beats(record) else "main"))
         base = number(test.get("baseline_score"))
         if base is not None:
@@ -152,10 +161,12 @@ def _tiles(record: dict[str, Any]) -> Html | None:
 
 def _tile(name: str, value: str, under: str, kind: str = "") -> Html:
     return tag(
-        "div", tag("p", name, class_="tile-name"), tag("p", value, class_="tile-value"),
+        "div",
+        tag("p", name, class_="tile-name"),
+        tag("p", value, class_="tile-value"),
         tag("p", under, class_="tile-under"),
         class_=f"tile {kind}".strip(),
-    )  # fmt: skip
+    )
 
 
 def _contents(present: list[tuple[str, str, str, Html | None]]) -> Html | None:
@@ -172,3 +183,41 @@ def _main(present: list[tuple[str, str, str, Html | None]]) -> Html:
     ]
     nothing = tag("p", "The record is empty: there is nothing to report.", class_="lead")
     return tag("main", joined(sections) if sections else nothing, id="report")
+
+
+def write(
+    record: Mapping[str, Any],
+    path_html: str | PathLike[str] | None = None,
+    path_json: str | PathLike[str] | None = None,
+) -> None:
+    """Write the report as an HTML page and as JSON.
+
+    Both are made before either is written, and each is written atomically. The JSON file has the whole record, also the
+    rows that the page leaves out; numbers that are not finite are null.
+
+    Parameters
+    ----------
+    record : mapping
+        As described by ``epicycle.report.schema.Record``.
+    path_html, path_json : str or path, optional
+        Paths of the files; existing files are replaced. None leaves a file out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from epicycle import report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.write({"title": "Wine"}, Path(folder, "report.html"), Path(folder, "report.json"))
+    ...     print(Path(folder, "report.json").read_text())
+    {
+     "title": "Wine"
+    }
+    <BLANKLINE>
+    """
+    page = html(record)
+    document = json.dumps(plain(record), allow_nan=False, indent=1) + "\n"
+    made = [(path, what) for path, what in ((path_html, page), (path_json, document)) if path is not None]
+    targets = [(check_target(path), what.encode()) for path, what in made]
+    for target, content in targets:
+        write_atomically(target, (content,))

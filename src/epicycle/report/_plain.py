@@ -1,4 +1,4 @@
-"""Lenient reading: whatever a record holds becomes plain data, and plain data becomes short, printable text."""
+"""Conversion of records to plain data, and of plain data to short, printable text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import numpy as np
 __all__ = ["DASH", "items", "mapping", "number", "numbers", "plain", "shortened", "shown", "text", "whole"]
 
 DASH = "–"
-_DEEPEST = 40
+#: Nesting depth beyond which plain data is replaced by dots; deeper records are cyclic.
+_MAX_DEPTH = 40
 # Control characters and halves of surrogate pairs have no place in a page; tabs and line ends do.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """`value` in the types of JSON: what is not a finite number is None, what is unknown its text."""
+    """`value` in the types of JSON: None for numbers that are not finite, its text for an unknown object."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.generic):
@@ -28,12 +29,17 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "..."
     if isinstance(value, np.ndarray):
         return plain(value.tolist(), depth)
     if isinstance(value, Mapping):
         return {str(key): plain(member, depth + 1) for key, member in value.items()}
+    return _plain_object(value, depth)
+
+
+def _plain_object(value: Any, depth: int) -> Any:
+    """Objects that describe themselves, data classes, bytes, sets and other iterables."""
     if callable(to_dict := getattr(value, "to_dict", None)) and not isinstance(value, type):
         return plain(to_dict(), depth + 1)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

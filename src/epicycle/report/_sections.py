@@ -1,4 +1,4 @@
-"""The sections of the page, each from its part of the record; None where there is nothing to say."""
+"""The sections of the page, each from its part of the record; None where there is nothing to show."""
 
 from __future__ import annotations
 
@@ -6,14 +6,150 @@ from collections.abc import Callable
 from typing import Any
 
 from epicycle.report import _bars as bars, _charts as charts
-from epicycle.report._data_section import data
-from epicycle.report._finding_section import advised, finding_of, found_table
+from epicycle.report._bars import sparkline
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
 from epicycle.report._svg import span_of
-from epicycle.report._wording import best_row, certified, greater_is_better, headline, metric_label, model_name
+from epicycle.report._wording import (
+    advised,
+    best_row,
+    certified,
+    finding_of,
+    found_table,
+    greater_is_better,
+    headline,
+    metric_label,
+    model_name,
+)
 
-__all__ = ["SECTIONS"]
+__all__ = ["SECTIONS", "data"]
+
+_COLUMNS, _FOLDED, _WARNINGS = 100, 12, 40
+_RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
+
+
+def data(record: dict[str, Any]) -> Html | None:
+    """Size, warnings, plan and profile."""
+    summary, profiles = mapping(record.get("data")), [mapping(row) for row in items(record.get("columns"))]
+    warned = [mapping(entry) for entry in items(record.get("warnings"))]
+    parts = [_summary(summary), _warned(warned), _plan(record.get("plan")), _profiles(profiles)]
+    present = [part for part in parts if part]
+    return joined(present) if present else None
+
+
+def _summary(summary: dict[str, Any]) -> Html | None:
+    facts: list[tuple[str, str]] = []
+    for key, name in (("source", "Source"), ("task", "Task"), ("target", "Target")):
+        if summary.get(key) is not None:
+            facts.append((name, text(summary[key], 160)))
+    for key, name in (("rows", "Rows"), ("columns", "Columns")):
+        if summary.get(key) is not None:
+            facts.append((name, whole(summary[key])))
+    split = mapping(summary.get("split"))
+    if split:
+        facts.append(("Split", ", ".join(f"{text(k, 30)} {whole(v)}" for k, v in list(split.items())[:6])))
+    known = {"source", "task", "target", "rows", "columns", "split"}
+    for key, value in list(summary.items())[:24]:
+        if key not in known and value is not None:
+            name = text(key, 40).replace("_", " ")
+            facts.append((name[:1].upper() + name[1:], text(value, 120)))
+    if not facts:
+        return None
+    return tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts")
+
+
+def _severity(entry: dict[str, Any]) -> int:
+    return _RANK.get(text(entry.get("severity")).lower(), 1)
+
+
+def _warned(warned: list[dict[str, Any]]) -> Html | None:
+    if not warned:
+        return None
+    order = sorted(warned, key=_severity)[:_WARNINGS]
+    lines = []
+    for entry in order:
+        grave = ("high", "medium", "low")[_severity(entry)]
+        names = [text(name, 40) for name in items(entry.get("columns"))]
+        some = ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
+        kind = text(entry.get("kind") or "note", 40).replace("_", " ")
+        lines.append(
+            tag(
+                "li",
+                tag("span", grave, class_=f"badge {grave}"),
+                tag(
+                    "div",
+                    tag("strong", kind[:1].upper() + kind[1:], ". "),
+                    text(entry.get("text"), 500),
+                    tag("small", some, class_="params") if some else None,
+                ),
+                class_="warned",
+            )
+        )
+    return joined(
+        tag("h3", "Data checks"), tag("ul", lines, class_="warnings"), more(len(warned) - len(order), "warnings")
+    )
+
+
+def _plan(plan: Any) -> Html | None:
+    if isinstance(plan, str) and plan.strip():
+        body = tag("p", text(plan, 2000))
+    elif isinstance(plan, list) and plan:
+        body = joined(tag("ul", [tag("li", text(step, 400)) for step in plan[:30]]), more(len(plan) - 30, "steps"))
+    elif isinstance(plan, dict) and plan:
+        facts = list(plan.items())[:30]
+        body = tag(
+            "dl",
+            [
+                tag("div", tag("dt", text(key, 40).replace("_", " ").capitalize()), tag("dd", text(value, 400)))
+                for key, value in facts
+            ],
+            class_="facts",
+        )
+    else:
+        return None
+    return joined(tag("h3", "Encoding of the columns"), body)
+
+
+def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
+    if not profiles:
+        return None
+    # Columns with warnings come first where not all can be shown.
+    order = sorted(profiles, key=lambda row: not items(row.get("warnings"))) if len(profiles) > _COLUMNS else profiles
+    kept = order[:_COLUMNS]
+    rows: list[list[Child]] = []
+    for row in kept:
+        missing = number(row.get("missing"))
+        warned = [text(entry, 120) for entry in items(row.get("warnings"))]
+        spark = sparkline(mapping(row.get("sketch")), text(row.get("name"), 60))
+        rows.append(
+            [
+                joined(tag("strong", clipped(row.get("name"), 32)), _notes(warned)),
+                clipped(row.get("kind"), 24),
+                spark or DASH,
+                DASH
+                if missing is None
+                else "0"
+                if missing == 0
+                else f"{missing:.1%}"
+                if missing >= 0.001
+                else "< 0.1%",
+                whole(row.get("distinct")),
+                clipped(row.get("treatment"), 80),
+            ]
+        )
+    heads = ["column", "kind", "distribution", "missing", "distinct", "treatment"]
+    note = ", those with warnings first" if len(profiles) > len(kept) else ""
+    body = joined(
+        table(heads, rows, numeric=(3, 4), label="columns of the data"), more(len(profiles) - len(kept), "columns")
+    )
+    if len(kept) > _FOLDED:  # the sections after the data matter more than the thirtieth column
+        body = tag("details", tag("summary", f"Show {len(kept)} columns"), body)
+    return joined(tag("h3", f"Columns{note}"), body)
+
+
+def _notes(warned: list[str]) -> Html | None:
+    return tag("small", "; ".join(warned[:3]), class_="params alert") if warned else None
+
 
 Section = Callable[[dict[str, Any]], Html | None]
 _LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
@@ -29,20 +165,20 @@ def _lead(words: Child) -> Html:
 
 
 def _all(*parts: Html | None) -> Html | None:
-    said = [part for part in parts if part]
-    return joined(said) if said else None
+    present = [part for part in parts if part]
+    return joined(present) if present else None
 
 
 # ---------------------------------------------------------------- models
 
 
 def models(record: dict[str, Any]) -> Html | None:
-    """The leaderboard, and the race."""
+    """The leaderboard, and the progress of the search."""
     rows = [mapping(row) for row in items(record.get("leaderboard"))]
     label, greater = metric_label(record), greater_is_better(record)
-    race = charts.race(items(mapping(record.get("curves")).get("race")), label, greater)
+    search = charts.search_progress(items(mapping(record.get("curves")).get("race")), label, greater)
     if not rows:
-        return _grid(race) if race else None
+        return _grid(search) if search else None
     best, baseline = best_row(record), mapping(record.get("baseline"))
     base = number(baseline.get("score_mean"))
     sign = -1 if greater else 1
@@ -60,7 +196,7 @@ def models(record: dict[str, Any]) -> Html | None:
         "seconds",
         "folds",
     ]
-    told = any(text(rows[i].get("status") or "done", 40) not in ("done", "ok", "finished") for i in kept)
+    with_status = any(text(rows[i].get("status") or "done", 40) not in ("done", "ok", "finished") for i in kept)
     lines: list[list[Child]] = []
     span = _score_span(rows, kept, base)
     for rank, i in enumerate(kept):
@@ -74,27 +210,27 @@ def models(record: dict[str, Any]) -> Html | None:
             shown(row.get("seconds"), 3),
             whole(row.get("n_folds")),
         ]
-        lines.append([*line, clipped(row.get("status"), 40)] if told else line)
-    if told:
+        lines.append([*line, clipped(row.get("status"), 40)] if with_status else line)
+    if with_status:
         columns.append("status")
     direction = "larger is better" if greater else "smaller is better"
     said = (
         f"Every model was scored on rows that it was not fitted to: {label}, {direction}. Whiskers are two standard "
-        "errors; models whose whiskers overlap much can hardly be told apart."
+        "errors; models whose whiskers overlap much can hardly be distinguished."
     )
     if base is not None:
         name = f" ({text(baseline['name'], 60)})" if baseline.get("name") else ""
         said += f" The upright line is the baseline{name}, {shown(base)}."
     return _all(
         _lead(said),
-        table(columns, lines, numeric=(0, 2, 3, 5, 6), label="models tried", marked=0 if best is not None else None),
+        table(columns, lines, numeric=(0, 2, 3, 5, 6), label="leaderboard", marked=0 if best is not None else None),
         more(len(rows) - len(kept), "models"),
-        _grid(race),
+        _grid(search),
     )
 
 
 def _score_span(rows: list[dict[str, Any]], kept: list[int], base: float | None) -> tuple[float, float]:
-    """A scale for the scores that one hopeless model does not spoil for the others."""
+    """Range of the scores, without the outermost tenths, so that one failed model does not compress the others."""
     scores = sorted(s for i in kept if (s := number(rows[i].get("score_mean"))) is not None)
     inner = scores[len(scores) // 10 : len(scores) - len(scores) // 10] or scores
     reach = [
@@ -115,7 +251,7 @@ def _params(params: Any) -> Html | None:
 
 
 def quality(record: dict[str, Any]) -> Html | None:
-    """The test score in words, and the curves that judge it."""
+    """The test score in words, and the curves of the predictions."""
     curves = mapping(record.get("curves"))
     test = mapping(record.get("test"))
     said = []
@@ -144,8 +280,8 @@ def proof(record: dict[str, Any]) -> Html | None:
         return None
     state, said = certified(certificate)
     note = (
-        "A proof of this kind is about the optimisation: no other parameters of the same model fit the training rows "
-        "better. It does not say that the model predicts well; the test score does."
+        "A certificate is about the optimisation: no other parameters of the same model fit the training rows "
+        "better. Whether the model predicts well is shown by the test score."
     )
     return _all(tag("p", said, class_=f"verdict {state}"), tag("p", note, class_="quiet") if state != "none" else None)
 
@@ -159,7 +295,7 @@ def limits(record: dict[str, Any]) -> Html | None:
     curve = mapping(mapping(record.get("curves")).get("learning_curve"))
     named: dict[str, Any] = {"metric": curve["metric"]} if mapping(curve.get("metric")) else record
     if not curve:
-        curve, named = _curve_of(bias), {}  # the table does not say what was measured, and larger is better there
+        curve, named = _curve_of(bias), {}  # the table has no metric, and larger is better there
     return _all(
         tag("h3", "Bias or variance") if bias or curve else None,
         advised(bias),
@@ -177,15 +313,21 @@ def _curve_of(finding: dict[str, Any]) -> dict[str, Any]:
     against = items(columns.get("against"))
     rows = [i for i, name in enumerate(against) if name == "rows"]
     named = {
-        "sizes": "value", "train": "train_score", "train_se": "train_error", "test": "validation_score",
+        "sizes": "value",
+        "train": "train_score",
+        "train_se": "train_error",
+        "test": "validation_score",
         "test_se": "validation_error",
-    }  # fmt: skip
-    return {key: [values[i] for i in rows if i < len(values)] for key, name in named.items()
-            if (values := items(columns.get(name)))}  # fmt: skip
+    }
+    return {
+        key: [values[i] for i in rows if i < len(values)]
+        for key, name in named.items()
+        if (values := items(columns.get(name)))
+    }
 
 
 def _other_findings(record: dict[str, Any]) -> list[Html | None]:
-    """Findings without a place of their own."""
+    """Findings without a section."""
     known = {"bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold"}
     parts: list[Html | None] = []
     others = [f for f in map(mapping, items(record.get("findings"))) if text(f.get("slot")) not in known]
@@ -195,11 +337,11 @@ def _other_findings(record: dict[str, Any]) -> list[Html | None]:
     return parts
 
 
-def earned(record: dict[str, Any]) -> Html | None:
+def importances(record: dict[str, Any]) -> Html | None:
     """Importances and ablation."""
     ablation = finding_of(record, "ablation")
     label = metric_label(record)
-    importances = [mapping(row) for row in items(mapping(record.get("curves")).get("importances"))]
+    rows = [mapping(row) for row in items(mapping(record.get("curves")).get("importances"))]
     entries = [
         (
             row.get("name"),
@@ -207,15 +349,18 @@ def earned(record: dict[str, Any]) -> Html | None:
             None if s is None or m is None else m - 2 * s,
             None if s is None or m is None else m + 2 * s,
         )
-        for row in importances
+        for row in rows
         for m, s in [(number(row.get("mean")), number(row.get("se")))]
     ]
     entries.sort(key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
     first = bars.in_rows(
-        "importances", "Which columns matter?",
-        "How much the score falls when the values of one column are shuffled. Whiskers are two standard errors.",
-        entries, axis=f"{label} lost", description=f"Importances of {len(entries)} features.",
-    )  # fmt: skip
+        "importances",
+        "Importance of the columns",
+        "Loss of score when the values of a column are shuffled. Whiskers are two standard errors.",
+        entries,
+        axis=f"{label} lost",
+        description=f"Importances of {len(entries)} features.",
+    )
     columns = mapping(ablation.get("table"))
     parts = [
         (name, d, None if e is None or d is None else d - 2 * e, None if e is None or d is None else d + 2 * e)
@@ -226,14 +371,17 @@ def earned(record: dict[str, Any]) -> Html | None:
     ]
     parts.sort(key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
     second = bars.in_rows(
-        "ablation", "What is lost without it?",
-        "Each part was taken away and everything fitted anew. Whiskers are two standard errors.",
-        parts, axis="score lost without it", description=f"Ablation of {len(parts)} components.",
-    )  # fmt: skip
+        "ablation",
+        "Loss without a component",
+        "Each component was removed and the model fitted again. Whiskers are two standard errors.",
+        parts,
+        axis="score lost without it",
+        description=f"Ablation of {len(parts)} components.",
+    )
     return _all(advised(ablation), _grid(first, second), found_table(ablation, folded="All numbers of the ablation"))
 
 
-def fails(record: dict[str, Any]) -> Html | None:
+def error_slices(record: dict[str, Any]) -> Html | None:
     """Slices with more loss than the rest, and the worst rows."""
     slices = finding_of(record, "slices")
     if not slices:
@@ -242,22 +390,26 @@ def fails(record: dict[str, Any]) -> Html | None:
     names = [items(columns.get(key)) for key in ("slice", "above_rest", "lower", "upper")]
     entries = [(rule, number(a), number(b), number(c)) for rule, a, b, c in zip(*names, strict=False)]
     drawn = bars.in_rows(
-        "slices", "Which parts are worse than the rest?",
-        "The loss of each part less that of the rest, with intervals that hold for all at once. Orange is worse beyond "
-        "doubt.",
-        entries, axis="loss above the rest", bar=False, worse="vermilion", description=f"{len(entries)} slices.",
-    )  # fmt: skip
+        "slices",
+        "Slices with higher loss",
+        "The loss of each slice minus that of the rest, with simultaneous intervals. Orange is significantly worse.",
+        entries,
+        axis="loss above the rest",
+        bar=False,
+        worse="vermilion",
+        description=f"{len(entries)} slices.",
+    )
     examples = mapping(slices.get("examples"))
     return _all(
         advised(slices),
         _grid(drawn),
         found_table(slices, folded="All numbers of the slices"),
-        tag("h3", "The worst rows") if examples else None,
+        tag("h3", "Rows with the largest losses") if examples else None,
         found_table({"table": examples}) if examples else None,
     )
 
 
-def cut(record: dict[str, Any]) -> Html | None:
+def threshold(record: dict[str, Any]) -> Html | None:
     """The threshold of a two-class model."""
     finding = finding_of(record, "threshold")
     curve = charts.thresholds(mapping(mapping(record.get("curves")).get("threshold")))
@@ -273,10 +425,12 @@ def reproduce(record: dict[str, Any]) -> Html | None:
     parts: list[Html | None] = []
     if isinstance(script, str) and script.strip():
         shown_text = (
-            script if len(script) <= _SCRIPT else script[:_SCRIPT] + "\n# ... cut here; all of it is in the JSON file"
+            script
+            if len(script) <= _SCRIPT
+            else script[:_SCRIPT] + "\n# ... shortened here; the JSON file has all of it"
         )
         code = tag("code", text(shown_text, _SCRIPT + 100))
-        parts += [_lead("This script makes the same model, to the last bit."), tag("pre", code, tabindex="0")]
+        parts += [_lead("This script fits the same model, bit for bit."), tag("pre", code, tabindex="0")]
     if environment:
         rows = [[clipped(key, 40), clipped(value, 120)] for key, value in list(environment.items())[:_SETTINGS]]
         parts += [
@@ -287,15 +441,15 @@ def reproduce(record: dict[str, Any]) -> Html | None:
     return _all(*parts)
 
 
-#: Anchor, name in the table of contents, heading, and what makes the body.
+#: Anchor, name in the table of contents, heading, and the function of the body.
 SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("data", "Data", "The data", data),
-    ("models", "Models tried", "Models tried", models),
-    ("quality", "How good is it", "How good is it?", quality),
-    ("proof", "Is the fit proven", "Is the fit proven?", proof),
-    ("limits", "What limits it", "What limits it?", limits),
-    ("earned", "What earned the score", "What earned the score?", earned),
-    ("fails", "Where it fails", "Where does it fail?", fails),
-    ("threshold", "Threshold", "Where to set the threshold?", cut),
-    ("reproduce", "Reproduce", "Reproduce it", reproduce),
+    ("models", "Leaderboard", "Leaderboard", models),
+    ("quality", "Test score", "Test score", quality),
+    ("proof", "Certificate", "Certificate of the fit", proof),
+    ("limits", "Diagnoses", "Diagnoses", limits),
+    ("earned", "Importances", "Importances and ablation", importances),
+    ("fails", "Error slices", "Slices with high errors", error_slices),
+    ("threshold", "Threshold", "Threshold", threshold),
+    ("reproduce", "Reproduce", "Reproduce", reproduce),
 )

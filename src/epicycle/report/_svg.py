@@ -80,9 +80,16 @@ class Canvas:
     """What is drawn between two scales."""
 
     def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], *, height: float = 250, left: float | None = None,
-        bottom: float = 44, top: float = 12, right: float = 12,
-    ) -> None:  # fmt: skip
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        *,
+        height: float = 250,
+        left: float | None = None,
+        bottom: float = 44,
+        top: float = 12,
+        right: float = 12,
+    ) -> None:
         self.height = height
         self.y = Scale(*y, height - bottom, top)
         if left is None:  # room for the numbers, and for the label upright beside them

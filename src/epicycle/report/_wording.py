@@ -1,17 +1,20 @@
-"""What the numbers of a record say, in sentences that a newcomer understands."""
+"""Sentences about the numbers of a record, and the display of findings."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from epicycle.report._markup import Html, joined, tag
+from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import items, mapping, number, shown, text, whole
 
 __all__ = [
+    "advised",
     "beats",
     "best_row",
     "certified",
+    "finding_of",
+    "found_table",
     "greater_is_better",
     "headline",
     "in_doubt",
@@ -26,25 +29,25 @@ _SLOTS = ("bias_variance", "optimizer_or_objective", "slices", "ablation", "thre
 
 
 def metric_label(record: dict[str, Any]) -> str:
-    """What the scores are called."""
+    """Name of the metric."""
     metric = mapping(record.get("metric"))
     found = metric.get("label") or metric.get("name") or record.get("score_name")
     return text(found, 40).replace("_", " ") if found else "score"
 
 
 def greater_is_better(record: dict[str, Any]) -> bool:
-    """Whether larger scores are better, which they are unless the record says otherwise."""
+    """Whether larger scores are better, the default."""
     return mapping(record.get("metric")).get("greater_is_better") is not False
 
 
 def model_name(row: dict[str, Any]) -> str:
-    """The name of a model, without its parameters where these are given by themselves."""
+    """The name of a model, without its parameters where these are given separately."""
     name = text(row.get("name"), 200)
     return name.partition("(")[0] if row.get("params") and name.endswith(")") and not name.startswith("(") else name
 
 
 def best_row(record: dict[str, Any]) -> int | None:
-    """Which row of the leaderboard won: the one named, else the one with the best score."""
+    """Index of the best row of the leaderboard: the one named, else the one with the best score."""
     rows = [mapping(row) for row in items(record.get("leaderboard"))]
     if record.get("best") is not None:
         named = [i for i, row in enumerate(rows) if row.get("name") == record["best"]]
@@ -58,20 +61,20 @@ def best_row(record: dict[str, Any]) -> int | None:
 
 
 def _bound(record: dict[str, Any]) -> Html | None:
-    """What the interval of the test score says."""
+    """The interval of the test score in words."""
     test = mapping(record.get("test"))
     lower, upper, level = (number(test.get(key)) for key in ("lower", "upper", "level"))
     sure = f"{0.95 if level is None else level:.4g}"
     sure = f"{float(sure):.0%}" if float(sure) * 100 % 1 == 0 else f"{float(sure) * 100:.4g}%"
     if lower is not None and upper is not None:
-        said = f"between {shown(lower, 3)} and {shown(upper, 3)}"
+        interval = f"between {shown(lower, 3)} and {shown(upper, 3)}"
     elif lower is not None:
-        said = f"at least {shown(lower, 3)}"
+        interval = f"at least {shown(lower, 3)}"
     elif upper is not None:
-        said = f"at most {shown(upper, 3)}"
+        interval = f"at most {shown(upper, 3)}"
     else:
         return None
-    return joined(f"with {sure} confidence the true {metric_label(record)} is ", tag("strong", said))
+    return joined(f"with {sure} confidence the true {metric_label(record)} is ", tag("strong", interval))
 
 
 def _baseline(record: dict[str, Any]) -> float | None:
@@ -80,7 +83,7 @@ def _baseline(record: dict[str, Any]) -> float | None:
 
 
 def beats(record: dict[str, Any]) -> bool | None:
-    """Whether the interval of the test score lies wholly on the better side of the baseline; None where unknown."""
+    """Whether the whole interval of the test score is better than the baseline; None where unknown."""
     test, base = mapping(record.get("test")), _baseline(record)
     end = number(test.get("lower" if greater_is_better(record) else "upper"))
     if base is None or end is None:
@@ -89,29 +92,29 @@ def beats(record: dict[str, Any]) -> bool | None:
 
 
 def in_doubt(record: dict[str, Any]) -> Html | None:
-    """The baseline, and whether the model is better than it beyond doubt."""
+    """The baseline, and whether the model is significantly better."""
     base = _baseline(record)
     if base is None:
         return None
     name = mapping(record.get("baseline")).get("name")
-    called = f"The baseline ({text(name, 60)})" if name else "The baseline, which learns nothing from the features,"
-    said = f"{called} scores {shown(base, 3)}: "
+    called = f"The baseline ({text(name, 60)})" if name else "The baseline, which does not use the features,"
+    score = f"{called} scores {shown(base, 3)}: "
     verdict = {
-        True: "the whole interval is better than that, so the model has learnt something real.",
-        False: "the interval reaches it, so the test rows alone do not prove that the model is better.",
+        True: "the whole interval is better, so the model is significantly better than the baseline.",
+        False: "the interval includes it, so the test set does not show that the model is better.",
         None: "",
     }[beats(record)]
-    return joined(said, verdict) if verdict else joined(said.removesuffix(": ") + ".")
+    return joined(score, verdict) if verdict else joined(score.removesuffix(": ") + ".")
 
 
 def headline(record: dict[str, Any]) -> list[Html]:
-    """What was predicted, which model won, and how good it is."""
+    """The target, the best model, and its test score in words."""
     data, test = mapping(record.get("data")), mapping(record.get("test"))
     found: list[Html] = []
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
         winner = tag("strong", text(model_name(mapping(rows[at])), 80))
-        beaten = f" did best of {len(rows):,} models tried." if len(rows) > 1 else " was fitted."
+        beaten = f" is the best of {len(rows):,} candidates." if len(rows) > 1 else " was fitted."
         size = ""
         if data.get("rows") is not None:
             size = f" from {whole(data['rows'])} rows"
@@ -123,12 +126,12 @@ def headline(record: dict[str, Any]) -> list[Html]:
     score = number(test.get("score"))
     if score is not None:
         on = f"On {whole(test['n'])} test rows" if number(test.get("n")) is not None else "On the test rows"
-        said = [
-            f"{on}, set aside before anything was learnt, its {metric_label(record)} is ",
+        parts = [
+            f"{on}, which were not used for training, its {metric_label(record)} is ",
             tag("strong", shown(score, 3)),
         ]
         bound = _bound(record)
-        found.append(joined(*said, *(("; ", bound, ".") if bound else (".",))))
+        found.append(joined(*parts, *(("; ", bound, ".") if bound else (".",))))
     if doubt := in_doubt(record):
         found.append(doubt)
     return found
@@ -140,30 +143,30 @@ def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
     value, tolerance = number(certificate.get("value")), number(certificate.get("tolerance"))
     if kind == "none":
         why = f": {text(meaning, 300)}" if meaning else ""
-        return "none", joined(f"Nothing to prove. This method minimises nothing that could be checked{why}.")
+        return "none", joined(f"No certificate. This method has no objective whose minimum could be certified{why}.")
     holds = certificate.get("holds")
     if not isinstance(holds, bool):
         holds = value is not None and tolerance is not None and value <= tolerance
-    measured = _unbroken(f"The {kind} is {shown(value, 2)}; it had to be at most {shown(tolerance, 2)}.")
+    measured = _unbroken(f"The {kind} is {shown(value, 2)}; the tolerance is {shown(tolerance, 2)}.")
     if holds:
-        claim = _unbroken(f" What is proven: {text(meaning, 400).rstrip('.')}.") if meaning else ""
-        return "good", joined(tag("strong", "Yes, the fit is proven. "), measured, claim)
+        claim = _unbroken(f" Meaning: {text(meaning, 400).rstrip('.')}.") if meaning else ""
+        return "good", joined(tag("strong", "Yes, the optimum is certified. "), measured, claim)
     return "bad", joined(
-        tag("strong", "No, the optimiser stopped before its goal. "),
+        tag("strong", "No, the optimiser did not converge. "),
         measured,
         " More iterations, another solver or scaled features may give a better model.",
     )
 
 
-def next_steps(record: dict[str, Any], most: int = 6) -> list[str]:
-    """What to try, the gravest first: warnings of high severity, an unproven fit, then the advice of the findings."""
+def next_steps(record: dict[str, Any], limit: int = 6) -> list[str]:
+    """Next steps, the most important first: severe warnings, a fit without certificate, then the advice of findings."""
     steps = [
         text(warned.get("text"), 260)
         for warned in map(mapping, items(record.get("warnings")))
         if text(warned.get("severity")).lower() in ("high", "critical", "error") and warned.get("text")
     ]
     if "certificate" in record and certified(mapping(record["certificate"]))[0] == "bad":
-        steps.append("Let the optimiser finish: the fit did not reach the minimum that it was after.")
+        steps.append("Let the optimiser converge: the fit did not reach its minimum.")
     if beats(record) is False:
         steps.append("Get more test rows, or a better model: it is not shown to be better than the baseline.")
     findings = [mapping(finding) for finding in items(record.get("findings"))]
@@ -172,14 +175,59 @@ def next_steps(record: dict[str, Any], most: int = 6) -> list[str]:
     advice = [[text(step, 260) for step in items(finding.get("next_steps"))] for finding in findings]
     for i in range(2):  # the first of each, then the second of each
         steps += [given[i] for given in advice if len(given) > i]
-    return list(dict.fromkeys(map(sentence, steps)))[:most]
+    return list(dict.fromkeys(map(sentence, steps)))[:limit]
 
 
-def sentence(said: str) -> str:
-    """With a capital letter at the start and a full stop at the end."""
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "?", "!")) else ".")
+def sentence(words: str) -> str:
+    """The text with a capital letter at the start and a full stop at the end."""
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!")) else ".")
 
 
-def _unbroken(said: str) -> Html:
-    """Text in which no line ends inside a number, after the minus of its exponent."""
-    return joined(tag("span", part, class_="whole") if i % 2 else part for i, part in enumerate(_NUMBER.split(said)))
+def _unbroken(words: str) -> Html:
+    """Text in which no line breaks inside a number, after the minus of its exponent."""
+    return joined(tag("span", part, class_="whole") if i % 2 else part for i, part in enumerate(_NUMBER.split(words)))
+
+
+_ROWS, _COLUMNS = 25, 10
+
+
+def finding_of(record: dict[str, Any], slot: str) -> dict[str, Any]:
+    """The first finding of a slot, else an empty one."""
+    findings = (mapping(finding) for finding in items(record.get("findings")))
+    return next((finding for finding in findings if finding.get("slot") == slot), {})
+
+
+def advised(finding: dict[str, Any]) -> Html | None:
+    """Verdict, steps and notes."""
+    parts = []
+    if finding.get("verdict"):
+        parts.append(tag("p", sentence(text(finding["verdict"], 1000)), class_="verdict"))
+    if steps := [text(step, 400) for step in items(finding.get("next_steps"))[:8]]:
+        parts.append(tag("p", "Next steps:", class_="quiet tight"))
+        parts.append(tag("ul", [tag("li", sentence(step)) for step in steps]))
+    parts += [
+        tag("p", f"Note: {text(note, 400).rstrip('.')}.", class_="quiet") for note in items(finding.get("notes"))[:6]
+    ]
+    return joined(parts) if parts else None
+
+
+def found_table(finding: dict[str, Any], *, folded: str = "") -> Html | None:
+    """The table; folded under the line `folded` where that is given."""
+    columns = {key: items(values) for key, values in list(mapping(finding.get("table")).items())[:_COLUMNS]}
+    n = max(map(len, columns.values()), default=0)
+    if n == 0:
+        return None
+    kept = min(n, _ROWS)
+    numeric = [
+        j
+        for j, values in enumerate(columns.values())
+        if any(number(v) is not None for v in values) and not any(isinstance(v, str) for v in values)
+    ]
+    rows = [[_cell(values[i] if i < len(values) else None) for values in columns.values()] for i in range(kept)]
+    heads = [text(name, 40).replace("_", " ") for name in columns]
+    inner = joined(table(heads, rows, numeric=numeric, label=folded or "numbers", class_="fit"), more(n - kept, "rows"))
+    return tag("details", tag("summary", folded), inner) if folded else inner
+
+
+def _cell(value: Any) -> Html:
+    return joined(shown(value)) if number(value) is not None else clipped(value, 80)

@@ -150,9 +150,14 @@ def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any
 
 
 def operating_points(
-    y: Any, scores: Any, *, chosen: float | None = None, default: float | None = None, most: int = 200,
+    y: Any,
+    scores: Any,
+    *,
+    chosen: float | None = None,
+    default: float | None = None,
+    most: int = 200,
     sample_weight: Any = None,
-) -> ThresholdCurve:  # fmt: skip
+) -> ThresholdCurve:
     """Precision, recall and F1 by threshold; scores at or above it count as positive.
 
     Parameters
@@ -185,9 +190,11 @@ def operating_points(
     f1 = 2 * tp[1:] / (tp[1:] + fp[1:] + tp[-1])
     at = _along(cuts, recall, most)[::-1]
     out: ThresholdCurve = {
-        "thresholds": cuts[at].tolist(), "precision": precision[at].tolist(), "recall": recall[at].tolist(),
+        "thresholds": cuts[at].tolist(),
+        "precision": precision[at].tolist(),
+        "recall": recall[at].tolist(),
         "f1": f1[at].tolist(),
-    }  # fmt: skip
+    }
     if chosen is not None:
         out["chosen"] = float(chosen)
     if default is not None:

@@ -157,11 +157,6 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
             For the fits of the model and for its scores.
         groups : array-like of shape (n_samples,), optional
             Rows of one group are kept together by the folds.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         base = self._base()
         if sample_weight is not None:

@@ -32,6 +32,7 @@ __all__ = [
     "fitted",
     "one_out_predictions",
     "one_out_splits",
+    "out_of_fold",
     "run_all",
 ]
 
@@ -130,6 +131,29 @@ def run_all(
     for message in {(w.category, str(w.message)): w for w in caught}.values():
         warnings.warn_explicit(message.message, message.category, message.filename, message.lineno)
     return results
+
+
+def out_of_fold(
+    model: Any, rows: Rows, splits: Sequence[Split], classes: np.ndarray | None, n_jobs: int | None
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Predictions and probabilities of every row by the model of its fold, and a mask of the rows that have any."""
+
+    def work(task: Task) -> FoldResult:
+        return fit_and_score(task, rows, None, responses=True, classes=classes, forgive=False)
+
+    results = run_all(work, [Task("", model, j, split) for j, split in enumerate(splits)], n_jobs)
+    predicted = np.zeros(rows.n, dtype=bool)
+    responses: dict[str, np.ndarray] = {}
+    for name in ("predict", "predict_proba"):
+        if name in results[0].responses:
+            parts = [result.responses[name] for result in results]
+            # Text labels of one fold may be shorter than those of another: the type has room for all.
+            responses[name] = np.zeros((rows.n, *parts[0].shape[1:]), dtype=np.result_type(*parts))
+    for (_, test), result in zip(splits, results, strict=True):
+        predicted[test] = True
+        for name, values in responses.items():
+            values[test] = result.responses[name]
+    return responses, predicted
 
 
 def raise_if_all_failed(results: Sequence[FoldResult]) -> None:

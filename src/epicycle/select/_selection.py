@@ -46,6 +46,7 @@ class Selection(Finding):
     failures : dict
         Errors of models that could not be fitted, by name.
     verdict : str
+        The result in words.
     table : DataFrame
         The models from best to worst: score, standard error, how far behind the best, the standard error of that
         difference, whether that is not significant, seconds of all its fits.
@@ -68,13 +69,7 @@ class Selection(Finding):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores with two standard errors, the best on top, folds as faint points.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
+        %(plot)s
         """
         names = [str(name) for name in self.columns["model"]][:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.32 * len(names)))

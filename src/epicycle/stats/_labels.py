@@ -13,7 +13,7 @@ from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
 
-__all__ = ["class_weights", "codes", "encode_labels"]
+__all__ = ["class_weights", "codes", "encode_array", "encode_labels"]
 
 
 class LabelSet:
@@ -73,12 +73,25 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
     present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
     classes, weights = found.labels[present], found.weights[present]
     if len(classes) < 2:
-        raise DataError(
-            f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-            f"class of positive weight: {classes.tolist()[0]!r}"
-        )
+        raise _single_class(classes, estimator_name)
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)
+
+
+def encode_array(y: np.ndarray, weight: np.ndarray, estimator_name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(classes, their weights, codes of the labels) for labels in memory that all have a positive weight."""
+    classes = distinct(y)
+    if len(classes) < 2:
+        raise _single_class(classes, estimator_name)
+    coded = codes(y, labels=classes)
+    return classes, np.bincount(coded, weights=weight), coded
+
+
+def _single_class(classes: np.ndarray, estimator_name: str) -> DataError:
+    return DataError(
+        f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
+        f"class of positive weight: {classes.tolist()[0]!r}"
+    )
 
 
 def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:

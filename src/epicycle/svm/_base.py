@@ -1,9 +1,11 @@
-"""What all support vector machines share: their arguments, their fit, the rows that they keep, their evidence."""
+"""The base of support vector machines: their arguments, the solution of their problems, the rows that they keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,54 +14,105 @@ import scipy.sparse as sp
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import seed_of
+from epicycle.core._history import History
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
+from epicycle.core.estimator._estimator import MethodCard, seed_of
 from epicycle.data import ArrayData, Batch
 from epicycle.kernels._given import Entries
 from epicycle.kernels._inner_products import Linear
-from epicycle.kernels._machine import KernelMachine, select_rows
-from epicycle.kernels._named import KERNEL_PARAMETERS
-from epicycle.kernels._positivity import known_mercer
+from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Solution
-from epicycle.svm._kernel_cache import Matrices
-from epicycle.svm._kernel_rows import KernelRows
-from epicycle.svm._subproblems import Options, Solved, Subproblem, solve
+from epicycle.svm._kernel_rows import KernelRows, PairMatrices, kernel_rows
+from epicycle.svm._subproblems import Options, Solved, Subproblem, interim, solve
 
-__all__ = ["MACHINE_PARAMETERS", "SupportVectorMachine"]
+__all__ = ["CARD", "MACHINE_PARAMETERS", "Fit", "SupportVectorMachine"]
 
 Array = np.ndarray
+_SINGLE_PRECISION_TOL = 1e-4  # smallest tolerance for which kernel values in single precision are a good start
+_WITH_GAMMA = ("rbf", "gaussian", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 
 #: The arguments that all of them have.
 MACHINE_PARAMETERS: Mapping[str, Domain] = {
     **KERNEL_PARAMETERS,
     "gamma": AnyOf(Choice("scale", "auto"), Real(minimum=0, inclusive=False)),
-    "tol": Real(minimum=0, inclusive=False),
     "cache_size": Real(minimum=0, inclusive=False),
+    "shrinking": Boolean(),
     "max_iter": AnyOf(Integer(minimum=1), Integer(minimum=-1, maximum=-1)),
-    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
 }
+
+_KIND = "duality gap and KKT violation"
+CARD = MethodCard(family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The data and the problems of a fit.
+
+    rows : rows with a weight, of the kind that the kernel takes
+    kept : their places among the rows of X
+    problems : one for each function
+    coded : the class of every row, for classifiers
+    """
+
+    rows: Any
+    kept: Array
+    problems: Sequence[Subproblem]
+    coded: Array | None = None
 
 
 class SupportVectorMachine(KernelMachine):
     """A kernel machine whose function is made of few of the rows."""
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        **KERNEL_DOCS,
+        "gamma": """gamma : {"scale", "auto"} or float, default={default}
+    Parameter of kernels by name: 1 / (n_features times the variance of X), 1 / n_features, or a number.""",
+        "tol": """tol : float, default={default}
+    Tolerance of both the worst violation of the optimality conditions and the relative duality gap.""",
+        "cache_size": """cache_size : float, default={default}
+    Megabytes for kernel values.""",
+        "shrinking": """shrinking : bool, default={default}
+    Whether a round works on the variables that violate the conditions most, and not on all of them at once where
+    their matrix fits into the cache. It changes the time, not the solution.""",
+        "max_iter": """max_iter : int, default={default}
+    Maximum number of steps for each function; -1 for a limit that grows with the number of rows.""",
+        "support_": """support_ : ndarray of shape (n_support,)
+    Indices of the rows of the fit that are support vectors, for a classifier class after class.
+support_vectors_ : array or sparse matrix of shape (n_support, n_features)
+    The support vectors; empty for a precomputed kernel.""",
+        "function_attributes": r"""coef_ : ndarray of shape (n_functions, n_features)
+    The weights of the features, for a linear kernel.
+weight_norm_ : ndarray of shape (n_functions,)
+    \|w\| in the space of the kernel.""",
+        "evidence_attributes": """dual_objective_ : ndarray of shape (n_functions,)
+duality_gap_ : ndarray of shape (n_functions,)
+    Relative duality gaps.
+kkt_violation_ : ndarray of shape (n_functions,)
+    Violation of the optimality conditions by the worst pair of coefficients.
+certificate_ : Certificate
+    The larger of gap and violation, over all functions.
+history_ : History
+    Objective, violation, steps and support vectors of every round; for more than two classes of every function.
+n_iter_ : int
+converged_ : bool""",
+    }
+
     gamma: Any
     tol: float
     cache_size: float
     max_iter: int
+    shrinking: bool
+    random_state: Any
     support_: Array
     support_vectors_: Any
     dual_coef_: Array
     intercept_: Array
+    n_support_: Array
+    weight_norm_: Array
     dual_objective_: Array
     duality_gap_: Array
     kkt_violation_: Array
     _columns_: Array
-
-    _solver: ClassVar[str] = "smo"
-
-    # ------------------------------------------------------------------------------------------- gamma
 
     def _gamma(self, data: ArrayData | None) -> float | None:
         if not isinstance(self.gamma, str):
@@ -71,98 +124,73 @@ class SupportVectorMachine(KernelMachine):
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def _solve(
-        self,
-        rows: Any,
-        subs: Sequence[Subproblem],
-        parts: Sequence[Sequence[Array]],
-        assign: Callable[[list[Solved | None]], None],
-        names: Callable[[int], str] = lambda k: "",
-    ) -> None:
-        """Solve all problems; `assign` turns their functions into the fitted attributes.
-
-        Parameters
-        ----------
-        rows : the rows of the fit
-        subs : the problems
-        parts : the rows of each, as the arrays that it has in common with others
-        assign : called with the solutions, None for those that are not there yet
-        names : how the k-th problem is called in messages, such as " between 'a' and 'b'"
-        """
-        centred = self._centre(rows)
-        prepared, nbytes = self.kernel_.prepare(centred), self.cache_size * 2.0**20
-        matrices = Matrices(self.kernel_, prepared, nbytes, self.n_jobs, lazy=self.tol >= 1e-4)
-        solver = getattr(self, "solver", "smo")
-        seed = seed_of(getattr(self, "random_state", 0)) if solver == "dual-cd" else 0
-        options = Options(self.tol, self.max_iter, nbytes, solver, seed, bool(getattr(self, "shrinking", True)))
-        mercer = known_mercer(self.kernel_)
-        state = self._resume_state() or {}
-        many = len(subs) > 1
-        done: list[Solved | None] = [None] * len(subs)
-        held: list[KernelRows] = []
+    def _solve(self, fit: Fit) -> tuple[list[Solved | None], History]:
+        """(solutions of the problems of a fit, None for those that a callback has cut off; history)."""
+        prepared = self.kernel_.prepare(self._centred(fit.rows))
+        nbytes = self.cache_size * 2.0**20
+        seed = seed_of(self.random_state) if getattr(self, "solver", "smo") == "dual-cd" else None
+        options = Options(self.tol, self.max_iter, nbytes, seed, bool(self.shrinking))
+        if len(fit.problems) > 1:
+            return self._solve_pairs(fit, prepared, options)
+        (problem,) = fit.problems
+        kernel = kernel_rows(self.kernel_, prepared, nbytes, self.n_jobs)
 
         def attributes(x: Array) -> dict[str, Any]:
-            if not many:
-                sub, problem = subs[0], subs[0].problem
-                f = held[0].scores(x)
-                up, low = problem.moves(x, problem.slopes(x, f))
-                b, intercept, factor = sub.function(x, problem.constants(x, up, low))
-                evidence = problem.evidence(x, f, 1.0)
-                ok = np.isfinite(factor)
-                done[0] = Solved(b if ok else x, intercept if ok else 0.0, 0.0, evidence, "stopped", 1, 0)
-            assign(done)
-            return {k: v for k, v in vars(self).items() if k.endswith("_") and k not in _EVIDENCE}
+            self._assign(fit, [interim(problem, kernel, x)])
+            return self._learnt_attributes()
 
         monitor = self._monitor(None, attributes)
-        total = 0.0
-        first = int(state.get("done", 0)) if many else 0
-        for k in range(first):
-            done[k] = Solved.restored(state[f"problem{k}"])
-            total += done[k].evidence.objective
-        stopped = False
+        state, mercer = self._resume_state() or None, self.kernel_.mercer
+        solution = solve(problem, kernel, options, mercer=mercer, monitor=monitor, state=state)
+        if solution.reason == "infeasible":
+            raise _infeasible(self, problem, solution)
+        return [solution], monitor.history()
+
+    def _solve_pairs(self, fit: Fit, prepared: Any, options: Options) -> tuple[list[Solved | None], History]:
+        """The same for several problems, some at a time where their matrices fit into the cache."""
+        problems, mercer = fit.problems, self.kernel_.mercer
+        solutions: list[Solved | None] = [None] * len(problems)
+
+        def attributes(x: Array) -> dict[str, Any]:
+            self._assign(fit, solutions)
+            return self._learnt_attributes()
+
+        monitor = self._monitor(None, attributes)
+        state = self._resume_state() or {}
+        known = [Solved.restored(state[f"problem{k}"]) for k in range(int(state.get("done", 0)))]
+        total, number = 0.0, 0
 
         def work(k: int, kernel: KernelRows) -> Solved:
-            if k < first:
-                return done[k]
-            if many:
-                return solve(subs[k], kernel, options, mercer=mercer)
-            held.append(kernel)
-            return solve(subs[0], kernel, options, mercer=mercer, monitor=monitor, state=state or None)
-
-        number = 0
+            return known[k] if k < len(known) else solve(problems[k], kernel, options, mercer=mercer)
 
         def consume(found: Solved) -> None:
-            nonlocal number, total, stopped
+            nonlocal number, total
             k, number = number, number + 1
-            done[k] = found
+            solutions[k] = found
             if found.reason == "infeasible":
-                raise ConvergenceError(f"y: {type(self).__name__}(C=inf) has no solution{names(k)}: {found.message}; "
-                                       "take a finite C")  # fmt: skip
-            if many and k >= first:
-                total += found.evidence.objective
+                raise _infeasible(self, problems[k], found)
+            total += found.evidence.objective
+            if k < len(known):
+                return
+            support = int(np.count_nonzero(found.coefficients))
+            facts = {"violation": found.evidence.violation, "steps": found.steps, "support": support}
+            kept = partial(_saved, solutions)
+            if monitor(number, np.zeros(0), objective=total, state=kept, **facts) and number < len(problems):
+                raise _StopError
 
-                def saved() -> dict[str, Any]:
-                    finished = {f"problem{i}": s.saved() for i, s in enumerate(done) if s is not None}
-                    return {"done": number, **finished}
-
-                stopped = monitor(
-                    number, np.zeros(0), objective=total, violation=found.evidence.violation, steps=found.steps,
-                    support=int(np.count_nonzero(found.coefficients)), state=saved,
-                )  # fmt: skip
-                if stopped and number < len(subs):
-                    raise _StopError
-
+        # In single precision rows may be computed when they are needed: not for a tolerance below its rounding.
+        lazy = self.tol >= _SINGLE_PRECISION_TOL
+        matrices = PairMatrices(self.kernel_, prepared, options.cache_bytes, self.n_jobs, lazy=lazy)
+        everything = (np.arange(prepared.n_rows),)
         with suppress(_StopError):
-            matrices.run_each(parts, work, consume)
-        assign(done)
-        self._evidence(done, monitor, names)
+            matrices.run_each([problem.parts or everything for problem in problems], work, consume)
+        return solutions, monitor.history()
 
-    def _centre(self, rows: Any) -> Any:
+    def _centred(self, rows: Any) -> Any:
         """Rows about their mean for a linear function with a constant, which does not change by it; numbers do."""
         self._shift_ = None
-        if not isinstance(self.kernel_, Linear) or sp.issparse(rows) or getattr(self, "solver", "smo") != "smo":
-            return rows
-        if not self._has_constant:
+        linear = isinstance(self.kernel_, Linear) and self._has_constant
+        if not linear or sp.issparse(rows) or getattr(self, "solver", "smo") != "smo":
             return rows
         self._shift_ = rows.mean(axis=0, dtype=np.float64)
         return rows - self._shift_
@@ -170,60 +198,64 @@ class SupportVectorMachine(KernelMachine):
     #: Whether the function has a constant that is not penalised.
     _has_constant: ClassVar[bool] = True
 
-    def _evidence(self, done: list[Solved | None], monitor: Any, names: Callable[[int], str]) -> None:
-        found = [s for s in done if s is not None]
-        self.dual_objective_ = np.array([s.evidence.dual for s in found])
-        self.duality_gap_ = np.array([s.evidence.gap for s in found])
-        self.kkt_violation_ = np.array([s.evidence.violation for s in found])
-        history = monitor.history()
-        complete = len(found) == len(done)
-        # The first that did not converge says why.
-        worst = next((s for s in found if s.reason != "converged"), None)
-        reason = "stopped" if not complete else "converged" if worst is None else worst.reason
+    def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:
+        """Set the fitted attributes from the solutions of the problems; here for a machine with one function."""
+        (found,) = solutions
+        assert found is not None  # a single problem is never left out
+        b = found.coefficients
+        support = np.flatnonzero(b)
+        self._keep_support(fit, support, b[support, None], np.array([found.intercept + fit.problems[0].shift]))
+        self.dual_coef_ = b[None, support]
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self.weight_norm_ = np.array([found.norm])
+
+    def _certify(self, fit: Fit, solutions: Sequence[Solved | None], history: History) -> None:
+        """Set the evidence: duality gaps, violations, certificate and history."""
+        done = [s for s in solutions if s is not None]
+        table = np.array([(s.evidence.dual, s.evidence.gap, s.evidence.violation) for s in done])
+        self.dual_objective_, self.duality_gap_, self.kkt_violation_ = table.T.copy()
         violation, gap = float(self.kkt_violation_.max()), float(self.duality_gap_.max())
-        odd = next((k for k, s in enumerate(done) if s is not None and s.indefinite < 0), None)
-        if odd is not None:
-            seen = found[odd].indefinite
+        complete, reason, message, indefinite = len(done) == len(solutions), "converged", "", -1
+        for k, s in enumerate(done):
+            # The first problem that did not converge gives the reason.
+            reason = s.reason if reason == "converged" else reason
+            message = message or s.message
+            indefinite = k if indefinite < 0 and s.indefinite < 0 else indefinite
+        if indefinite >= 0:
             self._run.notices.append(
                 EpicycleWarning(
-                    f"kernel: {self.kernel!r:.80} is no Mercer kernel on these rows{names(odd)}: a squared length of "
-                    f"{seen:.2e} was met. The dual is not convex; the fit is a stationary point of it, which need not "
-                    "be its optimum"
+                    f"kernel: {self.kernel!r:.80} is no Mercer kernel on these rows{fit.problems[indefinite].name}: a "
+                    f"squared length of {done[indefinite].indefinite:.2e} was met. The dual is not convex; the fit is "
+                    "a stationary point of it, which need not be its optimum"
                 )
             )
             meaning = f"no pair of coefficients breaks the optimality conditions by more than {violation:.1e}"
             certificate = Certificate("KKT violation", violation if complete else np.inf, self.tol, meaning)
         else:
-            given = "" if known_mercer(self.kernel_) else ", if the kernel is a Mercer kernel"
+            given = "" if self.kernel_.mercer else ", if the kernel is a Mercer kernel"
             meaning = (
                 f"the dual objective is within {gap:.1e} of its optimum, relative{given}, and no coefficients break "
                 f"the optimality conditions by more than {violation:.1e}"
             )
             value = max(gap, violation) if complete else np.inf
             certificate = Certificate("duality gap and KKT violation", value, self.tol, meaning)
-        message = next((s.message for s in found if s.message), "")
-        state = self._last_state(done)
-        if reason == "converged" and not certificate.holds:
+        if not complete:
+            reason = "stopped"
+        elif reason == "converged" and not certificate.holds:
             reason = "stalled"
+        state = _saved(done, unfinished=False) if len(solutions) > 1 else dict(done[0].state)
         value = float(history.objective[-1]) if history.n_iter else float(-self.dual_objective_.sum())
         self._conclude(
             Solution(np.zeros(1), value, history, certificate, history.n_iter, reason, message=message, state=state)
         )
 
-    def _last_state(self, done: list[Solved | None]) -> dict[str, Any]:
-        if len(done) > 1:
-            found = [s for s in done if s is not None]
-            good = next((i for i, s in enumerate(found) if s.reason != "converged"), len(found))
-            return {"done": good, **{f"problem{i}": s.saved() for i, s in enumerate(found[:good])}}
-        return dict(done[0].state) if done[0] is not None else {}
-
-    def _keep_support(self, rows: Any, kept: Array, support: Array, columns: Array, intercepts: Array) -> None:
+    def _keep_support(self, fit: Fit, support: Array, columns: Array, intercepts: Array) -> None:
         """Keep the rows with a coefficient, `columns` (n_support, n_functions) of them, and the constants."""
-        self.support_ = kept[support].astype(np.int32)
+        self.support_ = fit.kept[support].astype(np.int32)
         if self.kernel_.takes == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = select_rows(rows, self.kernel_, support)
+            self.support_vectors_ = select_rows(fit.rows, self.kernel_, support)
         self._columns_ = columns
         self.intercept_ = intercepts
         if isinstance(self.kernel_, Linear):
@@ -254,14 +286,23 @@ class SupportVectorMachine(KernelMachine):
         return np.asarray(self._combine(X, self._columns_, self.intercept_))
 
 
-_WITH_GAMMA = ("rbf", "gaussian", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
-
-
 class _StopError(Exception):
     """A callback asked to end a fit of several problems."""
 
 
-_EVIDENCE = ("history_", "certificate_", "n_iter_", "converged_", "fit_seconds_", "n_features_in_", "feature_names_in_")
+def _infeasible(machine: Any, problem: Subproblem, found: Solved) -> ConvergenceError:
+    name = type(machine).__name__
+    return ConvergenceError(f"y: {name}(C=inf) has no solution{problem.name}: {found.message}; take a finite C")
+
+
+def _saved(solutions: Sequence[Solved | None], unfinished: bool = True) -> dict[str, Any]:
+    """State from which a fit of several problems goes on; without those that are `unfinished` where it says so."""
+    kept: list[Solved] = []
+    for found in solutions:
+        if found is None or not (unfinished or found.reason == "converged"):
+            break
+        kept.append(found)
+    return {"done": len(kept), **{f"problem{k}": found.saved() for k, found in enumerate(kept)}}
 
 
 def linear_batch(batch: Batch, W: Array, offset: Array) -> Array:

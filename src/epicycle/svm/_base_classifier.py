@@ -1,30 +1,39 @@
-"""What support vector classifiers share: pairs of classes, votes, margins, probabilities."""
+"""The base of support vector classifiers: pairs of classes, votes, margins, probabilities."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._exceptions import DataError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain
 from epicycle.core._settings import config
 from epicycle.core.estimator._estimator import seed_of, stream
 from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes
-from epicycle.svm._base import SupportVectorMachine
+from epicycle.svm._base import MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
-from epicycle.svm._subproblems import Solved, Subproblem
+from epicycle.svm._subproblems import Solved, Split
 
-__all__ = ["Margins", "SupportVectorClassifier"]
+__all__ = ["CLASSIFIER_PARAMETERS", "Margins", "SupportVectorClassifier"]
 
 Array = np.ndarray
-_FOLDS = 5
+_FOLDS = 5  # of the calibration of probabilities, as in LIBSVM
+
+#: The arguments that support vector classifiers share.
+CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
+    **MACHINE_PARAMETERS,
+    "probability": AnyOf(Boolean(), Choice("platt", "isotonic")),
+    "multi_class": Choice("ovo", "ovr"),
+    "decision_function_shape": Choice("ovr", "ovo"),
+    "break_ties": Boolean(),
+}
 
 
 class Margins(NamedTuple):
@@ -47,29 +56,31 @@ def _wants_probabilities(self: Any) -> bool:
 class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
     """A support vector machine for labels."""
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "probability": """probability : {False, True, "platt", "isotonic"}, default={default}
+    Whether `predict_proba` is wanted, and by which calibration of cross-validated decision values; True is "platt".""",
+        "multi_class": """multi_class : {"ovo", "ovr"}, default={default}
+    One function for each pair of classes, or one for each class against the others.""",
+        "decision_function_shape": """decision_function_shape : {"ovr", "ovo"}, default={default}
+    Whether `decision_function` gives a column for each class or for each pair.""",
+        "break_ties": """break_ties : bool, default={default}
+    Whether equal votes are decided by the sums of the functions, otherwise for the first class.""",
+        "class_attributes": """n_support_ : ndarray of shape (n_classes,)
+    Number of support vectors of each class.
+dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
+    Signed coefficients of the support vectors: of the pairs that their class is in, or of every class ("ovr").
+intercept_ : ndarray of shape (n_functions,)""",
+        "geometric_margin_": r"""geometric_margin_ : ndarray of shape (n_functions,)
+    1 / \|w\|, half the width of the street between the classes.""",
+    }
+
     probability: bool | str
     multi_class: str
     decision_function_shape: str
     break_ties: bool
-    random_state: Any
-    n_support_: Array
-    weight_norm_: Array
     geometric_margin_: Array
 
     # ------------------------------------------------------------------------------------------- fit
-
-    @abstractmethod
-    def _problem(self, rows: Array, sign: Array, weight: Array, classes: tuple[Any, Any]) -> Subproblem:
-        """The problem that separates rows of sign 1 from those of sign -1."""
-
-    def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
-        rows, coded, weight, kept = self._labelled(X, y, sample_weight)
-        parts, subs = self._split(coded, weight)
-        self._solve(
-            rows, subs, parts, lambda done: self._assign(rows, kept, coded, subs, done), self._between
-        )  # fmt: skip
-        if self.probability:
-            self._calibrate(rows, coded, weight)
 
     def _functions(self) -> list[tuple[int, int]]:
         """(positive class, negative class or -1 for all others) of each function."""
@@ -78,42 +89,33 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
             return [(1, 0)]
         return list(combinations(range(K), 2)) if self.multi_class == "ovo" else [(k, -1) for k in range(K)]
 
-    def _between(self, k: int) -> str:
-        i, j = self._functions()[k]
-        names = self.classes_.tolist()
-        other = "the others" if j < 0 else repr(names[j])
-        return "" if len(names) == 2 else f" between {names[i]!r} and {other}"
-
-    def _split(self, coded: Array, weight: Array) -> tuple[list[Sequence[Array]], list[Subproblem]]:
-        members = [np.flatnonzero(coded == k) for k in range(len(self.classes_))]
-        parts: list[Sequence[Array]] = []
-        subs = []
-        everything = np.arange(len(coded))
+    def _splits(self, coded: Array) -> Iterator[Split]:
+        """The rows that each function separates."""
+        labels = self.classes_.tolist()
+        if len(labels) == 2:
+            yield Split(np.arange(len(coded)), np.where(coded == 1, 1.0, -1.0), (), (labels[1], labels[0]), "")
+            return
+        members = [np.flatnonzero(coded == k) for k in range(len(labels))]
         for i, j in self._functions():
-            if j < 0 or len(self.classes_) == 2:
-                parts.append((everything,))
-                chosen, sign = everything, np.where(coded == i, 1.0, -1.0)
-            else:
-                parts.append((members[i], members[j]))
-                chosen = np.concatenate(parts[-1])
-                sign = np.where(coded[chosen] == i, 1.0, -1.0)
-            names = (self.classes_.tolist()[i], "the others" if j < 0 else self.classes_.tolist()[j])
-            subs.append(self._problem(chosen, sign, weight[chosen], names))
-        return parts, subs
+            other = "the others" if j < 0 else labels[j]
+            parts = () if j < 0 else (members[i], members[j])
+            rows = np.concatenate(parts) if parts else np.arange(len(coded))
+            name = f" between {labels[i]!r} and {'the others' if j < 0 else repr(labels[j])}"
+            yield Split(rows, np.where(coded[rows] == i, 1.0, -1.0), parts, (labels[i], other), name)
 
-    def _assign(
-        self, rows: Any, kept: Array, coded: Array, subs: Sequence[Subproblem], done: Sequence[Solved | None]
-    ) -> None:
-        n, m = len(coded), len(subs)
+    def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:
+        assert fit.coded is not None
+        coded = fit.coded
+        n, m = len(coded), len(fit.problems)
         columns, intercepts, norms = np.zeros((n, m)), np.zeros(m), np.zeros(m)
-        for k, (sub, found) in enumerate(zip(subs, done, strict=True)):
+        for k, (problem, found) in enumerate(zip(fit.problems, solutions, strict=True)):
             if found is not None:
-                columns[sub.rows, k], intercepts[k], norms[k] = found.coefficients, found.intercept, found.norm
+                columns[problem.rows, k], intercepts[k], norms[k] = found.coefficients, found.intercept, found.norm
         support = np.flatnonzero(columns.any(axis=1))
         support = support[np.argsort(coded[support], kind="stable")]
         columns = columns[support]
         self.n_support_ = np.bincount(coded[support], minlength=len(self.classes_)).astype(np.int32)
-        self._keep_support(rows, kept, support, columns, intercepts)
+        self._keep_support(fit, support, columns, intercepts)
         self.dual_coef_ = self._dual_coef(columns, coded[support])
         self.weight_norm_ = norms
         with np.errstate(divide="ignore"):

@@ -1,15 +1,24 @@
-"""Decomposition: the variables that violate the optimality conditions most are optimised among themselves, in rounds.
+"""Solvers of the dual: decomposition into working sets, and coordinate descent for a function without a constant.
 
-A round takes up to 1,024 variables, or a quarter of all: half of them new, those that promise most on either side, the
+Decomposition. The variables that violate the optimality conditions most are optimised among themselves, in rounds. A
+round takes up to 1,024 variables, or a quarter of all: half of them new, those that promise most on either side, the
 others kept from the round before, the free ones first. Their own kernel matrix is small enough for the processor's
 cache, where sequential minimal optimisation takes the worst violation down to a tenth. Only rows whose variable has
 moved are then needed in full. The slopes are summed in double precision; where the entries are in single precision they
 are computed anew from exact ones before a fit may end, and the rounds go on from there until the exact ones agree.
+
+Coordinate descent. Without a constant the variables have no sum to keep, and one can be moved at a time: exactly to its
+minimum
+
+    b_i <- clip(b_i + v_i / k_ii, lo_i, hi_i),      v = z - K b.
+
+A round is an epoch: it visits the rows in a random order, in sets; of each set those that violate their condition are
+moved in turn until they agree with each other, and the slopes of all rows follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +26,24 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.core._monitor import Monitor
+from epicycle.core._random import stream
 from epicycle.svm._dual_problem import DualProblem, Evidence
 from epicycle.svm._kernel_rows import KernelRows
 
-__all__ = ["DualSolution", "Limits", "decompose"]
+__all__ = ["Decomposition", "DualSolution", "Limits"]
 
 Array = np.ndarray
-_SET = 1024  # variables of a round
-_WHOLE = 4096  # up to so many variables there is one set with all of them, until it shows that many steps are needed
-_SMALL = 1536  # and up to so many for good
-_SHARE = 0.1  # to which the violation is taken down in a round
-_POLISH = 1e-11  # violation that small problems go on to while it is cheap
+_SET_SIZE = 1024  # variables of a round: their matrix of 8 MB in double precision fits into the cache
+_SMALLEST_SET = 64
+_WHOLE_SET = (
+    4096  # up to so many variables there is one set with all of them, until it shows that many steps are needed
+)
+_ALWAYS_WHOLE = 1536  # and up to so many for good
+_REDUCTION = 0.1  # of the violation, aimed at in a round
+_POLISHED = 1e-11  # violation that small problems go on to, where it is cheap
+_POLISHED_ROWS = 512
+_SWEEPS = 20  # of coordinate descent over one set
+_ROUNDING_SHARE = 0.3  # of the worst case of rounding in the slopes: errors of many entries partly cancel
 
 
 @dataclass(frozen=True)
@@ -40,8 +56,10 @@ class Limits:
     set_bytes: float = 1 << 24
     #: Whether a round takes the worst variables, or all of them where their matrix is there.
     shrinking: bool = True
-    #: Steps of a round at most, for problems that may have no solution.
+    #: Maximum number of steps of a round, for problems that may have no solution.
     round_steps: int | None = None
+    #: The square of |f| at which going on is of no use: no function separates the classes.
+    least_square: float = -np.inf
 
     def met(self, evidence: Evidence) -> bool:
         return evidence.violation <= self.tol and evidence.gap <= self.gap
@@ -63,48 +81,36 @@ class DualSolution:
     state: Mapping[str, Any]
 
 
-def step_limit(max_iter: int, n: int) -> int:
-    """Steps at most: as asked for, or a number that only a hopeless problem needs."""
-    return max_iter if max_iter > 0 else max(10_000_000, 100 * n)
-
-
-def decompose(
-    problem: DualProblem,
-    rows: KernelRows,
-    limits: Limits,
-    *,
-    monitor: Monitor | None = None,
-    state: Mapping[str, Any] | None = None,
-    stop: Callable[[Array, Array], bool] | None = None,
-) -> DualSolution:
-    """Rounds until violation and relative gap are within the tolerances.
+class Decomposition:
+    """The state of the rounds.
 
     Parameters
     ----------
     problem : DualProblem
     rows : KernelRows
     limits : Limits
-    monitor : Monitor, optional
-        Told of every round; may ask to stop.
     state : mapping, optional
-        Where an earlier run stopped.
-    stop : callable, optional
-        ``stop(b, f)`` says that going on is of no use.
+        State at which an earlier run stopped.
+    seed : int, optional
+        Of the epochs of coordinate descent; None for sequential minimal optimisation.
     """
-    return Rounds(problem, rows, limits, state).until_done(monitor, stop)
 
-
-class Rounds:
-    """Where the rounds are."""
-
-    def __init__(self, problem: DualProblem, rows: KernelRows, limits: Limits, state: Mapping[str, Any] | None) -> None:
-        self.problem, self.rows, self.limits = problem, rows, limits
+    def __init__(
+        self,
+        problem: DualProblem,
+        rows: KernelRows,
+        limits: Limits,
+        state: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.problem, self.rows, self.limits, self.seed = problem, rows, limits, seed
         n = problem.n
         self.b = np.zeros(n) if problem.start is None else problem.start.copy()
         self.rounds = self.steps = 0
         if state:
             self.b = np.array(state["b"], dtype=np.float64)
             self.rounds, self.steps = int(state["rounds"]), int(state["steps"])
+            self.seed = None if seed is None else int(state["seed"])
         self.ridge = problem.ridge
         self.diagonal = rows.diagonal if self.ridge is None else rows.diagonal + self.ridge
         self.scale = float(max(rows.diagonal.max(), 0.0))
@@ -116,18 +122,15 @@ class Rounds:
         self.tightness = 1.0
         self.set = np.empty(0, dtype=np.int64)
         # A matrix of the set is computed in every round: of few rows a quarter is enough.
-        self.size = int(min(_SET, max(64, n // 4), max(64, (limits.set_bytes / 8.0) ** 0.5)))
-        if rows.rounding == 0 and (n <= _WHOLE or not limits.shrinking):
+        self.size = int(min(_SET_SIZE, max(_SMALLEST_SET, n // 4), max(_SMALLEST_SET, (limits.set_bytes / 8.0) ** 0.5)))
+        if rows.rounding == 0 and (n <= _WHOLE_SET or not limits.shrinking):
             self.size = n
-        self.share = _SHARE
-        self.look_at = (np.inf, -np.inf)
 
-    def until_done(self, monitor: Monitor | None, stop: Callable[[Array, Array], bool] | None) -> DualSolution:
-        """Rounds until the evidence is within the tolerance, or there is no use in more of them."""
+    def run(self, monitor: Monitor | None = None) -> DualSolution:
+        """Rounds until violation and relative gap are within the tolerances, or there is no use in more of them."""
         done = self.rounds
         while True:
-            evidence = self.look()
-            if evidence is not None and self.limits.met(evidence):
+            if self.look():
                 self.polish()
                 if monitor is not None:
                     self.rounds += self.rounds == done  # a look at the start is a round too
@@ -135,7 +138,7 @@ class Rounds:
                 return self.solution("converged")
             if self.rounds > done and monitor is not None and self.record(monitor):
                 return self.solution("stopped")
-            if stop is not None and stop(self.b, self.scores()):
+            if self.limits.least_square >= 0 and float(self.b @ self.scores()) <= self.limits.least_square:
                 return self.solution("diverged")
             if self.steps >= self.limits.max_steps:
                 return self.solution("max_iter")
@@ -154,31 +157,35 @@ class Rounds:
             self.v = self.problem.slopes(self.b, self.rows.scores(self.b))
             self.exact, self.moved = True, 0.0
 
-    def look(self) -> Evidence | None:
-        """The evidence, where the slopes promise that it holds; the slopes are exact then."""
+    def look(self) -> bool:
+        """Whether violation and gap are within the tolerances; the slopes are made exact where it may be so."""
+        limits = self.limits
         self.up, self.low = self.problem.moves(self.b, self.v)
         self.violation = self.problem.violation(self.up, self.low)
-        doubt = 0.3 * self.rows.rounding * self.moved * self.scale
-        if self.violation > max(self.limits.tol, doubt):
-            return None
+        doubt = _ROUNDING_SHARE * self.rows.rounding * self.moved * self.scale
+        if self.violation > max(limits.tol, doubt):
+            return False
         self.refresh()
         self.up, self.low = self.problem.moves(self.b, self.v)
         evidence = self.problem.evidence(self.b, self.scores(), self.scale)
         self.violation = evidence.violation
-        if evidence.violation <= self.limits.tol and evidence.gap > self.limits.gap:
+        if evidence.violation > limits.tol:
+            return False
+        if evidence.gap > limits.gap:
             self.tightness *= 0.1  # the conditions hold, but not yet as well as the gap needs
-        return evidence
+            return False
+        return True
 
     def record(self, monitor: Monitor) -> bool:
         value = self.problem.objective(self.b, self.scores())
-        return monitor(
-            self.rounds, self.b, objective=value, violation=self.violation, steps=self.steps,
-            support=int(np.count_nonzero(self.b)), state=self.saved,
-        )  # fmt: skip
+        support = int(np.count_nonzero(self.b))
+        facts = {"violation": self.violation, "steps": self.steps, "support": support}
+        return monitor(self.rounds, self.b, objective=value, state=self.saved, **facts)
 
     def saved(self) -> dict[str, Any]:
         """All that is needed to go on from here."""
-        return {"b": self.b.copy(), "rounds": self.rounds, "steps": self.steps}
+        kept = {"b": self.b.copy(), "rounds": self.rounds, "steps": self.steps}
+        return kept if self.seed is None else {**kept, "seed": self.seed}
 
     def solution(self, reason: str) -> DualSolution:
         self.refresh()
@@ -189,37 +196,47 @@ class Rounds:
     # ------------------------------------------------------------------------------------------- a round
 
     def round(self) -> bool:
-        """Optimise the worst variables; False where nothing could be moved."""
+        """Optimise the worst variables, or all in an epoch; False where nothing could be moved."""
         self.rounds += 1
+        target = max(0.5 * self.limits.tol * self.tightness, _REDUCTION * self.violation)
+        if self.seed is not None:
+            return self._epoch(self.seed, target)
         self.choose()
-        target = max(0.5 * self.limits.tol * self.tightness, self.share * self.violation)
         limit = self.limits.max_steps - self.steps
         if self.limits.round_steps is not None:
             limit = min(limit, self.limits.round_steps)
-        steps, moved = self.optimise(self.set, target, limit)
-        return steps > 0 and moved
+        return self.optimise(self.set, target, limit)
 
-    def inner(self, G: Array, chosen: Array, b: Array, v: Array, target: float, limit: int) -> tuple[int, float]:
-        """Optimise the variables `chosen` among themselves, b and v in place: (steps, least curvature)."""
-        p = self.problem
-        groups = np.array([0, len(chosen)], dtype=np.int64)
-        if p.group is not None:
-            groups = np.searchsorted(p.group[chosen], np.arange(int(p.group.max()) + 2)).astype(np.int64)
-        ridge = None if self.ridge is None else self.ridge[chosen]
-        steps, _, curvature = _native.svm.smo(
-            G, self.diagonal[chosen], ridge, p.lo[chosen], p.hi[chosen], p.epsilon, groups, b, v, target, limit
-        )
-        return steps, curvature
+    def _epoch(self, seed: int, target: float) -> bool:
+        """Visit all variables in a random order, in sets."""
+        order = stream(seed, "epoch", self.rounds).permutation(self.problem.n)
+        before = self.steps
+        for start in range(0, len(order), self.size):
+            up, low = self.problem.moves(self.b, self.v)
+            part = order[start : start + self.size]
+            part = part[np.maximum(up[part], -low[part]) > 0]
+            if len(part):
+                self.optimise(part, target, self.limits.max_steps)
+        return self.steps > before
 
-    def optimise(self, chosen: Array, target: float, limit: int) -> tuple[int, bool]:
+    def optimise(self, chosen: Array, target: float, limit: int) -> bool:
+        """Optimise the variables `chosen` among themselves; whether any was moved."""
         p = self.problem
         if p.group is not None:
             chosen = chosen[np.argsort(p.group[chosen], kind="stable")]
         everything = len(chosen) == p.n and bool((np.diff(chosen) == 1).all())
-        G = self.rows.square(chosen)
         before = self.b[chosen]
         b, v = before.copy(), self.v[chosen]
-        steps, curvature = self.inner(G, chosen, b, v, target, limit)
+        ridge = None if self.ridge is None else self.ridge[chosen]
+        problem = (self.rows.square(chosen), self.diagonal[chosen], ridge, p.lo[chosen], p.hi[chosen], p.epsilon)
+        # b and v are updated in place
+        if self.seed is not None:
+            steps, _, curvature = _native.svm.coordinate_sweeps(*problem, b, v, target, _SWEEPS)
+        else:
+            groups = np.array([0, len(chosen)], dtype=np.int64)
+            if p.group is not None:
+                groups = np.searchsorted(p.group[chosen], np.arange(int(p.group.max()) + 2)).astype(np.int64)
+            steps, _, curvature = _native.svm.smo(*problem, groups, b, v, target, limit)
         self.steps += steps
         self.curvature = min(self.curvature, curvature)
         change = b - before
@@ -229,17 +246,17 @@ class Rounds:
         self.exact = False
         if everything:
             self.v = v
-            return steps, bool(len(which))
-        self.rows.subtract(chosen[which], change[which], self.v)
-        if self.ridge is not None:
-            self.v[chosen[which]] -= self.ridge[chosen[which]] * change[which]
-        return steps, bool(len(which))
+        else:
+            self.rows.subtract(chosen[which], change[which], self.v)
+            if self.ridge is not None:
+                self.v[chosen[which]] -= self.ridge[chosen[which]] * change[which]
+        return steps > 0 and len(which) > 0
 
     def choose(self) -> None:
         """The next working set, in the order of the variables."""
         n = self.problem.n
-        if _SMALL < n <= self.size and self.limits.shrinking and self.steps > 4 * n:
-            self.size = min(_SET, max(64, n // 4))
+        if _ALWAYS_WHOLE < n <= self.size and self.limits.shrinking and self.steps > 4 * n:
+            self.size = min(_SET_SIZE, max(_SMALLEST_SET, n // 4))
         if n <= self.size:
             self.set = np.arange(n)
             return
@@ -257,7 +274,7 @@ class Rounds:
         self.set = np.flatnonzero(chosen)
 
     def _excess(self, which: Array) -> Array:
-        """How far each variable is beyond what the others allow."""
+        """Distance of each variable beyond what the others allow."""
         top, bottom = self.up.max(), self.low.min()
         return np.maximum(self.up[which] - bottom, top - self.low[which])
 
@@ -278,11 +295,11 @@ class Rounds:
     def polish(self) -> None:
         """A small problem goes on to rounding error while that is cheap: its answer then depends on the data alone."""
         n = self.problem.n
-        if n > 512 or self.rows.rounding > 0 or self.violation <= _POLISH:
+        if n > _POLISHED_ROWS or self.rows.rounding > 0 or self.violation <= _POLISHED:
             return
         before, v = self.b.copy(), self.v.copy()
         size = float(max(np.abs(self.problem.z).max(), 1e-3))
-        self.optimise(np.arange(n), _POLISH * size, 1000 + 20 * n)
+        self.optimise(np.arange(n), _POLISHED * size, 1000 + 20 * n)
         self.refresh()
         if self.limits.met(self.problem.evidence(self.b, self.scores(), self.scale)):
             self.up, self.low = self.problem.moves(self.b, self.v)

@@ -1,4 +1,4 @@
-"""The problem that every support vector machine solves, in signed variables b:
+"""The dual problem of all support vector machines, in signed variables b:
 
     minimise  1/2 b'Kb + 1/2 sum_t d_t b_t^2 - z'b + e |b|_1,      lo <= b <= hi,   sum of b over each group = s.
 
@@ -29,7 +29,7 @@ Array = np.ndarray
 class Evidence:
     """How far a point is from the optimum, computed from scores in double precision."""
 
-    objective: float  # what is minimised: minus the dual
+    objective: float  # the minimised value: minus the dual
     dual: float
     primal: float
     gap: float  # relative
@@ -51,15 +51,16 @@ class DualProblem:
     #: Whether f + c may be stretched to find a better primal point: where z are labels.
     stretches: bool = False
     start: Array | None = None
-    totals: Array = field(init=False)
+    n: int = field(init=False)
+    totals: Array = field(init=False)  # s of every group
 
     def __post_init__(self) -> None:
-        start = np.zeros(len(self.z)) if self.start is None else self.start
-        object.__setattr__(self, "totals", np.array([start[g].sum() for g in self.members()]))
-
-    @property
-    def n(self) -> int:
-        return len(self.z)
+        object.__setattr__(self, "n", len(self.z))
+        groups = self.members()
+        totals = np.zeros(len(groups))
+        if self.start is not None:
+            totals[:] = [self.start[g].sum() for g in groups]
+        object.__setattr__(self, "totals", totals)
 
     def members(self) -> list[Array]:
         """The variables of each group."""
@@ -73,7 +74,7 @@ class DualProblem:
         return v if self.ridge is None else v - self.ridge * b
 
     def moves(self, b: Array, v: Array) -> tuple[Array, Array]:
-        """What each variable gains by growing, and loses by shrinking; minus and plus infinity where it cannot."""
+        """Gain of each variable by growing, and loss by shrinking; minus and plus infinity where it cannot move."""
         e = self.epsilon
         up = np.where(b >= self.hi, -np.inf, v - e if e == 0 else np.where(b >= 0, v - e, v + e))
         low = np.where(b <= self.lo, np.inf, v - e if e == 0 else np.where(b > 0, v - e, v + e))

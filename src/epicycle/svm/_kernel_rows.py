@@ -1,14 +1,19 @@
-"""Rows of the kernel matrix for decomposition, within a budget of memory.
+"""Kernel matrices for decomposition, within a budget of memory.
 
 `WholeMatrix` has all of it in double precision. `CachedRows` has some rows in single precision, computed when they are
 first needed in tiles that stay in the second-level cache, and gives up those that were not used for longest. Either can
 say the scores K b in double precision, which is what a certificate is made of. Tiles are the same for any number of
 threads, and so are the bits.
+
+Of the pairs of classes each needs the block of its two classes once, but the block of a class with itself is part of
+all its pairs: `PairMatrices` computes those once and keeps them where they fit, and all pairs together cost half of the
+whole matrix. What is kept depends on sizes alone, never on the number of threads.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +28,16 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._prepared import Vectors
 from epicycle.kernels._stationary import Gaussian
 
-__all__ = ["CachedRows", "KernelRows", "WholeMatrix", "has_single_precision", "kernel_rows"]
+__all__ = ["CachedRows", "KernelRows", "PairMatrices", "WholeMatrix", "kernel_rows"]
 
 Array = np.ndarray
 _TILE = 512  # columns of a tile
-_STREAM = 512  # rows computed at a time
-_CHEAP = 400  # columns up to which an entry is computed faster than it is fetched from memory
-SINGLE = 6e-8  # rounding of an entry in single precision
+_ROWS_AT_ONCE = 512  # rows computed at a time
+_CHEAP_COLUMNS = 400  # of X, up to which an entry is computed faster than it is fetched from memory
+_SINGLE_ROUNDING = 6e-8  # of an entry in single precision: 2^-24
+_LARGEST_SQUARE = 1e12  # |x|^2 beyond which single precision would not tell rows apart
+_LAZY_ROWS = 512  # rows of a pair from which on few of them are expected to be needed
+_BLOCK = 128  # rows computed at a time: they stay in the second-level cache while they are copied twice
 
 
 class KernelRows(ABC):
@@ -80,7 +88,7 @@ class WholeMatrix(KernelRows):
 class CachedRows(KernelRows):
     """Rows in single precision, as many as `nbytes` hold."""
 
-    rounding = SINGLE
+    rounding = _SINGLE_ROUNDING
 
     def __init__(self, kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None = None) -> None:
         self.kernel, self.prepared, self.n_jobs = kernel, prepared, n_jobs
@@ -93,10 +101,9 @@ class CachedRows(KernelRows):
         self.owner = np.full(slots, -1, dtype=np.int64)
         self.used = np.zeros(slots, dtype=np.int64)
         self.clock = 0
-        self.computed = 0  # rows, for the curious
 
     def square(self, rows: Array) -> Array:
-        if self.single is not None and self.single.values.shape[1] <= _CHEAP:
+        if self.single is not None and self.single.values.shape[1] <= _CHEAP_COLUMNS:
             return self.single.square(rows)  # sooner computed than gathered
         G = np.empty((len(rows), len(rows)), dtype=np.float32)
         slots = self.slot[rows]
@@ -119,7 +126,7 @@ class CachedRows(KernelRows):
         self.used[slots[known]] = self.clock
         _add_rows(self.K, slots[known], -coefficients[known], v, self.n_jobs)
         missing = np.flatnonzero(~known)
-        step = min(_STREAM, len(self.owner))
+        step = min(_ROWS_AT_ONCE, len(self.owner))
         for start in range(0, len(missing), step):
             part = missing[start : start + step]
             _add_rows(self.K, self._fill(rows[part]), -coefficients[part], v, self.n_jobs)
@@ -132,7 +139,6 @@ class CachedRows(KernelRows):
         gone = self.owner[places]
         self.slot[gone[gone >= 0]] = -1
         self.owner[places], self.slot[rows], self.used[places] = rows, places, self.clock
-        self.computed += len(rows)
 
         def work(start: int) -> None:
             columns = slice(start, min(start + _TILE, self.n))
@@ -194,11 +200,10 @@ class _SingleGaussian:
 def _single(kernel: Kernel, prepared: Any) -> _SingleGaussian | None:
     if not isinstance(kernel, Gaussian) or sp.issparse(prepared.values):
         return None
-    # Beyond this the differences of single precision would not tell rows apart.
-    return _SingleGaussian(prepared) if float(prepared.squares.max()) < 1e12 else None
+    return _SingleGaussian(prepared) if float(prepared.squares.max()) < _LARGEST_SQUARE else None
 
 
-def has_single_precision(kernel: Kernel, prepared: Any) -> bool:
+def _has_single_precision(kernel: Kernel, prepared: Any) -> bool:
     """Whether entries in single precision come much cheaper than exact ones."""
     return isinstance(kernel, Gaussian) and isinstance(prepared, Vectors) and not sp.issparse(prepared.values)
 
@@ -231,3 +236,95 @@ def kernel_rows(kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None
     if 8.0 * n * n <= nbytes:
         return WholeMatrix(gram_matrix(kernel, prepared, np.dtype(np.float64), n_jobs), n_jobs)
     return CachedRows(kernel, prepared, nbytes, n_jobs)
+
+
+class PairMatrices:
+    """Kernel matrices of sets of rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    prepared : the rows, prepared
+    nbytes : float
+        The budget.
+    n_jobs : int, optional
+    lazy : bool
+        Whether pairs of classes may compute rows when they are needed, in single precision, where that is cheap: only
+        rows that are or were support vectors are.
+    """
+
+    def __init__(self, kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None, *, lazy: bool = False) -> None:
+        self.kernel, self.prepared, self.nbytes, self.n_jobs = kernel, prepared, nbytes, n_jobs
+        self.lazy = lazy and _has_single_precision(kernel, prepared)
+        self._blocks: dict[int, Array] = {}
+
+    def run_each(
+        self, subsets: Sequence[Sequence[Array]], work: Callable[[int, KernelRows], Any], consume: Callable[[Any], None]
+    ) -> None:
+        """``consume(work(k, matrix of the k-th subset))`` in the order of the subsets, several at a time where the
+        matrices fit. A subset is made of parts, the same arrays in several of them."""
+        n = self.prepared.n_rows
+        sizes = [sum(len(part) for part in subset) for subset in subsets]
+        if all(size == n for size in sizes):
+            rows = kernel_rows(self.kernel, self.prepared, self.nbytes, self.n_jobs)
+            threads = n_threads(np.inf, self.n_jobs) if isinstance(rows, WholeMatrix) and len(subsets) > 1 else 1
+            in_order(iter(range(len(subsets))), lambda k: work(k, rows), consume, min(threads, len(subsets)))
+            return
+        largest = 8.0 * max(sizes) ** 2
+        if self.lazy and max(sizes) > _LAZY_ROWS and largest / 2 <= self.nbytes:
+            # Room for all rows of a pair: none is ever given up, whatever runs beside it.
+            def rows_of_pair(k: int) -> Any:
+                part = self.prepared.take(np.concatenate(subsets[k]))
+                return work(k, CachedRows(self.kernel, part, 4.0 * sizes[k] ** 2, self.n_jobs))
+
+            self._run(len(subsets), rows_of_pair, consume, 2 * self.nbytes // largest)
+            return
+        if largest > self.nbytes:  # one at a time, with all of the budget and all threads inside
+            for k, subset in enumerate(subsets):
+                part = self.prepared.take(np.concatenate(subset))
+                consume(work(k, kernel_rows(self.kernel, part, self.nbytes, self.n_jobs)))
+            return
+        parts = {id(part): part for subset in subsets for part in subset}
+        own = sum(8.0 * len(part) ** 2 for part in parts.values())
+        shared = own + largest <= self.nbytes
+        left = self.nbytes - own if shared else self.nbytes
+        if shared:
+            self._blocks = {key: self._gram(part) for key, part in parts.items()}
+
+        rooms: list[Array] = []  # one for each thread: fresh memory costs more than what is written there
+
+        def one(k: int) -> Any:
+            room = rooms.pop() if rooms else np.empty(max(sizes) ** 2)
+            if shared:
+                K = self._assembled(subsets[k], room[: sizes[k] ** 2].reshape(sizes[k], sizes[k]))
+            else:
+                K = self._gram(np.concatenate(subsets[k]))
+            found = work(k, WholeMatrix(K))
+            rooms.append(room)
+            return found
+
+        self._run(len(subsets), one, consume, left // largest)
+        self._blocks = {}
+
+    def _run(self, count: int, one: Callable[[int], Any], consume: Callable[[Any], None], at_once: float) -> None:
+        threads = max(1, min(n_threads(np.inf, self.n_jobs), int(at_once), count))
+        in_order(iter(range(count)), one, consume, threads)
+
+    def _gram(self, rows: Array) -> Array:
+        return gram_matrix(self.kernel, self.prepared.take(rows), np.dtype(np.float64), self.n_jobs)
+
+    def _assembled(self, parts: Sequence[Array], K: Array) -> Array:
+        """The matrix of several parts, from the blocks that are kept and those between them; written to K."""
+        ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+        for i, part in enumerate(parts):
+            mine = slice(ends[i], ends[i + 1])
+            K[mine, mine] = self._blocks[id(part)]
+            for j in range(i):
+                other, B = slice(ends[j], ends[j + 1]), self.prepared.take(parts[j])
+                for start in range(0, len(part), _BLOCK):
+                    rows = part[start : start + _BLOCK]
+                    block = self.kernel.block(self.prepared.take(rows), B)
+                    at = slice(ends[i] + start, ends[i] + start + len(rows))
+                    K[at, other] = block
+                    K[other, at] = block.T
+        return K

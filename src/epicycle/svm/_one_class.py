@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from epicycle.core._parameters import Boolean, Domain, Real
+from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import MACHINE_PARAMETERS, SupportVectorMachine
+from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
 
@@ -34,58 +34,29 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ----------
     nu : float, default=0.5
         Between 0 and 1.
-    kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.
-    degree : int, default=3
-        Of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        For kernels by name: 1 / (n_features times the variance of X), 1 / n_features, or a number.
-    coef0 : float, default=0.0
-        Of the kernels "poly" and "sigmoid".
-    tol : float, default=1e-3
-        Both the worst violation and the relative duality gap are at most this at the end.
-    cache_size : float, default=200
-        Megabytes for kernel values.
-    shrinking : bool, default=True
-        Whether a round works on the variables that violate the conditions most, and not on all of them at once where
-        their matrix fits into the cache. It changes the time, not the solution.
-    max_iter : int, default=-1
-        Steps at most; -1 for a limit that grows with the number of rows.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(kernel)s
+    %(degree)s
+    %(gamma)s
+    %(coef0)s
+    %(tol)s
+    %(cache_size)s
+    %(shrinking)s
+    %(max_iter)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_support,)
-        Which rows of the fit are support vectors.
-    support_vectors_ : array or sparse matrix of shape (n_support, n_features)
-        They themselves; empty for a precomputed kernel.
+    %(support_)s
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray of shape (1, n_support)
     offset_ : float
         rho: ``decision_function`` is ``score_samples`` less this.
     intercept_ : ndarray of shape (1,)
         Minus the offset.
-    coef_ : ndarray of shape (1, n_features)
-        The weights of the features, for a linear kernel.
-    weight_norm_ : ndarray of shape (1,)
-        \|w\| in the space of the kernel.
-    dual_objective_ : ndarray of shape (1,)
-    duality_gap_ : ndarray of shape (1,)
-        Relative.
-    kkt_violation_ : ndarray of shape (1,)
-        By how much the worst pair of coefficients breaks the optimality conditions.
-    kernel_ : Kernel
-        The kernel as an object.
-    certificate_ : Certificate
-        The larger of gap and violation.
-    history_ : History
-        Objective, violation, steps and support vectors of every round.
-    n_iter_ : int
-    converged_ : bool
+    %(function_attributes)s
+    %(kernel_)s
+    %(evidence_attributes)s
 
     Examples
     --------
@@ -100,12 +71,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
         **MACHINE_PARAMETERS,
-        "shrinking": Boolean(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C3",), engines=("memory",), certificate="duality gap and KKT violation",
-        keeps_rows=True,
-    )  # fmt: skip
+    _card: ClassVar[MethodCard] = CARD
 
     _has_constant = False
 
@@ -142,16 +109,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        %(X)s
         y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight
@@ -159,23 +119,17 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         if len(kept) < len(weight):
             rows, weight = select_rows(rows, self.kernel_, kept), weight[kept]
         n = len(kept)
-        everything, total = np.arange(n), float(self.nu * weight.sum())
-        start = filled(weight, total)
+        start = filled(weight, float(self.nu * weight.sum()))
         problem = DualProblem(np.zeros(n), np.zeros(n), weight, start=start)
-
-        def assign(done: Sequence[Solved | None]) -> None:
-            found = done[0]
-            b = start if found is None else found.coefficients
-            support = np.flatnonzero(b)
-            constant = 0.0 if found is None else found.intercept
-            self._keep_support(rows, kept, support, b[support, None], np.array([constant]))
-            self.dual_coef_ = b[None, support]
-            self.n_support_ = np.array([len(support)], dtype=np.int32)
-            self.offset_ = -constant
-            self.weight_norm_ = np.array([0.0 if found is None else found.norm])
-
-        self._solve(rows, [Subproblem(everything, problem)], [(everything,)], assign)
+        fit = Fit(rows, kept, [Subproblem(np.arange(n), problem)])
+        solutions, history = self._solve(fit)
+        self._assign(fit, solutions)
+        self._certify(fit, solutions, history)
         return self
+
+    def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:
+        super()._assign(fit, solutions)
+        self.offset_ = -float(self.intercept_[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """w'phi(x) - rho: positive inside the region, negative outside; zero on the boundary, to rounding."""

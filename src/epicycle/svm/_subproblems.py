@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epicycle.core._monitor import Monitor
-from epicycle.kernels._positivity import least_eigenvalue, never_negative
-from epicycle.svm._coordinate_descent import coordinate_descent
-from epicycle.svm._decomposition import DualSolution, Limits, decompose, step_limit
+from epicycle.linalg._shifted_systems import least_eigenvalue
+from epicycle.svm._decomposition import Decomposition, Limits
 from epicycle.svm._dual_problem import DualProblem, Evidence
 from epicycle.svm._kernel_rows import KernelRows, WholeMatrix
 
-__all__ = ["Options", "Solved", "Subproblem", "hard_margin", "nu_machine", "soft_margin", "solve"]
+__all__ = ["Options", "Solved", "Split", "Subproblem", "hard_margin", "interim", "nu_machine", "soft_margin", "solve"]
 
 Array = np.ndarray
 _TOUCHING = 1e-6  # of the longest row: hulls that come closer than this are taken to meet
+_SPECTRUM_ROWS = 2000  # up to which the least eigenvalue of a kernel matrix is computed
+_NEGATIVE = 1e-6  # of the largest k(x, x): a curvature below minus this is no rounding
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,19 @@ class Options:
     tol: float
     max_iter: int
     cache_bytes: float
-    solver: str = "smo"
-    seed: int = 0
+    #: Of coordinate descent; None for sequential minimal optimisation.
+    seed: int | None = None
     shrinking: bool = True
+
+
+class Split(NamedTuple):
+    """The rows of one function: their numbers, signs, arrays shared with other functions, labels, name in messages."""
+
+    rows: Array
+    sign: Array
+    parts: Sequence[Array]
+    labels: tuple[Any, Any]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,12 @@ class Subproblem:
     form: str = "plain"
     #: The problem whose solution the scaled variables are, for "hull".
     scaled: DualProblem | None = None
+    #: `rows` as the arrays that they have in common with other problems; all rows where it is empty.
+    parts: Sequence[Array] = ()
+    #: Added to the constant of the function.
+    shift: float = 0.0
+    #: Name in messages, such as " between 'a' and 'b'".
+    name: str = ""
 
     def function(self, b: Array, constants: Array) -> tuple[Array, float, float]:
         """(coefficients, intercept, the factor between variables and coefficients)."""
@@ -76,10 +93,8 @@ class Solved:
 
     def saved(self) -> dict[str, Any]:
         e = self.evidence
-        numbers = [
-            self.intercept, self.norm, e.objective, e.dual, e.primal, e.gap, e.violation, self.rounds, self.steps,
-            self.indefinite,
-        ]  # fmt: skip
+        values = (self.intercept, self.norm, e.objective, e.dual, e.primal, e.gap, e.violation)
+        numbers = [*values, self.rounds, self.steps, self.indefinite]
         return {"b": self.coefficients, "numbers": np.array(numbers), "constants": e.constants, "reason": self.reason}
 
     @classmethod
@@ -94,40 +109,58 @@ class Solved:
 # ------------------------------------------------------------------------------------------------ the problems
 
 
-def soft_margin(rows: Array, sign: Array, C: Array, *, squared: bool, constant: bool = True) -> Subproblem:
+def soft_margin(split: Split, C: Array, *, squared: bool, constant: bool = True) -> Subproblem:
     """1/2 |f|^2 + sum_i C_i xi_i, or C_i xi_i^2 / 2 for the squared slack."""
+    sign = split.sign
     top = np.full(len(sign), np.inf) if squared else C
     lo, hi = np.where(sign > 0, 0.0, -top), np.where(sign > 0, top, 0.0)
     ridge = 1 / C if squared else None
-    return Subproblem(rows, DualProblem(sign, lo, hi, ridge=ridge, constant=constant, stretches=True))
+    problem = DualProblem(sign, lo, hi, ridge=ridge, constant=constant, stretches=True)
+    return Subproblem(split.rows, problem, parts=split.parts, name=split.name)
 
 
-def hard_margin(rows: Array, sign: Array) -> Subproblem:
+def hard_margin(split: Split) -> Subproblem:
     """The largest margin that nothing lies in, by its dual: the nearest points of the two convex hulls."""
+    sign = split.sign
     group = (sign < 0).astype(np.int64)
     start = np.zeros(len(sign))
     start[[int(np.argmax(sign > 0)), int(np.argmax(sign < 0))]] = 1.0, -1.0
     top = np.full(len(sign), np.inf)
     lo, hi = np.where(sign > 0, 0.0, -top), np.where(sign > 0, top, 0.0)
     hull = DualProblem(np.zeros(len(sign)), lo, hi, group=group, start=start)
-    return Subproblem(rows, hull, "hull", DualProblem(sign, lo, hi, stretches=True))
+    scaled = DualProblem(sign, lo, hi, stretches=True)
+    return Subproblem(split.rows, hull, "hull", scaled, split.parts, name=split.name)
 
 
-def nu_machine(rows: Array, sign: Array, weight: Array, nu: float) -> Subproblem:
+def nu_machine(split: Split, weight: Array, nu: float) -> Subproblem:
     """1/2 |f|^2 - nu rho sum w + sum w_i xi_i, with the margin rho: at most a share nu of the weight lies inside it."""
+    sign = split.sign
     group = (sign < 0).astype(np.int64)
     start = np.zeros(len(sign))
     for g in (0, 1):
         mine = np.flatnonzero(group == g)
         start[mine] = filled(weight[mine], nu * weight.sum() / 2) * (1 if g == 0 else -1)
     lo, hi = np.where(sign > 0, 0.0, -weight), np.where(sign > 0, weight, 0.0)
-    return Subproblem(rows, DualProblem(np.zeros(len(sign)), lo, hi, group=group, start=start), "nu")
+    problem = DualProblem(np.zeros(len(sign)), lo, hi, group=group, start=start)
+    return Subproblem(split.rows, problem, "nu", parts=split.parts, name=split.name)
 
 
 def filled(top: Array, total: float) -> Array:
     """The first entries at their upper bound, as many as give the total."""
     before = np.concatenate([[0.0], np.cumsum(top)[:-1]])
     return np.clip(total - before, 0.0, top)
+
+
+def interim(sub: Subproblem, rows: KernelRows, x: Array) -> Solved:
+    """The function of variables x that are not optimal yet."""
+    problem = sub.problem
+    f = rows.scores(x)
+    up, low = problem.moves(x, problem.slopes(x, f))
+    b, intercept, factor = sub.function(x, problem.constants(x, up, low))
+    evidence = problem.evidence(x, f, 1.0)
+    if not np.isfinite(factor):
+        b, intercept = x, 0.0
+    return Solved(b, intercept, 0.0, evidence, "stopped", 1, 0)
 
 
 # ------------------------------------------------------------------------------------------------ solution
@@ -143,16 +176,12 @@ def solve(
     state: Mapping[str, Any] | None = None,
 ) -> Solved:
     """Solve one problem; `mercer` says that the kernel is known for a Mercer kernel."""
-    n = sub.problem.n
-    steps = step_limit(options.max_iter, n)
+    # Only a hopeless problem needs as many steps as the default allows.
+    steps = options.max_iter if options.max_iter > 0 else max(10_000_000, 100 * sub.problem.n)
     limits = Limits(options.tol, options.tol, steps, options.cache_bytes / 4, shrinking=options.shrinking)
-    method: Callable[..., DualSolution] = decompose
-    extra: dict[str, Any] = {}
-    if options.solver == "dual-cd":
-        method, extra = coordinate_descent, {"seed": options.seed}
     if sub.form == "hull":
         return _nearest_points(sub, rows, limits, mercer, monitor, state)
-    found = method(sub.problem, rows, limits, monitor=monitor, state=state, **extra)
+    found = Decomposition(sub.problem, rows, limits, state, options.seed).run(monitor)
     b, intercept, factor = sub.function(found.b, found.evidence.constants)
     message = ""
     if not np.isfinite(factor):
@@ -181,8 +210,8 @@ def _nearest_points(
     tol = 1e-2 * scale
     problem = sub.problem
     while True:
-        now = replace(limits, tol=tol, gap=limits.gap, round_steps=50 * problem.n + 1000)
-        found = decompose(problem, rows, now, monitor=monitor, state=state, stop=lambda b, f: float(b @ f) <= touching)
+        now = replace(limits, tol=tol, round_steps=50 * problem.n + 1000, least_square=touching)
+        found = Decomposition(problem, rows, now, state).run(monitor)
         state = {"b": found.b, "rounds": found.rounds, "steps": found.steps}
         square = float(found.b @ found.f)
         if found.reason == "diverged" or square <= touching:
@@ -199,20 +228,16 @@ def _nearest_points(
             if found.reason != "converged" or limits.met(evidence):
                 norm = factor * float(np.sqrt(square))
                 indefinite = 0.0 if mercer else _indefinite(rows, found.curvature)
-                return Solved(
-                    b, float(evidence.constants[0]), norm, evidence, found.reason, found.rounds, found.steps,
-                    indefinite, state=found.state,
-                )  # fmt: skip
+                how = (evidence, found.reason, found.rounds, found.steps, indefinite)
+                return Solved(b, float(evidence.constants[0]), norm, *how, state=found.state)
         elif found.reason != "converged":
-            return Solved(
-                found.b, 0.0, float(np.sqrt(square)), found.evidence, found.reason, found.rounds, found.steps,
-                state=found.state,
-            )  # fmt: skip
+            how = (found.evidence, found.reason, found.rounds, found.steps, 0.0)
+            return Solved(found.b, 0.0, float(np.sqrt(square)), *how, state=found.state)
         tol = min(0.1 * tol, 0.25 * limits.tol * square)
 
 
 def _indefinite(rows: KernelRows, curvature: float) -> float:
     """The least eigenvalue where it can be had and is negative beyond rounding, or else a negative curvature seen."""
-    if isinstance(rows, WholeMatrix) and rows.n <= 2000:
+    if isinstance(rows, WholeMatrix) and rows.n <= _SPECTRUM_ROWS:
         return least_eigenvalue(rows.K)
-    return never_negative(curvature, float(np.abs(rows.diagonal).max()))
+    return curvature if curvature < -_NEGATIVE * max(float(np.abs(rows.diagonal).max()), 1e-300) else 0.0

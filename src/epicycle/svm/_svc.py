@@ -7,22 +7,54 @@ with a_i > 0 make the function; a row with a_i < C_i has margin at least 1, one 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.kernels._inner_products import Linear
-from epicycle.svm._base import MACHINE_PARAMETERS
-from epicycle.svm._base_classifier import SupportVectorClassifier
-from epicycle.svm._hulls import HullPoints
-from epicycle.svm._subproblems import Subproblem, hard_margin, soft_margin
+from epicycle.svm._base import CARD, Fit
+from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
+from epicycle.svm._subproblems import hard_margin, soft_margin
 
-__all__ = ["SVC"]
+__all__ = ["SVC", "HullPoints"]
 
 Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class HullPoints:
+    r"""The nearest points :math:`\sum_i c_i \phi(x_i)` of the (reduced) convex hulls of two classes.
+
+    Attributes
+    ----------
+    positive, negative : ndarray
+        Which rows of the fit have a share in the point of either class.
+    positive_shares, negative_shares : ndarray
+        Their shares c, which add up to 1.
+    distance : float
+        Between the two points, in the space of the kernel.
+    margin : float
+        The geometric margin 1 / |w|. On separable data with ``C=inf`` the distance is twice the margin.
+    largest_share : float
+        No share may be larger: 1 for the convex hulls themselves, less for hulls that are reduced until they are apart,
+        as they are in the soft case.
+    positive_point, negative_point : ndarray or None
+        The points as vectors, for a linear kernel.
+    """
+
+    positive: np.ndarray
+    negative: np.ndarray
+    positive_shares: np.ndarray
+    negative_shares: np.ndarray
+    distance: float
+    margin: float
+    largest_share: float
+    positive_point: np.ndarray | None = None
+    negative_point: np.ndarray | None = None
 
 
 class SVC(SupportVectorClassifier):
@@ -41,76 +73,38 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float, default=1.0
         Price of slack; ``inf`` is the hard margin, which exists for separable classes only.
-    kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.
-    degree : int, default=3
-        Of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        For kernels by name: 1 / (n_features times the variance of X), 1 / n_features, or a number.
-    coef0 : float, default=0.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(degree)s
+    %(gamma)s
+    %(coef0)s
     slack : {"l1", "l2"}, default="l1"
         Whether slack counts as such or squared and halved.
-    tol : float, default=1e-3
-        Both the worst violation and the relative duality gap are at most this at the end.
-    cache_size : float, default=200
-        Megabytes for kernel values.
+    %(tol)s
+    %(cache_size)s
     class_weight : dict, "balanced" or None, default=None
         Factors on C for the classes.
-    probability : {False, True, "platt", "isotonic"}, default=False
-        Whether `predict_proba` is wanted, and by which calibration of cross-validated decision values; True is "platt".
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One function for each pair of classes, or one for each class against the others.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether `decision_function` gives a column for each class or for each pair.
-    break_ties : bool, default=False
-        Whether equal votes are decided by the sums of the functions, otherwise for the first class.
+    %(probability)s
+    %(multi_class)s
+    %(decision_function_shape)s
+    %(break_ties)s
     solver : {"smo", "dual-cd"}, default="smo"
         Sequential minimal optimisation; or dual coordinate descent for a function without intercept.
-    shrinking : bool, default=True
-        Whether a round works on the variables that violate the conditions most, and not on all of them at once where
-        their matrix fits into the cache. It changes the time, not the solution.
-    max_iter : int, default=-1
-        Steps at most for each function; -1 for a limit that grows with the number of rows.
+    %(shrinking)s
+    %(max_iter)s
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows for "dual-cd", folds for `probability`.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every round.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    support_ : ndarray of shape (n_support,)
-        Which rows of the fit are support vectors, class after class.
-    support_vectors_ : array or sparse matrix of shape (n_support, n_features)
-        They themselves; empty for a precomputed kernel.
-    n_support_ : ndarray of shape (n_classes,)
-        How many each class has.
-    dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
-        Signed coefficients of the support vectors: of the pairs that their class is in, or of every class ("ovr").
-    intercept_ : ndarray of shape (n_functions,)
-    coef_ : ndarray of shape (n_functions, n_features)
-        The weights of the features, for a linear kernel.
-    weight_norm_ : ndarray of shape (n_functions,)
-        \|w\| in the space of the kernel.
-    geometric_margin_ : ndarray of shape (n_functions,)
-        1 / \|w\|, half the width of the street between the classes.
-    dual_objective_ : ndarray of shape (n_functions,)
-    duality_gap_ : ndarray of shape (n_functions,)
-        Relative.
-    kkt_violation_ : ndarray of shape (n_functions,)
-        By how much the worst pair of coefficients breaks the optimality conditions.
-    kernel_ : Kernel
-        The kernel as an object.
-    certificate_ : Certificate
-        The larger of gap and violation, over all functions.
-    history_ : History
-        Objective, violation, steps and support vectors of every round; for more than two classes of every function.
-    n_iter_ : int
-    converged_ : bool
+    %(support_)s
+    %(class_attributes)s
+    %(function_attributes)s
+    %(geometric_margin_)s
+    %(kernel_)s
+    %(evidence_attributes)s
 
     Examples
     --------
@@ -127,21 +121,12 @@ class SVC(SupportVectorClassifier):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "C": Real(minimum=0, inclusive=(False, True), allow_inf=True),
-        **MACHINE_PARAMETERS,
+        **CLASSIFIER_PARAMETERS,
         "slack": Choice("l1", "l2"),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        "probability": AnyOf(Boolean(), Choice("platt", "isotonic")),
-        "multi_class": Choice("ovo", "ovr"),
-        "decision_function_shape": Choice("ovr", "ovo"),
-        "break_ties": Boolean(),
         "solver": Choice("smo", "dual-cd"),
-        "shrinking": Boolean(),
-        "random_state": RandomState(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C3",), engines=("memory",), certificate="duality gap and KKT violation",
-        keeps_rows=True,
-    )  # fmt: skip
+    _card: ClassVar[MethodCard] = CARD
 
     def __init__(
         self,
@@ -188,30 +173,24 @@ class SVC(SupportVectorClassifier):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors on C for the rows: a row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         if np.isinf(self.C) and self.solver == "dual-cd":
             raise ParameterError("C=inf: the hard margin needs solver='smo'; expected a finite C with solver='dual-cd'")
-        self._fit_classes(X, y, sample_weight)
+        rows, coded, weight, kept = self._labelled(X, y, sample_weight)
+        problems = []
+        for split in self._splits(coded):
+            if np.isinf(self.C):
+                problems.append(hard_margin(split))
+            else:
+                C = self.C * weight[split.rows]
+                problems.append(soft_margin(split, C, squared=self.slack == "l2", constant=self.solver == "smo"))
+        fit = Fit(rows, kept, problems, coded)
+        solutions, history = self._solve(fit)
+        self._assign(fit, solutions)
+        self._certify(fit, solutions, history)
+        if self.probability:
+            self._calibrate(rows, coded, weight)
         return self
-
-    def _problem(self, rows: Array, sign: Array, weight: Array, classes: tuple[Any, Any]) -> Subproblem:
-        if np.isinf(self.C):
-            return hard_margin(rows, sign)
-        return soft_margin(rows, sign, self.C * weight, squared=self.slack == "l2", constant=self.solver == "smo")
 
     def nearest_hull_points(self) -> HullPoints:
         r"""The nearest points of the convex hulls of the two classes, in the space of the kernel.
@@ -237,9 +216,7 @@ class SVC(SupportVectorClassifier):
         points: list[Array | None] = [None, None]
         if isinstance(self.kernel_, Linear):
             points = [np.asarray(b[side] @ self.support_vectors_[side]) / b[side].sum() for side in (up, down)]
-        return HullPoints(
-            self.support_[up], self.support_[down], b[up] / total, b[down] / b[down].sum(),
-            distance=float(self.weight_norm_[0]) / total, margin=float(self.geometric_margin_[0]),
-            largest_share=1.0 if np.isinf(self.C) else min(1.0, float(self.C) / total),
-            positive_point=points[0], negative_point=points[1],
-        )  # fmt: skip
+        shares = (b[up] / total, b[down] / b[down].sum())
+        largest = 1.0 if np.isinf(self.C) else min(1.0, float(self.C) / total)
+        distance, margin = float(self.weight_norm_[0]) / total, float(self.geometric_margin_[0])
+        return HullPoints(self.support_[up], self.support_[down], *shares, distance, margin, largest, *points)

@@ -1,4 +1,4 @@
-"""PAC-Bayes: bounds for classifiers that are drawn anew for every prediction."""
+"""PAC-Bayes bounds for randomised classifiers, drawn from a posterior for every prediction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PacBayesBound", "pac_bayes", "pac_bayes_linear"]
 
 @dataclass(frozen=True)
 class PacBayesBound:
-    """The bound, and what it was made of.
+    """A PAC-Bayes bound and its terms.
 
     Attributes
     ----------

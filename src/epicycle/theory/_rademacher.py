@@ -1,4 +1,4 @@
-"""Rademacher complexity: how well a learner explains coin flips."""
+"""Rademacher complexity of a classifier, estimated by fits to random labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RademacherEstimate", "rademacher"]
 
 @dataclass(frozen=True)
 class RademacherEstimate:
-    """The mean score on coin flips.
+    """Estimate of the Rademacher complexity.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class RademacherEstimate:
         The estimate of R: 0 for a learner that learns nothing from noise, 1 for one that explains any labels.
     standard_error : float
     scores : ndarray
-        The scores of all flips.
+        The scores on all draws of random labels.
     n : int
         Rows.
     """
@@ -39,20 +39,20 @@ class RademacherEstimate:
 
     @property
     def overfit(self) -> float:
-        """By how much the training score exceeds the true one at most, on average: 2 R."""
+        """Bound on the expected excess of the training score over the true one: 2 R."""
         return 2 * self.value
 
     def __str__(self) -> str:
         return (
-            f"coin flips on {self.n} rows are explained with a score of {self.value:.3f} (standard error "
-            f"{self.standard_error:.3f}): the training accuracy is too good by {self.value:.3f} at most, on average"
+            f"random labels on {self.n} rows are fitted with a score of {self.value:.3f} (standard error "
+            f"{self.standard_error:.3f}): the training accuracy is too high by at most {self.value:.3f}, on average"
         )
 
 
 def rademacher(
     estimator: Any, X: Any, y: Any = None, *, n_flips: int = 20, random_state: Any = 0, n_jobs: int | None = 1
 ) -> RademacherEstimate:
-    r"""Estimate the Rademacher complexity of what a classifier can learn, by fitting it to coin flips.
+    r"""Estimate the Rademacher complexity of what a classifier can learn, by fitting it to random labels.
 
     .. math:: R = E \max_f \frac1n \sum_i \epsilon_i f(x_i), \qquad \epsilon_i = \pm 1 \text{ with probability } 1/2 .
 
@@ -68,10 +68,10 @@ def rademacher(
     X : array-like of shape (n, p)
     y : array-like of shape (n,), optional
     n_flips : int, default=20
-        How often coins are flipped; every other time the opposite of the time before.
+        Number of draws of random labels; every second draw is the opposite of the one before.
     random_state : int, Generator, RandomState or None, default=0
     n_jobs : int, default=1
-        Threads.
+        Number of threads.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def rademacher(
         sign = np.where(labels == classes[1], 1.0, -1.0)
 
     def score(flip: int) -> float:
-        # Opposite flips in pairs cancel what does not depend on the labels' names.
+        # Pairs of opposite labels cancel the part of the score that does not depend on the names of the labels.
         epsilon = stream(seed, "flip", flip // 2).choice([-1.0, 1.0], n) * (-1) ** flip * sign
         if abs(epsilon.sum()) == n:
             return 1.0  # one label alone is explained by itself

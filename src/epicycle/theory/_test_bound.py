@@ -1,4 +1,4 @@
-"""What a score on rows that nobody learnt from says about the true score."""
+"""Bounds on the true error from the losses on a test set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Method = Literal["auto", "binomial", "bernstein", "hoeffding"]
 
 @dataclass(frozen=True)
 class TestBound:
-    """An estimate and the interval around it.
+    """An estimate of the true error with its interval.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ def test_bound(
     bounds: tuple[float, float] = (0.0, 1.0),
     method: Method = "auto",
 ) -> TestBound:
-    r"""A bound on the true error from the losses of rows that were not learnt from.
+    r"""Bound the true error by the losses on a test set.
 
     Errors are counted: their number is binomial, and the bound is the largest rate :math:`p` under which so few errors
     have probability :math:`1 - \text{level}`, by inversion of the tail, which is exact. Other losses between two
@@ -71,7 +71,7 @@ def test_bound(
     Parameters
     ----------
     losses : array-like of shape (n,), optional
-        Losses of the rows; 0 and 1 (or truth values) for errors.
+        Losses of the rows; 0 and 1 (or booleans) for errors.
     errors, n : int, optional
         In place of losses, the number of errors and of rows.
     level : float, default=0.95
@@ -103,22 +103,7 @@ def test_bound(
     low, high = number("bounds", bounds[0]), number("bounds", bounds[1])
     if not low < high:
         raise ParameterError(f"bounds={bounds!r}; expected a smaller and a larger number")
-    if losses is None:
-        if errors is None or n is None:
-            raise ParameterError("losses: expected them, or both errors and n")
-        wrong, rows = count("errors", errors), count("n", n, low=1)
-        if wrong > rows:
-            raise ParameterError(f"errors={wrong}; expected no more than n={rows}")
-        x = None
-    else:
-        if errors is not None or n is not None:
-            raise ParameterError("errors and n: expected none of them beside losses")
-        x = np.asarray(losses, dtype=np.float64).ravel()
-        if x.size == 0 or not np.isfinite(x).all():
-            raise DataError("losses: expected finite numbers, at least one")
-        if x.min() < low or x.max() > high:
-            raise DataError(f"losses: {x.min():g} to {x.max():g}; expected all in {bounds!r}, the argument bounds")
-        rows, wrong = len(x), int(np.count_nonzero(x))
+    x, wrong, rows = _checked(losses, errors, n, low, high)
     counted = x is None or ((low, high) == (0.0, 1.0) and bool(np.isin(x, (0.0, 1.0)).all()))
     if method == "binomial" and not counted:
         raise DataError("losses: method='binomial' expects zeros and ones")
@@ -139,6 +124,25 @@ def test_bound(
     return TestBound(
         mean, float(lower), float(min(mean + away, high)), level, method.replace("auto", "bernstein"), rows
     )
+
+
+def _checked(losses: Any, errors: Any, n: Any, low: float, high: float) -> tuple[np.ndarray | None, int, int]:
+    """Losses (None where errors are given), number of errors and number of rows."""
+    if losses is None:
+        if errors is None or n is None:
+            raise ParameterError("losses: expected them, or both errors and n")
+        wrong, rows = count("errors", errors), count("n", n, low=1)
+        if wrong > rows:
+            raise ParameterError(f"errors={wrong}; expected no more than n={rows}")
+        return None, wrong, rows
+    if errors is not None or n is not None:
+        raise ParameterError("errors and n: expected none of them beside losses")
+    x = np.asarray(losses, dtype=np.float64).ravel()
+    if x.size == 0 or not np.isfinite(x).all():
+        raise DataError("losses: expected finite numbers, at least one")
+    if x.min() < low or x.max() > high:
+        raise DataError(f"losses: {x.min():g} to {x.max():g}; expected all in {(low, high)!r}, the argument bounds")
+    return x, int(np.count_nonzero(x)), len(x)
 
 
 def _binomial(errors: int, n: int, delta: float, sides: int) -> tuple[float, float]:

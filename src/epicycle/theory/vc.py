@@ -74,9 +74,12 @@ def _separable(points: np.ndarray, sign: np.ndarray, intercept: bool) -> bool:
     # Any scale of the points has the same answer; one keeps the tolerances of the solver meaningful.
     size = np.abs(A).max()
     result = linprog(
-        np.zeros(A.shape[1]), A_ub=-sign[:, None] * A / (size or 1.0), b_ub=-np.ones(len(A)),
-        bounds=(None, None), method="highs",
-    )  # fmt: skip
+        np.zeros(A.shape[1]),
+        A_ub=-sign[:, None] * A / (size or 1.0),
+        b_ub=-np.ones(len(A)),
+        bounds=(None, None),
+        method="highs",
+    )
     if result.status not in (0, 2):
         raise DataError(f"X: the linear program ended with status {result.status}, {result.message}")
     return bool(result.status == 0)

@@ -44,7 +44,7 @@ class TreeModel(Estimator, ABC):
     _takes_dask: ClassVar[bool] = False
 
     categorical_features: Any
-    handle_unknown: str
+    handle_unknown: Any
     n_jobs: int | None
 
     categories_: Levels
@@ -84,7 +84,7 @@ class TreeModel(Estimator, ABC):
     # ------------------------------------------------------------------------------------------- data
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False) -> Data:
-        """The data with codes for levels. NaN and infinity are taken: trees only ask for the order of numbers."""
+        """The training data with codes for levels; NaN and infinity are accepted."""
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
         columns = [] if refused else category_columns(X, self.categorical_features)
@@ -114,7 +114,7 @@ class TreeModel(Estimator, ABC):
 
     def _coded(self, X: Any) -> Any:
         if self.categories_ and nw.dependencies.is_into_dataframe(X):
-            self._check_header(X, reset=False)  # columns in another order first, not what their levels then look like
+            self._check_header(X, reset=False)  # columns in another order are reported as such, not as unknown levels
         name = type(self).__name__
         if self.categories_ and self._from_frame_ and not is_table(X):
             columns = ", ".join(map(str, sorted(self.categories_)))
@@ -140,12 +140,12 @@ class TreeModel(Estimator, ABC):
     # ------------------------------------------------------------------------------------------- importances
 
     def importance(self, kind: str = "gain") -> np.ndarray:
-        """Importance of every feature by the splits of the trees, as shares that add up to one (zeros without any).
+        """Compute the importance of every feature by the splits of the trees, as shares that add up to one.
 
         Parameters
         ----------
         kind : {"gain", "split"}, default="gain"
-            By how much the splits of a feature lowered what they were chosen to lower, or how many they are.
+            The decrease of the loss or impurity by the splits of a feature, or their number.
 
         Returns
         -------
@@ -165,20 +165,20 @@ class TreeModel(Estimator, ABC):
     def permutation_importances(
         self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 5, random_state: Any = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """By how much the loss of rows rises when a feature is shuffled among them.
+        """Compute the rise of the loss of rows when a feature is permuted among them.
 
         Parameters
         ----------
         X, y, sample_weight : rows, in memory
-            Rows that the fit did not see tell what a feature is worth for new ones.
+            Rows that the fit did not see give the importance for new rows.
         n_repeats : int, default=5
-            Shuffles of every feature.
+            Number of permutations of every feature.
         random_state : int, Generator, RandomState or None, default=0
 
         Returns
         -------
         mean, standard_error : ndarray of shape (n_features,)
-            Over the rows. Features that no tree asks for have zeros.
+            Over the rows. Features without a split have zeros.
         """
         data = self._dense_data(X)
         check_repeats(n_repeats)
@@ -214,7 +214,7 @@ class TreeModel(Estimator, ABC):
         grid_resolution: int = 100,
         percentiles: tuple[float, float] = (0.05, 0.95),
     ) -> PartialDependence:
-        """Predictions over the values of one feature or two, averaged over the others as the rows have them.
+        """Compute predictions over the values of one feature or two, averaged over the rows.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class TreeModel(Estimator, ABC):
 
 
 def check_repeats(n_repeats: Any) -> None:
-    """Raise unless it counts shuffles."""
+    """Raise unless `n_repeats` is a positive integer."""
     if not isinstance(n_repeats, int | np.integer) or n_repeats < 1:
         raise ParameterError(f"n_repeats={n_repeats!r}; expected an integer >= 1")
 

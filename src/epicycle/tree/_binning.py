@@ -157,7 +157,7 @@ def _quantile_edges(x: np.ndarray, weight: np.ndarray | None, max_bins: int) -> 
     return _native.tree.quantile_cuts(x[order].astype(np.float64), weight[order], max_bins)
 
 
-def _column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:
+def _column(X: Any, j: int) -> np.ndarray:
     if not sp.issparse(X):
         return np.ascontiguousarray(X[:, j])
     x = np.zeros(X.shape[0], X.dtype)
@@ -165,7 +165,7 @@ def _column(X: np.ndarray | sp.csc_array, j: int) -> np.ndarray:
     return x
 
 
-def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array, np.ndarray | None, np.ndarray | None]:
+def _sample(data: Data, size: int, seed: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
     """The rows of positive weight with the smallest priorities, at most `size`, in their order: (X, which of its rows
     these are where not all, their weights)."""
     if isinstance(data, ArrayData):
@@ -179,7 +179,7 @@ def _sample(data: Data, size: int, seed: int) -> tuple[np.ndarray | sp.csr_array
     if isinstance(data, DaskData):
         engine.row_starts(data)  # priorities are those of row numbers
         # Without weights the row numbers alone decide which rows are drawn, and no others are sent.
-        limit = 2**64 - 1 if data.has_weight else priority_limit(data.n_rows, size, seed)
+        limit = 2**64 - 1 if data.has_weight else priority_limit(data.n_rows or 0, size, seed)
         (best,) = engine.sum(sample_statistic, data, size, seed, limit)
     else:
         best = None
@@ -261,7 +261,7 @@ def padded_edges(edges: list[np.ndarray]) -> np.ndarray:
     return table
 
 
-def bin_matrix(X: np.ndarray | sp.csr_array, table: np.ndarray, threads: int) -> np.ndarray:
+def bin_matrix(X: Any, table: np.ndarray, threads: int) -> np.ndarray:
     """Bins of rows, (n, p) uint8. A sparse X is never made dense: its zeros share a bin for each column."""
     rows = np.empty(X.shape, np.uint8)
     if not sp.issparse(X):

@@ -60,7 +60,7 @@ def class_shares(values: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def second_of_two(probabilities: np.ndarray) -> np.ndarray:
-    """Of two classes the second column alone."""
+    """The second column alone where there are two classes, else all columns."""
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 

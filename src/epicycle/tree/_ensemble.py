@@ -8,12 +8,21 @@ the `gain` of its split, its `cover` (curvature) and its `count` of rows. With K
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.tree._nodes import CATEGORICAL, dense_pieces, leaf_nodes, pack_nodes, path_threads, split_features
+from epicycle.tree._nodes import (
+    CATEGORICAL,
+    NodeArrays,
+    dense_pieces,
+    leaf_nodes,
+    pack_nodes,
+    path_threads,
+    split_features,
+)
 from epicycle.tree._partial_dependence import expected_values
 
 __all__ = [
@@ -110,8 +119,8 @@ def n_trees(ensemble: Ensemble) -> int:
     return len(ensemble["roots"]) - 1
 
 
-def _node_arrays(ensemble: Ensemble) -> tuple[np.ndarray, ...]:
-    return tuple(ensemble[name] for name in ("nodes", "values", "roots", "levels"))
+def _node_arrays(ensemble: Ensemble) -> NodeArrays:
+    return ensemble["nodes"], ensemble["values"], ensemble["roots"], ensemble["levels"]
 
 
 # ------------------------------------------------------------------------------------------------ predictions
@@ -129,7 +138,7 @@ def scores_of_batch(
     return out
 
 
-def scores_of_data(data: Data, ensemble: Ensemble, start: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def scores_of_data(data: Data, ensemble: Ensemble, start: np.ndarray, n_jobs: int | None) -> Any:
     """`start` plus all trees, (n, K), for Dask input as a lazy array."""
     last = n_trees(ensemble)
     if isinstance(data, ArrayData) and not data.sparse:  # one call of the kernel, whose threads share the rows
@@ -158,7 +167,7 @@ def importances(ensemble: Ensemble, n_features: int, kind: str) -> np.ndarray:
     return np.bincount(feature, weights=weights, minlength=n_features).astype(np.float64)
 
 
-def shapley_values(data: Data, ensemble: Ensemble, n_outputs: int, n_jobs: int | None) -> np.ndarray:
+def shapley_values(data: Data, ensemble: Ensemble, n_outputs: int, n_jobs: int | None) -> Any:
     """Shapley values (n, p) or (n, p, K), for Dask input as a lazy array.
 
     The value of a set S of known features is the expected score where conditions on features outside of S are passed in

@@ -10,7 +10,7 @@ walk of fixed length stays there.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +40,7 @@ __all__ = [
 
 MISSING_LEFT, LEAF, CATEGORICAL = 1, 2, 4
 
-#: nodes (m, 2), values (m, K), roots (T + 1,) and levels (c, 4).
+#: nodes (m, 2), values (m, K) or (m,), roots (T + 1,) and levels (c, 4).
 NodeArrays: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 # Sparse rows are made dense in pieces of so many cells: 2 MiB, within the second-level cache of a core.
@@ -106,7 +106,7 @@ def level_sets(levels: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ predictions
 
 
-def dense_pieces(X: np.ndarray | sp.csr_array) -> list[tuple[slice, np.ndarray]]:
+def dense_pieces(X: Any) -> list[tuple[slice, np.ndarray]]:
     """Dense rows as they are, sparse ones in small dense pieces."""
     if not sp.issparse(X):
         return [(slice(0, X.shape[0]), X)]

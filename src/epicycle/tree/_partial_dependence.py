@@ -173,7 +173,7 @@ def expected_values(
             inside = sets[int(nodes[node, 0]), np.clip(code, 0, MISSING)]
         else:
             inside = x <= threshold[node]
-        return np.where(missing[:, i], missing_left[node], inside)
+        return np.asarray(np.where(missing[:, i], missing_left[node], inside))
 
     for root in roots[:-1].tolist():
         out = np.zeros((len(points), values.shape[1]))

@@ -24,8 +24,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, N
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
-from epicycle.kernels._machine import KernelMachine, select_rows
-from epicycle.kernels._named import KERNEL_PARAMETERS
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Monitor, Solution
 
 __all__ = ["MaxMarginClustering"]
@@ -51,15 +50,10 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         k.
     C : float, default=1.0
         Price of a margin that is not one: the larger, the weaker the penalty.
-    kernel : str, Kernel or callable, default="linear"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-        kernel of :mod:`epicycle.kernel`, or a function f(X, Z) that gives the matrix.
-    gamma : float, optional
-        For kernels by name; default: 1 / n_features.
-    degree : int, default=3
-        Of the kernel "poly".
-    coef0 : float, default=1.0
-        Of the kernels "poly" and "sigmoid".
+    %(kernel)s
+    %(gamma)s
+    %(degree)s
+    %(coef0)s
     balance : float, default=0.8
         The least weight of a cluster, as a share of the mean: 0.8 with two clusters is two fifths of all rows. Without
         it, one cluster of all rows would be the best.
@@ -70,10 +64,8 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         300 rows; its matrices have as many rows and columns.
     random_state : int, Generator, RandomState or None, default=None
         Of the starts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every start.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -86,9 +78,8 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
     dual_coef_ : ndarray of shape (n_samples, n_clusters - 1)
         Coefficients of the rows in the machine.
     intercept_ : ndarray of shape (n_clusters - 1,)
-    X_fit_ : the rows of the fit with a weight, None for a precomputed kernel
-    kernel_ : Kernel
-        The kernel as an object.
+    %(X_fit_)s
+    %(kernel_)s
     certificate_ : Certificate
         That no row can change its cluster and lower J; its meaning says how far J is from the lower bound.
     history_ : History
@@ -158,16 +149,9 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-            For a precomputed kernel the matrix of shape (n_samples, n_samples).
+        %(X)s
         y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight

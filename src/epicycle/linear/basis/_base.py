@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Domain
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
@@ -34,11 +34,11 @@ MAX_KEPT = 500
 class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     """Least squares in a basis that the fit places on the data."""
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
     }
+    _parameters: ClassVar[Mapping[str, Domain]] = {}
 
     alpha: Any
     tol: float
@@ -77,14 +77,8 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         Parameters
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(targets)s
+        %(sample_weight)s
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         self._place(data)

@@ -51,11 +51,6 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
-
-        Returns
-        -------
-        self
-            The fitted transformer.
         """
         data = self._fit_data(X, None, target="none")
         self._place(data)
@@ -148,7 +143,6 @@ class HingeFeatures(BasisTransformer):
         **KNOTS,
         "linear": Boolean(),
         "sparse_output": Boolean(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
@@ -230,7 +224,6 @@ class FourierFeatures(BasisTransformer):
         "n_harmonics": Integer(minimum=1),
         "period": NoneOr(AnyOf(Real(minimum=0, inclusive=False), ArrayLike())),
         "frequencies": NoneOr(ArrayLike()),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"

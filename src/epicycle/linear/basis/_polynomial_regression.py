@@ -47,10 +47,8 @@ class PolynomialRegression(BasisRegressor):
     tol : float, default=1e-10
         Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
         asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from sklearn.metrics import r2_score
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.linear.epicycles._fit import Problem, fit_by_boosting, fit_by_lasso, fit_by_ridge, prepare
@@ -66,10 +66,8 @@ class EpicycleRegression(RegressorMixin, Estimator):
         What the certificate asserts, relative to half the (mean) square of the data about their mean.
     max_iter : int, default=100
         Newton steps of a refinement, or rounds of the lasso, at most.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -116,10 +114,6 @@ class EpicycleRegression(RegressorMixin, Estimator):
         "fit_centre": Boolean(),
         "refit": Boolean(),
         "refine": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",
@@ -167,12 +161,7 @@ class EpicycleRegression(RegressorMixin, Estimator):
             Times; usually one column.
         y : array-like of shape (n_samples,) or (n_samples, 2)
             Complex positions, two columns of coordinates, or one real coordinate. A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(sample_weight)s
         """
         self._complex_ = is_complex(y)
         data = self._positions(X, y, sample_weight)
@@ -249,7 +238,7 @@ class EpicycleRegression(RegressorMixin, Estimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, 2)
-        sample_weight : array-like of shape (n_samples,), optional
+        %(sample_weight)s
 
         Returns
         -------

@@ -13,7 +13,6 @@ from epicycle.core._exceptions import DataTypeError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
-    Boolean,
     Choice,
     Domain,
     InstanceOf,
@@ -184,7 +183,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         "alpha": Real(minimum=0),
         "l1_ratio": Real(minimum=0, maximum=1),
         "penalty_weights": NoneOr(ArrayLike()),
-        "fit_intercept": Boolean(),
         "dispersion": AnyOf(Choice("auto", "pearson", "deviance"), Real(minimum=0, inclusive=False)),
         "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),
         "drop": NoneOr(Choice("auto", "first")),
@@ -258,11 +256,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
             Added to the linear predictor.
         exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
             For the logarithmic link: its logarithm is added to the linear predictor.
-
-        Returns
-        -------
-        GeneralizedLinearModel
-            The fitted estimator.
         """
         family = as_family(self.family)
         if isinstance(family, Multinomial):

@@ -169,11 +169,6 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets have a path each.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.positive and self.method == "lar":
             raise ParameterError(

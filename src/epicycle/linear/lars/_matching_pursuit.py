@@ -160,11 +160,6 @@ class MatchingPursuit(SparseLinearModel):
         y : array-like of shape (n_samples,)
             A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.dictionary is None:
             data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)

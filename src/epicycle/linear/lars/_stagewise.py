@@ -156,11 +156,6 @@ class Stagewise(SparseLinearModel):
         y : array-like of shape (n_samples,)
             A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         proportional = self.increment == "correlation"
         if proportional and self.step is not None and self.step > 1:

@@ -143,11 +143,6 @@ class Lasso(MultiOutputMixin, SparseLinearModel):
             A scan brings its own. Several targets are fitted one by one.
         %(sample_weight)s
         %(coef_init)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         outcomes = _fit(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
         factors = np.ones(self.n_features_in_) if self.penalty_weights is None else np.asarray(self.penalty_weights)
@@ -250,11 +245,6 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):
             A scan brings its own. Several targets are fitted one by one.
         %(sample_weight)s
         %(coef_init)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _fit(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio, bound=None)
         return self

@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Data
+from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
-from epicycle.linear.lasso._folds import (
-    Cells,
-    Fold,
-    cell_moments,
-    choose,
-    count_rows,
-    errors_from_moments,
-    errors_of_folds,
-    problem_of,
-    standard_error,
-)
+from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
 from epicycle.linear.lasso._path import PATH_PARAMETERS, Grid, PathSettings, checked_alphas, grid_of_alphas
-from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
+from epicycle.linear.lasso._problem import LassoProblem, check_columns, lasso_problem
 from epicycle.optim import Solution
+from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -201,11 +193,6 @@ class LassoCV(_CrossValidatedRegressor):
         %(rows_or_files)s
         %(y)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         _fit(self, X, y, sample_weight, np.ones(1))
         return self
@@ -293,11 +280,6 @@ class ElasticNetCV(_CrossValidatedRegressor):
         %(rows_or_files)s
         %(y)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self.l1_ratio_ = _fit(self, X, y, sample_weight, _l1_ratios(self.l1_ratio, self.alphas))
         return self
@@ -326,14 +308,15 @@ def _fit(model: LassoCV | ElasticNetCV, X: Any, y: Any, sample_weight: Any, rati
     if isinstance(data, ArrayData):
         problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True)
         grids = _grids(model, problem, ratios, given, factors)
-        errors, failed = errors_of_folds(data, _folds(model.cv, data), grids, settings, n_jobs)
+        errors, failed = errors_of_folds(data, folds_of(model.cv, data), grids, settings, n_jobs)
     else:
+        check_columns(data.n_features)
         cells = _cells(model.cv, data)
         parts = cell_moments(data, cells, centre=centre, n_jobs=n_jobs)
         problem = problem_of(parts, centre=centre)
         grids = _grids(model, problem, ratios, given, factors)
         errors, failed = errors_from_moments(parts, cells, grids, settings, n_jobs)
-    mean, se = errors.mean(axis=-1), standard_error(errors)
+    mean, se = errors.mean(axis=-1), np.nan_to_num(standard_error(errors))
     g, a = choose(mean, se, model.rule)
     kept = (np.array([grid.alphas for grid in grids]), errors, mean, se)
     if len(grids) == 1:
@@ -383,18 +366,6 @@ def _grids(
         Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, model.positive, model.eps, n))
         for ratio in ratios
     ]
-
-
-def _folds(cv: Any, data: ArrayData) -> list[Fold]:
-    try:
-        splitter = check_cv(cv, data.y, classifier=False)
-        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), data.y)]
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"cv={cv!r}: {error}") from None
-    for fold in folds:
-        if data.weight is not None and not data.weight[fold.train].any():
-            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
-    return folds
 
 
 def _cells(cv: Any, data: Data) -> Cells:

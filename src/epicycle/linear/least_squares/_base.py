@@ -45,6 +45,8 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
         "solver": """solver : str, default={default}
     "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
     to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same

@@ -22,13 +22,9 @@ from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
-    Boolean,
     Callable as CallableDomain,
     Choice,
     Domain,
-    Integer,
-    NoneOr,
-    Real,
 )
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData, Batch, Data, ScanData
@@ -150,8 +146,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         Whether b is fitted or 0. Without it, means above are zero.
     tol : float, default=1e-10
         Residual of the equations, relative to the size of their terms, that the certificate asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -178,11 +173,12 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     array([0.758, 0.815])
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "weights": AnyOf(Choice(*RULES), CallableDomain(), ArrayLike()),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="equation residual"
@@ -208,20 +204,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Combine the equations of all rows and solve the result.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Combine the equations of all rows and solve the result."""
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
         p = data.n_features
         moments = settled_moments(data, self.fit_intercept, self.n_jobs)

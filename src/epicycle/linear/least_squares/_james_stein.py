@@ -16,7 +16,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
@@ -143,8 +143,7 @@ class JamesStein(RegressorMixin, Estimator):
     tol : float, default=1e-10
         Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
         certificate asserts of the fit that is shrunken.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_jobs)s
 
     Attributes
     ----------
@@ -171,13 +170,14 @@ class JamesStein(RegressorMixin, Estimator):
     0.884
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
+    Weights w: the variance of the noise of a row is divided by its weight.""",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "target": NoneOr(ArrayLike()),
         "variance": NoneOr(Real(minimum=0)),
         "positive_part": Boolean(),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="newton decrement"
@@ -207,20 +207,7 @@ class JamesStein(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit by least squares and shrink.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit by least squares and shrink."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         p = data.n_features
         m = self._target(p)

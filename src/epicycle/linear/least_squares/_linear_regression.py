@@ -159,11 +159,6 @@ class LinearRegression(LeastSquaresModel):
         %(sample_weight)s
         groups : array-like of shape (n_samples,), optional
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._training_data(X, y, sample_weight)
         members = self._checked_groups(groups, data)
@@ -192,11 +187,6 @@ class LinearRegression(LeastSquaresModel):
         %(X)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.cov_type != "nonrobust":
             raise ParameterError(

@@ -19,7 +19,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData
@@ -79,10 +79,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         Bandwidths to choose from. Default: 20 from the width of about ten points to that of all.
     tol : float, default=1e-8
         Backward error of the local normal equations that the certificate asserts.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -131,9 +129,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         "robust_iterations": Integer(minimum=0),
         "delta": Real(minimum=0),
         "candidates": NoneOr(ArrayLike()),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A15",), engines=("memory",), certificate="backward error", keeps_rows=True
@@ -175,13 +170,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
+        %(targets)s
+        %(sample_weight)s
         """
         if self.bandwidth is not None and self.span is not None:
             raise ParameterError(

@@ -183,11 +183,6 @@ class LogisticRegression(LinearClassifier):
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        LogisticRegression
-            The fitted estimator.
         """
         self._penalties()
         data = self._fit_data(X, y, sample_weight, target="labels")

@@ -153,11 +153,6 @@ class LogisticRegressionCV(LinearClassifier):
             Labels: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in training and in the scores.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         Cs, ratios = self._grids()
         labelled = self._fit_data(X, y, sample_weight, target="labels")

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
+from epicycle.linear._folds import Fold
 from epicycle.linear.logistic._duality import penalties
 from epicycle.linear.logistic._l1 import at_origin, column_solver, sums_pay
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
@@ -23,15 +24,7 @@ from epicycle.linear.logistic._solve import minimise
 from epicycle.optim import Monitor
 from epicycle.optim._working_set import Outcome
 
-__all__ = ["Fold", "PathSettings", "Paths", "fold_paths", "path_scores"]
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Rows to train on and rows to test on."""
-
-    train: np.ndarray
-    test: np.ndarray
+__all__ = ["PathSettings", "Paths", "fold_paths", "path_scores"]
 
 
 @dataclass(frozen=True)

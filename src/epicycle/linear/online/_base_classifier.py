@@ -15,6 +15,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.data._target import as_labels, require_target
+from epicycle.engine._row_order import repeated
 from epicycle.linear.online._base_sgd import learn_piece, refuse_dask, stream_evidence
 from epicycle.linear.online._learner import (
     Piece,
@@ -24,7 +25,6 @@ from epicycle.linear.online._learner import (
     copy_state,
     new_state,
     pick_models,
-    repeated,
     row_batches,
 )
 from epicycle.stats._class_scores import choose_class
@@ -115,11 +115,6 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
             Without it, labels that were not seen before are added to the model.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
-
-        Returns
-        -------
-        self
-            The estimator.
         """
         for _ in self._learn_stream(X, y, classes, sample_weight, scored=False):
             pass

@@ -1,4 +1,4 @@
-"""What SGDClassifier and SGDRegressor share: their parameters, the rule these mean, epochs and the evidence."""
+"""Shared by SGDClassifier and SGDRegressor: their parameters, the rule these mean, epochs and the evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator, seed_of
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.linear.online._epochs import NoImprovement, Run, run_epochs
@@ -20,7 +20,15 @@ from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, St
 from epicycle.linear.online._suboptimality import suboptimality
 from epicycle.optim import Solution
 
-__all__ = ["SHARED_PARAMETERS", "StochasticModel", "learn_piece", "refuse_dask", "start_from", "stream_evidence"]
+__all__ = [
+    "ONLINE_DOCS",
+    "SHARED_PARAMETERS",
+    "StochasticModel",
+    "learn_piece",
+    "refuse_dask",
+    "start_from",
+    "stream_evidence",
+]
 
 _POSITIVE = Real(0, inclusive=False)
 
@@ -28,13 +36,10 @@ SHARED_PARAMETERS: Mapping[str, Domain] = {
     "penalty": NoneOr(Choice("l2", "l1", "elasticnet")),
     "alpha": Real(0),
     "l1_ratio": Real(0, 1),
-    "fit_intercept": Boolean(),
     "intercept_rate": AnyOf(Choice("auto"), _POSITIVE),
-    "max_iter": Integer(1),
     "tol": NoneOr(Real(0)),
     "shuffle": Boolean(),
     "epsilon": Real(0),
-    "random_state": RandomState(),
     "learning_rate": Choice("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)"),
     "eta0": _POSITIVE,
     "power_t": Real(0),
@@ -42,17 +47,57 @@ SHARED_PARAMETERS: Mapping[str, Domain] = {
     "early_stopping": Boolean(),
     "validation_fraction": Real(0, 1, inclusive=False),
     "n_iter_no_change": Integer(1),
-    "warm_start": Boolean(),
     "average": AnyOf(Boolean(), Integer(0)),
-    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+}
+
+#: Docstring entries of all models that learn row by row.
+ONLINE_DOCS: Mapping[str, str] = {
+    "max_iter": """max_iter : int, default={default}
+    Maximum number of passes of `fit` over the rows.""",
+    "shuffle": """shuffle : bool, default={default}
+    Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
+    not on how they are stored; from files each block is shuffled.""",
+    "random_state": """random_state : int, Generator, RandomState or None, default={default}
+    Order of the rows.""",
+    "n_jobs": """n_jobs : int, optional
+    Threads for prediction. Learning is in order, on one.""",
 }
 
 
 class StochasticModel(Estimator, ABC):
     """Base of the linear models that are fitted by stochastic gradient steps."""
 
-    _parameters: ClassVar[Mapping[str, Domain]] = SHARED_PARAMETERS
+    _docs: ClassVar[Mapping[str, str]] = {
+        **ONLINE_DOCS,
+        "penalty": """penalty : {"l2", "l1", "elasticnet"} or None, default={default}
+    rho is 0, 1 or `l1_ratio`. "l1" sets coefficients to exactly zero.""",
+        "alpha": """alpha : float, default={default}
+    Strength of the penalty; also the step of "optimal".""",
+        "l1_ratio": """l1_ratio : float, default={default}
+    Share of the L1 penalty in "elasticnet".""",
+        "fit_intercept": """fit_intercept : bool, default={default}
+    Whether b is learnt or 0. It is not penalised.""",
+        "intercept_rate": """intercept_rate : float or "auto", default={default}
+    Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
+    coefficients move rarely while b moves with every row.""",
+        "tol": """tol : float or None, default={default}
+    `fit` ends when the mean objective has not improved by tol in `n_iter_no_change` passes; None makes all passes.""",
+        "epsilon": """epsilon : float, default={default}
+    Parameter of the losses "huber" and (squared) "epsilon_insensitive".""",
+        "learning_rate": """learning_rate : str, default={default}
+    Length of step t: "optimal" 1 / (alpha (t0 + t)), "constant" eta0, "invscaling" eta0 / t^power_t, "adaptive"
+    eta0 divided by 5 whenever passes stop to improve, "c/t" eta0 / t, "a/(b+k)" eta0 / (offset + t).""",
+        "eta0": """eta0 : float, default={default}
+    See `learning_rate`.""",
+        "power_t": """power_t : float, default={default}
+    See `learning_rate`.""",
+        "offset": """offset : float, default={default}
+    See `learning_rate`.""",
+        "n_iter_no_change": """n_iter_no_change : int, default={default}
+    Passes without improvement before `fit` ends.""",
+        "average": """average : bool or int, default={default}
+    Use the mean of the coefficients over all steps, or over those from step `average` on.""",
+    }
 
     loss: str
     penalty: str | None
@@ -93,12 +138,19 @@ class StochasticModel(Estimator, ABC):
         share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = 0.0 if self.penalty is None else float(self.alpha)
         return Rule(
-            self.loss, self.learning_rate, epsilon=float(self.epsilon), eta0=float(self.eta0),
-            exponent=float(self.power_t), offset=float(self.offset), alpha=float(self.alpha),
-            l2=strength * (1.0 - share), l1=strength * share, intercept=bool(self.fit_intercept),
+            self.loss,
+            self.learning_rate,
+            epsilon=float(self.epsilon),
+            eta0=float(self.eta0),
+            exponent=float(self.power_t),
+            offset=float(self.offset),
+            alpha=float(self.alpha),
+            l2=strength * (1.0 - share),
+            l1=strength * share,
+            intercept=bool(self.fit_intercept),
             intercept_rate=None if self.intercept_rate == "auto" else float(self.intercept_rate),
             average_from=int(self.average),
-        )  # fmt: skip
+        )
 
     def _penalty_line(self) -> str:
         shapes = {
@@ -124,14 +176,14 @@ class StochasticModel(Estimator, ABC):
         """Learn from all rows, epoch after epoch, and conclude with the evidence."""
         resume = self._resume_state()
         seed = int(resume["seed"]) if resume is not None else seed_of(self.random_state)
-        keep, judge = None, None
+        keep, validate = None, None
         if self.early_stopping:
             if not isinstance(data, ArrayData):
                 raise ParameterError("early_stopping=True holds rows out, which needs data in memory")
             held = holdout(data, np.random.default_rng(seed))
             keep = ~held
 
-            def judge(state: State) -> float:
+            def validate(state: State) -> float:
                 return score(data, held, state)
 
         rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors, keep=keep)
@@ -146,10 +198,19 @@ class StochasticModel(Estimator, ABC):
         tol = self.tol if self.tol is None or self.early_stopping else self.tol * len(state["b"])
         monitor = self._monitor(self.max_iter, lambda x: attributes(copy_state(self._learner_)))
         run = run_epochs(
-            state, rule, rows, NoImprovement(tol, self.n_iter_no_change, adaptive=rule.schedule == "adaptive"),
-            positive=positive, max_iter=self.max_iter, seed=seed, resume=resume, score=judge, observe=observe,
-            monitor=monitor, dual=dual,
-        )  # fmt: skip
+            state,
+            rule,
+            rows,
+            NoImprovement(tol, self.n_iter_no_change, adaptive=rule.schedule == "adaptive"),
+            positive=positive,
+            max_iter=self.max_iter,
+            seed=seed,
+            resume=resume,
+            score=validate,
+            observe=observe,
+            monitor=monitor,
+            dual=dual,
+        )
         for name, value in attributes(run.state).items():
             setattr(self, name, value)
         self.t_ = float(run.state["number"][STEP])

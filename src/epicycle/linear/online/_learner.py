@@ -1,4 +1,4 @@
-"""What a learner carries from row to row, and the one call that changes it.
+"""The state of a learner, the one call that changes it, and the order in which it takes rows.
 
 The state is a dictionary of arrays: with w = s v for each of K models,
 
@@ -23,33 +23,27 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data, Matrix
+from epicycle.engine._row_order import content_order, repeated
+from epicycle.optim._losses import LOSSES
 
 __all__ = [
-    "LOSSES",
     "SCHEDULES",
     "Piece",
     "Presentations",
     "Rule",
     "State",
-    "canonical_order",
     "coefficients",
     "copy_state",
     "csr_parts",
     "learn",
     "new_state",
     "pick_models",
-    "repeated",
     "row_batches",
-    "row_hashes",
     "row_squares",
 ]
 
 State = dict[str, np.ndarray]
 
-LOSSES = (
-    "hinge", "perceptron", "log_loss", "modified_huber", "squared_hinge", "squared_error", "huber",
-    "epsilon_insensitive", "squared_epsilon_insensitive",
-)  # fmt: skip
 SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
 #: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
 SPARSE_RATE = 0.01
@@ -58,7 +52,7 @@ STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
 
 @dataclass(frozen=True)
 class Rule:
-    """How a row changes the models: the loss, the schedule of steps and the penalty."""
+    """The change of the models by a row: the loss, the schedule of steps and the penalty."""
 
     loss: str
     schedule: str
@@ -77,10 +71,20 @@ class Rule:
     def vector(self, sparse: bool) -> np.ndarray:
         """The numbers in the order of the kernel's OnlineRule."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
-        return np.array([
-            LOSSES.index(self.loss), self.epsilon, SCHEDULES.index(self.schedule), self.eta0, self.exponent,
-            self.offset, self.alpha, self.l2, self.l1, rate if self.intercept else 0.0, self.average_from,
-        ], dtype=np.float64)  # fmt: skip
+        numbers = [
+            LOSSES[self.loss].native["online"],
+            self.epsilon,
+            SCHEDULES.index(self.schedule),
+            self.eta0,
+            self.exponent,
+            self.offset,
+            self.alpha,
+            self.l2,
+            self.l1,
+            rate if self.intercept else 0.0,
+            self.average_from,
+        ]
+        return np.array(numbers, dtype=np.float64)
 
     def penalty(self, W: np.ndarray) -> float:
         """The penalty of all models, of shape (K, p)."""
@@ -194,10 +198,6 @@ def pick_models(state: State, columns: list[int]) -> State:
 # rows of weight zero that are left out.
 
 
-#: Beyond this weight a row is not shown more often; each time counts for more.
-MOST = 100
-
-
 @dataclass(frozen=True)
 class Piece:
     """Rows in memory and the order in which they are shown."""
@@ -219,25 +219,6 @@ class Piece:
         if self.fraction is not None:
             return float(self.fraction.sum())
         return float(self.n_shown)
-
-
-def repeated(weight: np.ndarray | None, rows: np.ndarray | None = None) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(row of every presentation, fraction of a row that each counts for), for the rows in this order.
-
-    None stands for all rows in order, and for a fraction of one everywhere.
-    """
-    if weight is None:
-        return rows, None
-    if rows is not None:
-        weight = weight[rows]
-    times = np.ceil(np.minimum(weight, MOST)).astype(np.int64)
-    shown = np.repeat(np.arange(len(weight)) if rows is None else rows, times)
-    each = np.repeat(np.where(weight > MOST, weight / MOST, 1.0), times)
-    last = np.cumsum(times)[times > 0] - 1
-    left = weight - np.floor(weight)
-    partly = (left > 0) & (weight < MOST)
-    each[last[partly[times > 0]]] = left[partly]
-    return shown, None if bool((each == 1).all()) else each
 
 
 class Presentations:
@@ -264,7 +245,7 @@ class Presentations:
         if isinstance(data, ArrayData):
             y = np.ascontiguousarray(data.y, dtype=np.float64)
             weight = self._weight(data.weight, y)
-            rows = canonical_order(data.X, y, weight) if shuffle else None
+            rows = content_order(data.X, y, weight) if shuffle else None
             if keep is not None:
                 rows = np.flatnonzero(keep) if rows is None else rows[keep[rows]]
             self.memory = Piece(data.X, y, *repeated(weight, rows))
@@ -310,22 +291,6 @@ def row_batches(data: Data) -> Iterator[Batch]:
     for batch in data.batches():
         X = batch.X if sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
         yield Batch(X, batch.y, batch.weight, batch.start)
-
-
-def canonical_order(X: Matrix, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """The rows in an order that depends on what is in them alone; equal rows come one after the other."""
-    with np.errstate(over="ignore"):
-        keys = row_hashes(X) + (y + 0.0).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return np.argsort(keys) if weight is None else np.lexsort((weight, keys))
-
-
-def row_hashes(X: Matrix) -> np.ndarray:
-    out = np.empty(X.shape[0], np.uint64)
-    if sp.issparse(X):
-        _native.core.csr_row_hashes(*csr_parts(X), out)
-    else:
-        _native.core.row_hashes(X, out)
-    return out
 
 
 def row_squares(X: Matrix) -> np.ndarray:

@@ -17,11 +17,11 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
 from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
-from epicycle.linear.online._base_sgd import refuse_dask, start_from
+from epicycle.linear.online._base_sgd import ONLINE_DOCS, refuse_dask, start_from
 from epicycle.linear.online._epochs import Run, run_epochs
 from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, State, copy_state, new_state
 from epicycle.linear.online._margin import Margin, Separation
@@ -112,27 +112,21 @@ class Perceptron(OnlineClassifier):
         each with as many votes as rows it survived. The vote keeps a vector for every mistake.
     fit_intercept : bool, default=True
         Whether b is learnt or 0.
-    max_iter : int, default=1000
-        Passes over the rows at most, for `fit`.
+    %(max_iter)s
     tol : float or None, default=1e-3
         When the share of mistakes has not fallen by tol in `n_iter_no_change` passes, `fit` asks whether the rows are
         separable at all, and ends if no hyperplane has a margin above tol times D. None passes on to a pass without
         mistakes, or to `max_iter`.
-    shuffle : bool, default=True
-        Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
-        not on how they are stored; from files each block is shuffled.
+    %(shuffle)s
     n_iter_no_change : int, default=5
         See `tol`.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the earlier fit; the bound then does not hold and is not given.
-    random_state : int, Generator, RandomState or None, default=0
-        Order of the rows.
-    n_jobs : int, optional
-        Threads for prediction. Learning is in order, on one.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -178,18 +172,13 @@ class Perceptron(OnlineClassifier):
     True
     """
 
+    _docs: ClassVar[Mapping[str, str]] = ONLINE_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "variant": Choice("online", "averaged", "voted"),
-        "fit_intercept": Boolean(),
-        "max_iter": Integer(1),
         "tol": NoneOr(Real(0)),
         "shuffle": Boolean(),
         "n_iter_no_change": Integer(1),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        "warm_start": Boolean(),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A12",), engines=("memory", "files"), certificate="separating hyperplane"
@@ -238,8 +227,7 @@ class Perceptron(OnlineClassifier):
         X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings. A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
+        %(sample_weight)s
 
         Returns
         -------

@@ -17,9 +17,11 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Batch
+from epicycle.engine._row_order import content_order
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
-from epicycle.linear.online._learner import State, canonical_order, coefficients, new_state
+from epicycle.linear.online._learner import State, coefficients, new_state
+from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import predictor_batch
 
@@ -48,53 +50,31 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         "hinge" (linear support vector machine), "log_loss" (logistic regression), "modified_huber", "squared_hinge",
         "perceptron", or a loss of regression on -1 and 1: "squared_error", "huber", "epsilon_insensitive",
         "squared_epsilon_insensitive".
-    penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
-        rho is 0, 1 or `l1_ratio`. "l1" sets coefficients to exactly zero.
-    alpha : float, default=0.0001
-        Strength of the penalty; also the step of "optimal".
-    l1_ratio : float, default=0.15
-        Share of the L1 penalty in "elasticnet".
-    fit_intercept : bool, default=True
-        Whether b is learnt or 0. It is not penalised.
-    intercept_rate : float or "auto", default="auto"
-        Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
-        coefficients move rarely while b moves with every row.
-    max_iter : int, default=1000
-        Passes over the rows at most, for `fit`.
-    tol : float or None, default=1e-3
-        `fit` ends when the mean objective has not improved by tol in `n_iter_no_change` passes; None makes all passes.
-    shuffle : bool, default=True
-        Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
-        not on how they are stored; from files each block is shuffled.
-    epsilon : float, default=0.1
-        Of the losses "huber" and (squared) "epsilon_insensitive".
-    random_state : int, Generator, RandomState or None, default=None
-        Order of the rows.
-    learning_rate : str, default="optimal"
-        Length of step t: "optimal" 1 / (alpha (t0 + t)), "constant" eta0, "invscaling" eta0 / t^power_t, "adaptive"
-        eta0 divided by 5 whenever passes stop to improve, "c/t" eta0 / t, "a/(b+k)" eta0 / (offset + t).
-    eta0 : float, default=0.01
-        See `learning_rate`.
-    power_t : float, default=0.5
-        See `learning_rate`.
-    offset : float, default=1.0
-        See `learning_rate`.
+    %(penalty)s
+    %(alpha)s
+    %(l1_ratio)s
+    %(fit_intercept)s
+    %(intercept_rate)s
+    %(max_iter)s
+    %(tol)s
+    %(shuffle)s
+    %(epsilon)s
+    %(random_state)s
+    %(learning_rate)s
+    %(eta0)s
+    %(power_t)s
+    %(offset)s
     early_stopping : bool, default=False
-        Whether `fit` judges passes by the accuracy on rows held out, instead of the objective.
+        Whether `fit` ends by the accuracy on a validation set, instead of the objective.
     validation_fraction : float, default=0.1
-        Share of each class that is held out.
-    n_iter_no_change : int, default=5
-        Passes without improvement before `fit` ends.
+        Share of each class in the validation set.
+    %(n_iter_no_change)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the earlier fit.
-    average : bool or int, default=False
-        Use the mean of the coefficients over all steps, or over those from step `average` on.
-    n_jobs : int, optional
-        Threads for prediction. Learning is in order, on one.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+    %(warm_start)s
+    %(average)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -137,12 +117,19 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "loss": Choice(
-            "hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron", "squared_error", "huber",
-            "epsilon_insensitive", "squared_epsilon_insensitive",
+            "hinge",
+            "log_loss",
+            "modified_huber",
+            "squared_hinge",
+            "perceptron",
+            "squared_error",
+            "huber",
+            "epsilon_insensitive",
+            "squared_epsilon_insensitive",
         ),
         **SHARED_PARAMETERS,
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-    }  # fmt: skip
+    }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A13",), engines=("memory", "files"), certificate="duality gap, or none"
     )
@@ -249,8 +236,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
 
         def accuracy(data: ArrayData, rows: np.ndarray, state: State) -> float:
             W, b = coefficients(state, rule)
-            scores = np.asarray(data.X[rows] @ W.T) + b
-            found = scores[:, 0] > 0 if len(positive) == 1 else scores.argmax(axis=1)
+            found = choose_class(np.asarray(data.X[rows] @ W.T) + b, np.arange(len(self.classes_)))
             weight = None if data.weight is None else data.weight[rows]
             return float(np.average(found == np.asarray(data.y)[rows], weights=weight))
 
@@ -275,7 +261,7 @@ def _stratified(data: ArrayData, rng: np.random.Generator, share: float) -> np.n
     """A mask of rows to hold out: the share of each class, whatever the order in which the rows are stored."""
     y = np.asarray(data.y, dtype=np.float64)
     held = np.zeros(len(y), dtype=bool)
-    order = rng.permutation(canonical_order(data.X, y, data.weight))
+    order = rng.permutation(content_order(data.X, y, data.weight))
     for code in np.unique(y):
         rows = order[y[order] == code]
         held[rows[: int(np.ceil(share * len(rows)))]] = True

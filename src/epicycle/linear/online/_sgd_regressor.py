@@ -12,6 +12,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
+from epicycle.engine._row_order import content_order, repeated
 from epicycle.linear.online._base_sgd import (
     SHARED_PARAMETERS,
     StochasticModel,
@@ -23,11 +24,9 @@ from epicycle.linear.online._base_sgd import (
 from epicycle.linear.online._learner import (
     Piece,
     State,
-    canonical_order,
     coefficients,
     copy_state,
     new_state,
-    repeated,
     row_batches,
 )
 from epicycle.stats._linear_predictor import linear_predictor
@@ -50,51 +49,29 @@ class SGDRegressor(RegressorMixin, StochasticModel):
     loss : str, default="squared_error"
         "squared_error" (r^2 / 2), "huber" (linear beyond epsilon), "epsilon_insensitive" (max(|r| - epsilon, 0)) or
         "squared_epsilon_insensitive".
-    penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
-        rho is 0, 1 or `l1_ratio`. "l1" sets coefficients to exactly zero.
-    alpha : float, default=0.0001
-        Strength of the penalty; also the step of "optimal".
-    l1_ratio : float, default=0.15
-        Share of the L1 penalty in "elasticnet".
-    fit_intercept : bool, default=True
-        Whether b is learnt or 0. It is not penalised.
-    intercept_rate : float or "auto", default="auto"
-        Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
-        coefficients move rarely while b moves with every row.
-    max_iter : int, default=1000
-        Passes over the rows at most, for `fit`.
-    tol : float or None, default=1e-3
-        `fit` ends when the mean objective has not improved by tol in `n_iter_no_change` passes; None makes all passes.
-    shuffle : bool, default=True
-        Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
-        not on how they are stored; from files each block is shuffled.
-    epsilon : float, default=0.1
-        Of the losses "huber" and (squared) "epsilon_insensitive".
-    random_state : int, Generator, RandomState or None, default=None
-        Order of the rows.
-    learning_rate : str, default="invscaling"
-        Length of step t: "optimal" 1 / (alpha (t0 + t)), "constant" eta0, "invscaling" eta0 / t^power_t, "adaptive"
-        eta0 divided by 5 whenever passes stop to improve, "c/t" eta0 / t, "a/(b+k)" eta0 / (offset + t).
-    eta0 : float, default=0.01
-        See `learning_rate`.
-    power_t : float, default=0.25
-        See `learning_rate`.
-    offset : float, default=1.0
-        See `learning_rate`.
+    %(penalty)s
+    %(alpha)s
+    %(l1_ratio)s
+    %(fit_intercept)s
+    %(intercept_rate)s
+    %(max_iter)s
+    %(tol)s
+    %(shuffle)s
+    %(epsilon)s
+    %(random_state)s
+    %(learning_rate)s
+    %(eta0)s
+    %(power_t)s
+    %(offset)s
     early_stopping : bool, default=False
-        Whether `fit` judges passes by R^2 on rows held out, instead of the objective.
+        Whether `fit` ends by R^2 on a validation set, instead of the objective.
     validation_fraction : float, default=0.1
-        Share of the rows that is held out.
-    n_iter_no_change : int, default=5
-        Passes without improvement before `fit` ends.
-    warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the earlier fit.
-    average : bool or int, default=False
-        Use the mean of the coefficients over all steps, or over those from step `average` on.
-    n_jobs : int, optional
-        Threads for prediction. Learning is in order, on one.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+        Share of the rows in the validation set.
+    %(n_iter_no_change)s
+    %(warm_start)s
+    %(average)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -192,8 +169,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
+        %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v counts as v rows.
         coef_init, intercept_init : array-like, optional
@@ -222,7 +198,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             return {"_learner_": state, "_float_": self._float_}
 
         def held(data: ArrayData, rng: np.random.Generator) -> np.ndarray:
-            order = rng.permutation(canonical_order(data.X, np.ascontiguousarray(data.y), data.weight))
+            order = rng.permutation(content_order(data.X, np.ascontiguousarray(data.y), data.weight))
             mask = np.zeros(len(order), dtype=bool)
             mask[order[: int(np.ceil(self.validation_fraction * len(order)))]] = True
             if mask.all():
@@ -246,15 +222,9 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
+        %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
-
-        Returns
-        -------
-        SGDRegressor
-            The estimator.
         """
         self._learn_stream(X, y, sample_weight, None)
         return self

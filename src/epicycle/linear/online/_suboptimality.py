@@ -1,4 +1,4 @@
-"""How far is a stochastic solution from the minimum? A bound from weak duality, in two passes over the rows.
+"""The distance of a stochastic solution from the minimum: a bound from weak duality, in two passes over the rows.
 
 For  F(w, b) = sum_i v_i l(w'x_i + b, y_i) / V + R(w)  with  R(w) = l2/2 |w|^2 + l1 |w|_1,  V = sum_i v_i  and any
 numbers a_i (with sum_i v_i a_i = 0 where there is an intercept)
@@ -22,9 +22,13 @@ import numpy as np
 from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.linear.online._learner import Rule
-from epicycle.linear.online._losses import conjugate, loss_and_slope
+from epicycle.optim._losses import Logistic, loss_by_name
 
 __all__ = ["suboptimality"]
+
+#: Means of derivatives may leave the domain of l* by rounding, where l* is infinite; any multiple of a in [0, 1] is
+#: as good a dual point.
+INSIDE = 1 - 1e-12
 
 
 def suboptimality(
@@ -70,12 +74,12 @@ def _row_terms(
     v = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     if factors is not None:
         v = v * factors[codes.astype(np.intp)]
-    y = codes[:, None] if positive is None else np.where(codes[:, None] == positive, 1.0, -1.0)
+    loss = loss_by_name(rule.loss, rule.epsilon)
+    other = 0.0 if isinstance(loss, Logistic) else -1.0  # the code of the rows that are not positive
+    y = codes[:, None] if positive is None else np.where(codes[:, None] == positive, 1.0, other)
     z = np.asarray(batch.X @ W.T, dtype=np.float64) + b
-    losses, slopes = loss_and_slope(rule.loss, z, y, rule.epsilon)
-    if dual is not None:
-        slopes = dual[batch.start : batch.start + batch.n_rows]
-    return v[:, None], y, losses, slopes
+    slopes = loss.gradient(z, y) if dual is None else dual[batch.start : batch.start + batch.n_rows]
+    return v[:, None], y, loss.value(z, y), slopes
 
 
 def _balance_statistic(batch: Batch, terms: Any, dual: np.ndarray | None) -> tuple[float, np.ndarray, Any, Any]:
@@ -88,6 +92,7 @@ def _dual_statistic(
     batch: Batch, terms: Any, dual: np.ndarray | None, scale: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     v, y, _, a = terms(batch, dual)
-    a = np.where(a > 0, a * scale[0], a * scale[1])
+    a = np.where(a > 0, a * scale[0], a * scale[1]) * INSIDE
     rule = terms.keywords["rule"]
-    return (v * conjugate(rule.loss, a, y, rule.epsilon)).sum(axis=0), np.asarray(batch.X.T @ (v * a))
+    conjugates = loss_by_name(rule.loss, rule.epsilon).conjugate(a, y)
+    return (v * conjugates).sum(axis=0), np.asarray(batch.X.T @ (v * a))

@@ -16,6 +16,7 @@ from epicycle.linear.least_squares._base import MAX_KEPT, LeastSquaresModel
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, gram_root, normal_equations
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
+from epicycle.stats._intervals import standard_error
 from epicycle.stats._summary import Summary
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def draw_scores(model: RidgeCV, ax: Axes | None) -> Axes:
         label = {"loo": "leave-one-out", "gcv": "generalised"}[model.criterion] if model.cv is None else "mean of folds"
         ax.plot(alphas, curve, lw=1.6, label=label if len(curves) == 1 else f"target {t}")
     if hasattr(model, "fold_scores_") and model.fold_scores_.ndim == 2 and model.fold_scores_.shape[1] > 1:
-        se = model.fold_scores_[order].std(axis=1, ddof=1) / np.sqrt(model.fold_scores_.shape[1])
+        se = standard_error(model.fold_scores_[order])
         ax.fill_between(alphas, curves[0] - se, curves[0] + se, alpha=0.2, lw=0, label="± standard error")
     for t, alpha in enumerate(np.atleast_1d(model.alpha_)):
         ax.axvline(alpha, color=ink(ax, 0.7), ls="--", lw=1, label=f"chosen: alpha {alpha:.3g}" if t == 0 else None)

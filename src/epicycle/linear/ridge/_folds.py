@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import KFold
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Batch, DaskData, Data
-from epicycle.linear.lasso._folds import Fold
+from epicycle.linear._folds import Cells, Fold, cell_moments, mean_squares, sum_of_cells, training_weights
 from epicycle.linear.ridge._spectrum import Spectrum, spectrum_of, spectrum_of_moments
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import Moments, moment_statistic, moments_of, shift_of
+from epicycle.stats._moments import Moments, moments_of, shift_of
 
-__all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_of_stretches"]
+__all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_from_moments"]
 
 #: (targets, predictions, weights or None) -> a score, the larger the better.
 Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
@@ -69,13 +70,8 @@ def fold_scores(data: ArrayData, folds: Sequence[Fold], problem: PathProblem, sc
     moments = _moments_of_folds(data, folds, problem)
     scores = []
     for f, fold in enumerate(folds):
-        weight = np.zeros(data.n_rows)
-        np.add.at(weight, fold.train, 1.0)
-        if data.weight is not None:
-            weight *= data.weight
+        weight = training_weights(data, fold)
         kept = np.flatnonzero(weight)
-        if not len(kept):
-            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
         wide = data.n_features >= len(kept)
         train = _rows(data, kept, weight[kept]) if wide else ArrayData(data.X, data.y, weight)
         rest = None if moments is None or wide else _others(moments, f)
@@ -107,11 +103,7 @@ def _moments_of_folds(data: ArrayData, folds: Sequence[Fold], problem: PathProbl
 
 
 def _others(moments: Sequence[Moments], left_out: int) -> Moments:
-    rest = [m for f, m in enumerate(moments) if f != left_out]
-    total = rest[0]
-    for m in rest[1:]:
-        total = total + m
-    return total
+    return sum_of_cells(moments, 1.0 - np.eye(len(moments))[left_out])
 
 
 def error_statistic(batch: Batch, coef: Any, intercept: np.ndarray) -> tuple[np.ndarray, float]:
@@ -142,43 +134,8 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
 # ------------------------------------------------------------------------------------------------ files and partitions
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Arrays that add up elementwise, one for each stretch."""
-
-    parts: tuple[Any, ...]
-
-    def __add__(self, other: Stack) -> Stack:
-        return Stack(
-            tuple(
-                b if a is None else a if b is None else tuple(x + y for x, y in zip(a, b, strict=True))
-                for a, b in zip(self.parts, other.parts, strict=True)
-            )
-        )
-
-
-def by_stretch(batch: Batch, bounds: np.ndarray, statistic: Callable[..., Any], *parameters: Any) -> tuple[Stack]:
-    """``statistic(rows, f, *parameters)`` for the part of a batch in every stretch bounds[f] <= row < bounds[f + 1]."""
-    parts: list[Any] = [None] * (len(bounds) - 1)
-    for f in range(len(parts)):
-        first, last = (int(np.clip(b - batch.start, 0, batch.n_rows)) for b in bounds[f : f + 2])
-        if first < last:
-            rows = slice(first, last)
-            weight = None if batch.weight is None else batch.weight[rows]
-            parts[f] = statistic(Batch(batch.X[rows], batch.y[rows], weight, batch.start + first), f, *parameters)
-    return (Stack(tuple(parts)),)
-
-
-def stretch_moments(batch: Batch, f: int, shift: np.ndarray) -> tuple[Any, ...]:
-    return moment_statistic(batch, shift)
-
-
-def stretch_errors(batch: Batch, f: int, paths: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[Any, ...]:
-    return error_statistic(batch, *paths[f])
-
-
-def scores_of_stretches(data: Data, n_folds: int, problem: PathProblem, n_rows: int) -> np.ndarray:
-    """The same for data that stay where they are: folds are stretches of consecutive rows, as KFold makes them."""
+def scores_from_moments(data: Data, n_folds: int, problem: PathProblem, n_rows: int) -> np.ndarray:
+    """The same for data that stay where they are: folds are runs of consecutive rows, as KFold makes them."""
     if isinstance(data, DaskData) and data.sizes is None:
         raise DataError(
             "cv: a Dask collection that does not know the sizes of its partitions has no rows by number; call "
@@ -186,17 +143,14 @@ def scores_of_stretches(data: Data, n_folds: int, problem: PathProblem, n_rows: 
         )
     if n_folds > n_rows:
         raise ParameterError(f"cv={n_folds}: there are {n_rows} rows; expected at most that many folds")
-    sizes = np.full(n_folds, n_rows // n_folds)
-    sizes[: n_rows % n_folds] += 1
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    shift = shift_of(data) if problem.intercept else np.zeros(data.n_features + data.n_targets)
-    (stack,) = engine.sum(by_stretch, data, bounds, stretch_moments, shift, n_jobs=problem.n_jobs)
-    moments = [Moments(M, shift, n, data.n_features, logs) for M, n, logs in stack.parts]
-    paths = []
+    cells = Cells.of_splitter(KFold(n_folds), n_rows)
+    parts = cell_moments(data, cells, centre=problem.intercept, n_jobs=problem.n_jobs)
+    scores = np.empty((data.n_targets, len(problem.alphas), n_folds))
     for f in range(n_folds):
-        rest = _others(moments, f)
-        if not rest.weight > 0:
+        train = sum_of_cells(parts, cells.train[f])
+        if not train.weight > 0:
             raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
-        paths.append(spectrum_of_moments(rest, problem.penalty, problem.intercept).along_path(problem.alphas))
-    (stack,) = engine.sum(by_stretch, data, bounds, stretch_errors, paths, n_jobs=problem.n_jobs)
-    return np.stack([-squares / max(weight, np.finfo(float).tiny) for squares, weight in stack.parts], axis=-1)
+        coef, intercept = spectrum_of_moments(train, problem.penalty, problem.intercept).along_path(problem.alphas)
+        for t in range(data.n_targets):
+            scores[t, :, f] = -mean_squares(parts[f], coef[:, t].T, intercept[t], t)
+    return scores

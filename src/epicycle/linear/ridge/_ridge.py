@@ -119,11 +119,6 @@ class Ridge(BaseRidge):
         %(X)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         fit_by_solver(self, self._training_data(X, y, sample_weight))
         return self
@@ -137,11 +132,6 @@ class Ridge(BaseRidge):
         %(X)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         add_rows(self, X, y, sample_weight)
         return self

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 
 from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError
 from epicycle.core._parameters import (
@@ -23,10 +22,10 @@ from epicycle.core._parameters import (
 )
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData, Data
-from epicycle.linear.lasso._folds import Fold
+from epicycle.linear._folds import folds_of
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
 from epicycle.linear.ridge._base import BaseRidge, draw_scores, penalty_line
-from epicycle.linear.ridge._folds import PathProblem, Scorer, as_scorer, fold_scores, scores_of_stretches
+from epicycle.linear.ridge._folds import PathProblem, Scorer, as_scorer, fold_scores, scores_from_moments
 from epicycle.linear.ridge._leave_one_out import gcv_errors, loo_predictions, loo_squared_errors, refuse_undefined
 from epicycle.linear.ridge._spectrum import KernelSpectrum, Spectrum, fit_from_kernel, spectrum_of
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, quadratic_penalty
@@ -59,7 +58,7 @@ class RidgeCV(BaseRidge):
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
         Folds instead of leave-one-out, as for scikit-learn. Files and Dask collections take a number of folds, which
-        are stretches of consecutive rows.
+        are runs of consecutive rows.
     scoring : str or callable, optional
         A scorer of scikit-learn's on predictions of rows that are left out; by default minus the (weighted) mean of
         squared errors.
@@ -116,7 +115,6 @@ class RidgeCV(BaseRidge):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
-        "fit_intercept": Boolean(),
         "criterion": Choice("loo", "gcv"),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
@@ -171,11 +169,6 @@ class RidgeCV(BaseRidge):
         %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         given = None if self.alphas is None else _checked_alphas(self.alphas, zero=self.cv is not None)
         scorer = self._scorer()
@@ -244,7 +237,7 @@ class RidgeCV(BaseRidge):
     def _scores_of_folds(self, data: Data, penalty: QuadraticPenalty, n_rows: int, scorer: Scorer | None) -> np.ndarray:
         problem = PathProblem(penalty, self.alphas_, self.fit_intercept, self.n_jobs)
         if isinstance(data, ArrayData):
-            scores = fold_scores(data, self._folds(data), problem, scorer)
+            scores = fold_scores(data, folds_of(self.cv, data), problem, scorer)
         else:
             if isinstance(self.cv, bool) or not hasattr(self.cv, "__index__") or not self.cv >= 2 or scorer is not None:
                 raise ParameterError(
@@ -252,17 +245,9 @@ class RidgeCV(BaseRidge):
                     "least 2, and squared errors"
                 )
             rows = data.n_rows
-            scores = scores_of_stretches(data, int(self.cv), problem, n_rows if rows is None else rows)
+            scores = scores_from_moments(data, int(self.cv), problem, n_rows if rows is None else rows)
         self.fold_scores_ = scores if self.alpha_per_target and not data.target_is_vector else scores.mean(axis=0)
         return scores.mean(axis=-1)
-
-    def _folds(self, data: ArrayData) -> list[Fold]:
-        try:
-            splitter = check_cv(self.cv, data.y, classifier=False)
-            folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), data.y)]
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"cv={self.cv!r}: {error}") from None
-        return folds
 
     def _choose(self, scores: np.ndarray, *, vector: bool, warn: bool) -> None:
         alphas = self.alphas_

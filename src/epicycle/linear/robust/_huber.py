@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
@@ -58,8 +58,7 @@ class HuberRegressor(RegressorMixin, Estimator):
         Where outliers begin, in units of the scale; at least 1. 1.35 is 95 % efficient for normal noise.
     alpha : float, default=0.0001
         Strength of the L2 penalty.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
+    %(fit_intercept)s
     scale : {"joint", "mad"} or float, default="joint"
         "joint" minimises over sigma too; "mad" takes the median absolute deviation from the fit of least absolute
         deviations, divided by 0.6745; a number is taken as it is.
@@ -67,10 +66,8 @@ class HuberRegressor(RegressorMixin, Estimator):
         Duality gap relative to the objective that the certificate asserts.
     max_iter : int, default=200
         Passes over the rows at most.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -111,12 +108,7 @@ class HuberRegressor(RegressorMixin, Estimator):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "epsilon": Real(minimum=1),
         "alpha": Real(minimum=0),
-        "fit_intercept": Boolean(),
         "scale": AnyOf(Choice("joint", "mad"), Real(minimum=0, inclusive=False)),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
@@ -150,20 +142,7 @@ class HuberRegressor(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         # Its frame of coordinates serves here too; the programme itself only where the scale asks for it.
         absolute = quantile_solver(

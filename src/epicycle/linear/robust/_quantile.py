@@ -17,7 +17,7 @@ from sklearn.metrics import mean_pinball_loss
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
@@ -42,8 +42,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
         tau, between 0 and 1. With a sequence, one model for each is fitted and predicted side by side.
     alpha : float, default=1.0
         Strength of the L1 penalty, as in scikit-learn. 0 is plain quantile regression, with standard errors.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
+    %(fit_intercept)s
     solver : {"auto", "interior-point", "simplex"}, default="auto"
         All end at the same vertex of the linear programme. "interior-point" follows the central path on all rows and
         pivots from where it ends; "simplex" pivots from the rows nearest to the least-squares fit, as Barrodale and
@@ -55,10 +54,8 @@ class QuantileRegressor(RegressorMixin, Estimator):
         Duality gap, relative to the loss of a constant at the centre of y, that the certificate asserts.
     max_iter : int, default=1000
         Interior-point iterations at most; pivots at most, but for as many as 50 a parameter.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -93,13 +90,8 @@ class QuantileRegressor(RegressorMixin, Estimator):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "quantile": AnyOf(Real(0, 1, inclusive=False), ArrayLike()),
         "alpha": Real(minimum=0),
-        "fit_intercept": Boolean(),
         "solver": Choice("auto", "interior-point", "simplex"),
         "non_crossing": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
@@ -147,20 +139,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         taus = self._quantiles()
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(

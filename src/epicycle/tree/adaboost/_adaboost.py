@@ -30,15 +30,16 @@ from epicycle.tree._ensemble import (
     shapley_values,
 )
 from epicycle.tree._nodes import leaf_nodes, left_children, split_features
-from epicycle.tree.adaboost._stumps import Stump, stump_ensemble
 from epicycle.tree.adaboost._weak_learners import (
     ClonedEstimators,
+    Stump,
     Stumps,
     VoteState,
     WeakLearner,
     discrete_votes,
     predict_member,
     real_votes,
+    stump_ensemble,
 )
 
 __all__ = ["AdaBoostClassifier"]
@@ -156,11 +157,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         %(class_labels)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
@@ -178,8 +174,8 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         # A row without weight counts for nothing, and its label may be none of the classes.
         rows = None if data.weight is None or data.weight.all() else np.flatnonzero(data.weight)
         labels, weight = np.asarray(data.y), data.weight
-        if rows is not None:
-            labels, weight = labels[rows], data.weight[rows]
+        if rows is not None and weight is not None:
+            labels, weight = labels[rows], weight[rows]
         y_codes, K = codes(labels, labels=self.classes_), len(self.classes_)
         learner: WeakLearner
         if self.estimator is None:
@@ -323,7 +319,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (choose_class(outputs, np.arange(len(self.classes_))) != y).astype(np.float64)
+        return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
         return second_of_two(_probabilities(self._raw_outputs(X)))

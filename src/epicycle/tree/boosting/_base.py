@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -188,7 +188,7 @@ history_ : History
         self._check_features(data, data, reset=False)
         return data
 
-    def _fit_trees(self, data: Data, validation_data: Data | None, factors: np.ndarray | None = None) -> Any:
+    def _fit_trees(self, data: Data, validation_data: Data | None, factors: np.ndarray | None = None) -> Self:
         """Boost on rows whose target is encoded, and set attributes and evidence; `factors` are weights of classes."""
         state = self._resume_state() or {}
         earlier = self._run.earlier if self.warm_start and "trees_" in self._run.earlier else {}

@@ -1,9 +1,9 @@
-"""The best-first tree of rows that are elsewhere, in about as many passes as it is deep.
+"""Best-first growth of a tree over partitions, in about as many passes as the tree is deep.
 
-In memory a tree grows leaf by leaf, always where most is gained, and each split needs the histogram of a child. Where a
-histogram costs a pass over a cluster, all nodes are divided at once that will be divided as far as is known: the
-best-first order is played through with the nodes known so far, and every node in it whose children are not known yet is
-divided in the next pass. When none is left the order is that of memory, and what was divided beyond it is forgotten.
+In memory a tree grows leaf by leaf, always where the gain is largest, and each split needs the histogram of a child.
+Where a histogram costs a pass over a cluster, several nodes are split in one pass: the best-first order is simulated
+with the nodes known so far, and every node in it whose children are not known yet is split in the next pass. When none
+is left the order is that of memory, and splits beyond it are dropped.
 """
 
 from __future__ import annotations
@@ -45,12 +45,18 @@ class _Node:
     hist: np.ndarray | None = None
     count: np.ndarray | None = None
     split: _Split | None = None
-    left: int = 0  # number of the left child, once it was divided; the right one has the next
+    left: int = 0  # number of the left child, once it was split; the right one has the next
     children: tuple[_Node, _Node] | None = None
+
+    @property
+    def best(self) -> _Split:
+        """The split of a node that has one."""
+        assert self.split is not None
+        return self.split
 
 
 class Plan:
-    """One tree: what is known of its nodes.
+    """The known nodes of one tree.
 
     Parameters
     ----------
@@ -58,9 +64,9 @@ class Plan:
     growth : Growth
     features : ndarray of int32
     measure : ndarray of shape (6,)
-        What gradients are measured by; see the kernel.
+        Scale and extremes of the quantised gradients; see the kernel.
     hist, count : ndarray of shape (f, 256)
-        Of the root; no count where curvature tells the number of rows.
+        Of the root; no count where all rows have the same curvature, which then counts them.
     rows : int
     """
 
@@ -75,31 +81,36 @@ class Plan:
         rows: int,
     ) -> None:
         self.output, self.growth, self.features, self.measure = output, growth, features, measure
-        self.most = growth.max_leaf_nodes or rows
+        self.max_leaves = growth.max_leaf_nodes or rows
         groups = None if growth.groups is None else np.ones(len(growth.groups), bool)
         total = int(hist[0].sum()) if len(features) else 0
         self.root = _Node(0, 0, total, rows, -np.inf, np.inf, groups, hist, count)
         self.n_nodes = 1
-        if self.most > 1:
+        if self.max_leaves > 1:
             self._consider(self.root)
 
     # ---------------------------------------------------------------------------------------- passes
 
     def wanted(self) -> list[_Node]:
-        """Nodes that are divided, as far as is known, and whose children have to be looked at for it."""
-        return self._play()[1]
+        """Nodes to split in the next pass."""
+        return self._simulate()[1]
 
     def divide(self, node: _Node) -> tuple[Step, int]:
-        """The split to make where the rows are, and which child (0 left, 1 right) to sum: the lighter one."""
-        split = node.split
-        right_sum = node.sum - split.left_sum
-        return self._step(node), int((split.left_sum & 0xFFFFFFFF) > (right_sum & 0xFFFFFFFF))
+        """The split to make in the partitions, and the child (0 left, 1 right) to sum: the lighter one."""
+        left_sum = node.best.left_sum
+        right_sum = node.sum - left_sum
+        return self._step(node), int((left_sum & 0xFFFFFFFF) > (right_sum & 0xFFFFFFFF))
 
     def learn(
         self, node: _Node, summed: int, hist: np.ndarray, count: np.ndarray | None, rows: tuple[int, int]
     ) -> None:
-        """What the pass found: the histogram of one child, and the rows of both. The other is what remains."""
-        hists, counts = [hist, node.hist - hist], [count, None if count is None else node.count - count]
+        """Take the results of a pass: the histogram of the child `summed`, and the rows of both children.
+
+        The histogram of the other child is that of the node less this one.
+        """
+        assert node.hist is not None
+        hists = [hist, node.hist - hist]
+        counts = [count, None if count is None or node.count is None else node.count - count]
         if summed == 1:
             hists.reverse()
             counts.reverse()
@@ -111,15 +122,13 @@ class Plan:
 
     def finish(self) -> tuple[list[int], list[Step]]:
         """Numbers of the leaves, in the order of the tree's nodes, and the splits that were not made yet."""
-        divided, _ = self._play()
         steps = []
-        for node in divided:
+        self.nodes = [self.root]
+        self.left: dict[int, int] = {}
+        for node in self._simulate()[0]:
             if node.children is None:
                 steps.append(self._step(node))
                 node.children = self._children(node)
-        self.nodes = [self.root]
-        self.left: dict[int, int] = {}
-        for node in divided:
             self.left[node.number] = len(self.nodes)
             self.nodes += node.children
         return [node.number for node in self.nodes if node.number not in self.left], steps
@@ -137,7 +146,7 @@ class Plan:
         for i in reversed(range(size)):
             node = self.nodes[i]
             if node.number in self.left:
-                split, at = node.split, self.left[node.number]
+                split, at = node.best, self.left[node.number]
                 feature[i], bin_[i], left[i], kind[i] = split.feature, split.bin, at, split.kind
                 sides[i], gain[i] = split.sides, split.gain
                 total[i], count[i] = total[at] + total[at + 1], count[at] + count[at + 1]
@@ -151,18 +160,18 @@ class Plan:
 
     # ---------------------------------------------------------------------------------------- nodes
 
-    def _play(self) -> tuple[list[_Node], list[_Node]]:
-        """The nodes that are divided, best first with what is known; and those whose children are missing for it."""
+    def _simulate(self) -> tuple[list[_Node], list[_Node]]:
+        """The nodes that are split, best first among those known, and the ones of them without known children."""
         divided: list[_Node] = []
         missing: list[_Node] = []
         heap = [] if self.root.split is None else [(-self.root.split.gain, 0, self.root)]
         leaves, n_nodes = 1, 1
-        while heap and leaves < self.most:
+        while heap and leaves < self.max_leaves:
             node = heapq.heappop(heap)[2]
             divided.append(node)
             leaves += 1
             left, n_nodes = n_nodes, n_nodes + 2
-            if leaves == self.most or node.depth + 1 == self.growth.max_depth:
+            if leaves == self.max_leaves or node.depth + 1 == self.growth.max_depth:
                 continue
             if node.children is None:
                 missing.append(node)
@@ -174,15 +183,15 @@ class Plan:
 
     def _step(self, node: _Node) -> Step:
         node.left, self.n_nodes = self.n_nodes, self.n_nodes + 2
-        return Step(self.output, node.number, node.split.feature, node.split.sides, node.left)
+        return Step(self.output, node.number, node.best.feature, node.best.sides, node.left)
 
     def _children(self, node: _Node, rows: tuple[int, int] = (0, 0)) -> tuple[_Node, _Node]:
-        split, monotone, groups = node.split, self.growth.monotone, node.groups
-        if groups is not None:
-            groups = groups & (self.growth.groups[:, split.feature] > 0)
+        split, monotone, groups = node.best, self.growth.monotone, node.groups
+        if groups is not None and self.growth.groups is not None:
+            groups = np.logical_and(groups, self.growth.groups[:, split.feature] > 0)
         sign = 0 if monotone is None or split.kind & CATEGORICAL else int(monotone[split.feature])
         bounds = [[node.low, node.high], [node.low, node.high]]
-        if sign:  # everything below is on its side of the middle
+        if sign:  # all values below a child stay on its side of the middle of the two values
             bounds[int(sign < 0)][1] = bounds[int(sign > 0)][0] = split.middle
         sums = split.left_sum, node.sum - split.left_sum
         left, right = (
@@ -191,12 +200,13 @@ class Plan:
         return left, right
 
     def _consider(self, node: _Node) -> None:
-        """Find the best split of a node; without one its histogram is not needed any more."""
+        """Find the best split of a node; without one its histogram is dropped."""
         g = self.growth
-        least = 2 * max(g.min_samples_leaf, 1)
-        if node.rows >= least and (not g.max_depth or node.depth < g.max_depth) and len(self.features):
+        min_rows = 2 * max(g.min_samples_leaf, 1)
+        large = node.rows >= min_rows and (not g.max_depth or node.depth < g.max_depth)
+        if node.hist is not None and large and len(self.features):
             allowed = None
-            if node.groups is not None:
+            if node.groups is not None and g.groups is not None:
                 allowed = g.groups[node.groups][:, self.features].any(axis=0).astype(np.uint8)
             feature, bin_, kind, sides, gain, left_sum, middle = _native.tree.best_split(
                 node.hist, node.count, node.sum, node.rows, node.low, node.high, allowed, self.measure, self.features,

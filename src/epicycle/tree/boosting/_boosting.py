@@ -210,10 +210,10 @@ class MemoryBoosting(Boosting):
     def _derivatives(self, k: int) -> np.ndarray:
         """Gradient and curvature by the score of output k, which no tree of this round has changed yet."""
         if self.normal is None or isinstance(self.loss, UserLoss):
-            return self.gh[k]
-        rows = self.bins.y, self.bins.weight
-        self.loss.evaluate_class(k, *rows, self.score[k], self.normal, self.gh[0], self.row_threads)
-        return self.gh[0]
+            return np.asarray(self.gh[k])
+        gh: np.ndarray = self.gh[0]
+        self.loss.evaluate_class(k, self.bins.y, self.bins.weight, self.score[k], self.normal, gh, self.row_threads)
+        return gh
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         drawn = self._draw_rows(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -138,7 +138,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> GradientBoostingClassifier:
+    ) -> Self:
         """Fit to rows X with labels y.
 
         Parameters
@@ -147,11 +147,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         %(class_labels)s
         %(sample_weight)s
         %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

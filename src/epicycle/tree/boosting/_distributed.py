@@ -76,7 +76,7 @@ def best_start(rows: States, about: Summary, loss: BoostingLoss) -> np.ndarray:
         return quantiles(lambda *digit: rows.sum(parts.target_digits, *digit)[0], tau, np.array([about.n_rows]), total)
     scale, weight_scale = power_above(about.largest), power_above(about.largest_weight)
     sums = rows.sum(parts.target_sums, scale, weight_scale, loss.n_outputs)
-    if loss.n_outputs > 1:
+    if loss.n_outputs > 1 and not isinstance(loss, UserLoss):
         return loss.start_of_classes(np.array([exact_total(total, weight_scale) for total in sums]))
     mean = exact_total(sums[0], scale) / exact_total(sums[1], weight_scale)
     if isinstance(loss, UserLoss):
@@ -217,7 +217,7 @@ class DistributedBoosting(Boosting):
             return value
         weights = None
         if self.about.weighted or self.by_gradient:
-            (weights,) = numbers.sum(part_nodes.leaf_weights, k, len(leaves), beside=[self.rows])
+            (weights,) = numbers.sum(part_nodes.leaf_weights, k, len(leaves))
         value[leaves] = quantiles(
             lambda *digit: numbers.sum(part_nodes.residual_digits, k, *digit, beside=beside)[0],
             tau,
@@ -239,7 +239,7 @@ class DistributedValidation(Validation):
         self._begin(self._mean(), rounds, earlier)
 
     def _mean(self) -> float:
-        return self.scores.evaluate().loss / max(self.about.total_weight, np.finfo(float).tiny)
+        return float(self.scores.evaluate().loss / max(self.about.total_weight, np.finfo(float).tiny))
 
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         self.scores.move(trees)

@@ -142,7 +142,7 @@ class NativeLoss:
 
     def start_of_classes(self, totals: np.ndarray) -> np.ndarray:
         """The best constant scores where the classes have these total weights."""
-        return np.log(np.maximum(totals / totals.sum(), np.finfo(float).tiny))
+        return np.asarray(np.log(np.maximum(totals / totals.sum(), np.finfo(float).tiny)))
 
     def response(self, score: np.ndarray) -> np.ndarray:
         """Predictions for scores: the mean for losses with a logarithmic link, else the score itself."""
@@ -400,7 +400,7 @@ def exact_sum(x: np.ndarray, scale: float) -> int:
 
 def exact_total(total: int, scale: float) -> float:
     """A sum of :func:`exact_sum` as a number."""
-    return total / 2 ** (2 * _BITS) * scale
+    return float(total / 2 ** (2 * _BITS) * scale)
 
 
 def _total(x: np.ndarray, which: np.ndarray | None = None) -> float:

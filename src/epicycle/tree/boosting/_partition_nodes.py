@@ -1,4 +1,4 @@
-"""Trees that grow over many partitions, seen from one of them: which rows are in which node, and their sums."""
+"""Nodes of the growing trees on one partition: the rows in each of them, and their sums."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Draw:
-    """Which rows a round sees: by their number among all that are learnt from, partition i beginning at `starts[i]`.
+    """The draw of the rows of a round, by their number among all training rows; partition i begins at `starts[i]`.
 
-    By gradient where there is a `ridge` (K,), with the threshold mu.
+    Rows are drawn by gradient where there is a `ridge` (K,), with the threshold mu.
     """
 
     seed: int
@@ -51,7 +51,7 @@ class Draw:
     mu: float = 0.0
 
     def rows(self, part: Part, scores: Scores) -> Drawn:
-        """Numbers within the partition."""
+        """The drawn rows, numbered within the partition."""
         start = int(self.starts[part.number])
         sizes = None if self.ridge is None else self.sizes(part, scores)
         stop = start + len(part.y)
@@ -59,19 +59,19 @@ class Draw:
         return drawn if drawn.rows is not None else Drawn(np.arange(len(part.y), dtype=np.uint32))
 
     def sizes(self, part: Part, scores: Scores) -> np.ndarray:
-        """What each row can add to the sums of trees."""
+        """The size r of each row: its possible share in the sums of a tree."""
         assert self.ridge is not None
         gh = np.stack([_gradients(part, scores, k, self.first_order) for k in range(len(self.ridge))])
         return row_sizes(gh, self.ridge)
 
 
 def size_counts(part: Part, scores: Scores, plan: Draw) -> tuple[np.ndarray]:
-    """How many rows can add how much."""
+    """Counts of the rows by the size r."""
     return (bucket_counts(plan.sizes(part, scores)),)
 
 
 def drawn_sums(part: Part, scores: Scores, plan: Draw) -> tuple[Any, ...]:
-    """How many rows a round sees; by gradient also their sums of |gradient| and curvature, (K, 2)."""
+    """Number of drawn rows; by gradient also their sums of |gradient| and curvature, (K, 2)."""
     drawn = plan.rows(part, scores)
     assert drawn.rows is not None
     if drawn.factor is None:
@@ -84,7 +84,7 @@ def drawn_sums(part: Part, scores: Scores, plan: Draw) -> tuple[Any, ...]:
 
 
 class Step(NamedTuple):
-    """A split to make: the node of a tree, by what, and the number of its left child; the right one is the next."""
+    """A split of the node of a tree, by the bins of a feature that go left; the right child follows `left`."""
 
     output: int
     node: int
@@ -95,9 +95,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Growing:
-    """Of every output the packed gradients, the rows in the order of nodes, and the piece of them of each node.
+    """For each output the packed gradients, the rows in the order of nodes, and the piece of them of each node.
 
-    Nodes stay when they are divided: the pieces of children make up that of their parent.
+    Nodes stay when they are split: the pieces of children make up that of their parent.
     """
 
     drawn: Drawn
@@ -108,8 +108,11 @@ class Growing:
 
 
 def begin_growing(part: Part, scores: Scores, measures: np.ndarray, plan: Draw, first_row: bool) -> Growing:
-    """All rows of the round in the root of each tree. `measures` (K, 6) says what gradients are measured by; with
-    `first_row` nothing was drawn, and the first row stands for it."""
+    """All drawn rows in the root of each tree.
+
+    `measures` (K, 6) are the scales of the quantised gradients; with `first_row` no row was drawn, and the first one
+    takes the place of the sample.
+    """
     drawn = plan.rows(part, scores)
     if first_row and int(plan.starts[part.number]) == 0:
         drawn = Drawn(np.zeros(1, np.uint32))
@@ -130,7 +133,7 @@ def _gradients(part: Part, scores: Scores, k: int, first_order: bool) -> np.ndar
 
 
 def divided(growing: Growing, part: Part, steps: list[Step]) -> Growing:
-    """The rows after some more splits."""
+    """The rows after more splits."""
     order, pieces = list(growing.order), [dict(piece) for piece in growing.pieces]
     for k in {step.output for step in steps}:
         order[k] = order[k].copy()
@@ -143,7 +146,7 @@ def divided(growing: Growing, part: Part, steps: list[Step]) -> Growing:
 
 
 class Shape(NamedTuple):
-    """What histograms are of: features, the number of bins of all columns, and whether rows are counted beside."""
+    """Shape of histograms: features, the number of bins of all columns, and whether rows are counted too."""
 
     features: np.ndarray
     n_bins: np.ndarray
@@ -151,7 +154,7 @@ class Shape(NamedTuple):
 
     @property
     def cells(self) -> np.ndarray:
-        """Which of the f * 256 cells can be filled, and travel: the bins of numbers, and that of missing values."""
+        """Cells among the f * 256 that can be filled, and are sent: the bins of numbers, and that of missing values."""
         bins = np.arange(256)
         return np.flatnonzero((bins < self.n_bins[self.features][:, None]) | (bins == MISSING))
 
@@ -179,7 +182,7 @@ def histograms(
 
 
 def root_histograms(growing: Growing, part: Part, shape: Shape) -> tuple[Any, ...]:
-    """The same for the roots of all trees, with the extremes of gradients before."""
+    """The extremes of the gradients, and the same as :func:`histograms` for the roots of all trees."""
     roots = [(k, 0) for k in range(len(growing.order))]
     return growing.extremes, *histograms(growing, part, roots, roots, shape)
 
@@ -193,7 +196,7 @@ def leaf_sums(
     measures: np.ndarray,
     first_order: bool,
 ) -> tuple[Any, ...]:
-    """After the last splits: of every output the exact sums of gradients in its leaves, and their rows."""
+    """For each output, after the last splits, the exact sums of gradients in its leaves and their numbers of rows."""
     growing = divided(growing, part, steps)
     sums = []
     for k, nodes in enumerate(leaves):
@@ -207,7 +210,7 @@ def leaf_sums(
 
 
 class LeafNumbers(NamedTuple):
-    """Of every output the leaf that a row is in, (K, n), -1 for rows that were not drawn; and the weights of rows."""
+    """For each output the leaf of every row, (K, n), -1 for rows that were not drawn; and the weights of rows."""
 
     number: np.ndarray
     weight: np.ndarray | None
@@ -219,7 +222,7 @@ class LeafNumbers(NamedTuple):
 
 
 def leaf_numbers(growing: Growing, part: Part, steps: list[Step], leaves: list[list[int]]) -> LeafNumbers:
-    """Where rows are after the last splits."""
+    """The leaves of the rows after the last splits."""
     growing = divided(growing, part, steps)
     numbers = np.full((len(leaves), len(part.y)), -1, np.int32)
     for k, nodes in enumerate(leaves):
@@ -245,7 +248,7 @@ def leaf_slopes(
     return tuple(np.bincount(which, of_rows, minlength=len(values)) for of_rows in (g, h, np.abs(g)))
 
 
-def leaf_weights(numbers: LeafNumbers, part: Part, k: int, n_leaves: int) -> tuple[np.ndarray]:
+def leaf_weights(numbers: LeafNumbers, k: int, n_leaves: int) -> tuple[np.ndarray]:
     """Total weights of the leaves of output k."""
     _, which, weight = numbers.of_output(k)
     return (np.bincount(which, weight, minlength=n_leaves),)
@@ -254,7 +257,7 @@ def leaf_weights(numbers: LeafNumbers, part: Part, k: int, n_leaves: int) -> tup
 def residual_digits(
     numbers: LeafNumbers, part: Part, scores: Scores, k: int, begin: np.ndarray, shift: int, bits: int
 ) -> tuple[np.ndarray]:
-    """Digits of the residuals by leaf of output k, for their quantiles."""
+    """Counts of the digits of the residuals by leaf of output k, for their quantiles."""
     rows, which, weight = numbers.of_output(k)
     residual = part.y[rows] - scores.score[k, rows]
     return (digit_counts(residual, which.astype(np.intp), weight, begin, shift, bits),)

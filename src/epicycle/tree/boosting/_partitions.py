@@ -1,8 +1,8 @@
-"""What is done where a partition of the rows is: functions of states, for :class:`epicycle.engine.States`.
+"""Work of distributed boosting on one partition of the rows: functions of :class:`epicycle.engine.States`.
 
-A partition has three states, none of which is ever changed: its binned rows (:class:`Part`), which stay as they are;
-their scores and gradients (:class:`Scores`), new in every round; and for the trees that grow from these, which rows are
-in which node (:class:`epicycle.tree.boosting._partition_nodes.Growing`), new in every pass.
+A partition has three states, none of which is ever changed in place: its binned rows (:class:`Part`), made once; their
+scores and gradients (:class:`Scores`), new in every round; and the nodes of the growing trees that its rows are in
+(:class:`epicycle.tree.boosting._partition_nodes.Growing`), new in every pass.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Recipe:
-    """How rows become a :class:`Part`.
+    """Instructions to make a :class:`Part` of rows.
 
-    `table` holds the padded cuts, `factors` those on the weights of classes. Of rows whose priority by `seed` is at
-    most `threshold`, where there is one, only those are taken, with ``held=True``, or none. `known` are trees of an
-    earlier fit that started at `start`.
+    `table` holds the padded bin edges, `factors` the weights of classes. Rows whose priority by `seed` is at most
+    `threshold`, where there is one, form the validation set: with ``held=True`` these are taken, otherwise the others.
+    `known` are trees of an earlier fit that started at `start`.
     """
 
     table: np.ndarray
@@ -70,22 +70,22 @@ class Part:
 
 
 def make_part(data: ArrayData, number: int, start: int, recipe: Recipe) -> Part | None:
-    """The rows that are learnt from, those of positive weight, or the ones that are kept apart."""
+    """The training rows of positive weight of a partition, or its part of the validation set."""
     y = np.asarray(data.y, np.float64)
     weight = np.ones(len(y)) if data.weight is None else data.weight
     if recipe.factors is not None:
         weight = weight * recipe.factors[y.astype(np.intp)]
-    apart = np.zeros(len(y), bool)
+    held_out = np.zeros(len(y), bool)
     if recipe.threshold is not None:
-        apart = row_priorities(start, start + len(y), recipe.seed) <= np.uint64(recipe.threshold)
-    which = apart if recipe.held else (weight > 0) & ~apart
+        held_out = row_priorities(start, start + len(y), recipe.seed) <= np.uint64(recipe.threshold)
+    which = held_out if recipe.held else (weight > 0) & ~held_out
     if not which.any():
         return None
     every = bool(which.all())
     X = data.X if every else data.X[which]
     y, weight = np.ascontiguousarray(y[which]), np.ascontiguousarray(weight[which])
     score = None
-    if recipe.known is not None:
+    if recipe.known is not None and recipe.start is not None:
         chosen = ArrayData(X).rows(0, X.shape[0])
         scores = scores_of_batch(chosen, recipe.known, recipe.start, 0, n_trees(recipe.known), 1)
         score = np.ascontiguousarray(scores.T)
@@ -93,7 +93,7 @@ def make_part(data: ArrayData, number: int, start: int, recipe: Recipe) -> Part 
 
 
 class Extremes:
-    """Smallest and largest numbers; they add up by taking the smaller and the larger."""
+    """Smallest and largest numbers; their sum takes the smaller and the larger."""
 
     def __init__(self, smallest: np.ndarray, largest: np.ndarray) -> None:
         self.smallest, self.largest = smallest, largest
@@ -103,13 +103,13 @@ class Extremes:
 
 
 def summary(part: Part, n_parts: int) -> tuple[Any, ...]:
-    """Rows by partition, total weight, missing values by column, extremes of y, |w y| and w; and whether w is there."""
+    """Rows by partition, total weight, missing values by column, extremes of y, |w y| and w, and whether w is given."""
     weight = np.ones(1) if part.weight is None else part.weight
     rows = np.zeros(n_parts, np.int64)
     rows[part.number] = len(part.y)
     total = float(len(part.y) if part.weight is None else weight.sum())
-    most = np.array([part.y.max(), np.abs(part.y * weight).max(), weight.max()])
-    extremes = Extremes(np.array([part.y.min()]), most)
+    largest = np.array([part.y.max(), np.abs(part.y * weight).max(), weight.max()])
+    extremes = Extremes(np.array([part.y.min()]), largest)
     return rows, total, (part.rows == MISSING).sum(axis=0), extremes, int(part.weight is not None)
 
 
@@ -122,7 +122,7 @@ def target_sums(part: Part, scale: float, weight_scale: float, n_classes: int) -
 
 
 def target_digits(part: Part, begin: np.ndarray, shift: int, bits: int) -> tuple[np.ndarray]:
-    """Digits of the targets, for a quantile of them."""
+    """Counts of the digits of the targets, for a distributed quantile."""
     group = np.zeros(len(part.y), np.intp)
     return (digit_counts(part.y, group, part.weight, begin, shift, bits),)
 

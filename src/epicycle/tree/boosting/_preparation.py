@@ -91,7 +91,7 @@ class Preparation:
         which = None if train.all() else train
         in_memory = isinstance(data, ArrayData)  # for files one byte a cell is enough memory to hold
         n_bins = self.growth.n_bins
-        held_rows = None if held is None else rows[held]
+        held_rows = rows[:0] if held is None else rows[held]
         bins = take_rows(rows, target, weight, which, n_bins, threads, weighted=weighted, columns=in_memory)
         del rows  # frees it before scores and gradients are allocated
         if bins.rows.size > _MANY_BINS:
@@ -119,7 +119,8 @@ class Preparation:
         limit = None
         if self.held_out is not None:
             engine.row_starts(data)  # counts the rows
-            limit = priority_limit(data.n_rows, self._n_held_out(data.n_rows), self.seed + 1)
+            n = data.n_rows or 0
+            limit = priority_limit(n, self._n_held_out(n), self.seed + 1)
         rows = self._parts(data, limit)
         about = Summary(rows, len(data.parts))
         held, ends = None, [about.low, about.high]
@@ -156,7 +157,7 @@ class Preparation:
     def _known_scores(self, data: Data) -> np.ndarray:
         """Scores (n, K) by the trees of the earlier fit."""
         assert self.start is not None
-        return scores_of_data(data, self.known, self.start, self.n_jobs)
+        return np.asarray(scores_of_data(data, self.known, self.start, self.n_jobs))
 
     def _weighted(self, data: Data) -> bool:
         return data.has_weight or self.factors is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -166,7 +166,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> GradientBoostingRegressor:
+    ) -> Self:
         """Fit to rows X with targets y.
 
         Parameters
@@ -175,11 +175,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         %(y)s
         %(sample_weight)s
         %(validation_data)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)

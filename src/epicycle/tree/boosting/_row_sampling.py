@@ -1,13 +1,16 @@
-"""Which rows a round of boosting sees, and what each of them then counts for.
+"""Sampling of rows for a round of boosting: uniformly, or by gradient with minimal variance.
 
-Uniform: every row with the same probability, and what a tree sums up is a share of all. By gradient: with
-r_i = sqrt(sum_k g_ik^2 + lambda_k h_ik^2), which is what a row can add to the sums of a tree, row i is seen with
-probability p_i = min(1, r_i / mu) and counts 1 / p_i times. Sums over the rows that are seen then have the sums over
-all rows as their expectation, and among all such draws of the same expected size these have the least variance
-(Ibragimov and Gusev, 2019). lambda_k is the square of the mean step sum |g| / sum h.
+Uniform: every row has the same probability. By gradient: with the size
 
-The numbers that decide are drawn by the seed, the round and the number of the row, and mu follows from how many rows
-have which r: both are the same wherever the rows are.
+    r_i = sqrt(sum_k g_ik^2 + lambda_k h_ik^2),
+
+a bound on the share of row i in the sums of a tree, it is drawn with probability p_i = min(1, r_i / mu) and weighted by
+1 / p_i. Sums over the drawn rows are then unbiased, and among all such draws of the same expected size these have the
+least variance (Ibragimov and Gusev, 2019; gradient-based one-side sampling, Ke et al., 2017, is a coarser form of it).
+lambda_k is the square of the mean step sum |g| / sum h.
+
+Random numbers depend on the seed, the round and the number of the row, and mu on the counts of rows by r: both are the
+same for rows in memory and in partitions.
 """
 
 from __future__ import annotations
@@ -21,18 +24,19 @@ from epicycle.tree.boosting._losses import power_above
 
 __all__ = ["BUCKETS", "Drawn", "bucket_counts", "draw", "ridges", "row_sizes", "threshold"]
 
-_SHIFT = 16  # r is told to seven bits: mu is within a hundredth
+# Bits of a float32 r that are dropped when rows are counted by r: seven of the mantissa remain, and mu is within 1%.
+_SHIFT = 16
 BUCKETS = 1 << (31 - _SHIFT)
 
 
 class Drawn(NamedTuple):
-    """Numbers of rows, None for all, and how often each of them counts, None for once."""
+    """Numbers of the drawn rows, None for all, and the weights 1 / p of these, None for one."""
 
     rows: np.ndarray | None
     factor: np.ndarray | None = None
 
     def times(self, of_rows: np.ndarray) -> np.ndarray:
-        """An array with an entry for every row, each as often as its row counts."""
+        """An array with an entry for every row, multiplied by the weights of the drawn rows."""
         if self.factor is None:
             return of_rows
         out = of_rows.copy()
@@ -43,12 +47,12 @@ class Drawn(NamedTuple):
 def draw(
     seed: int, number: int, share: float, start: int, stop: int, *, sizes: np.ndarray | None = None, mu: float = 0.0
 ) -> Drawn:
-    """Which of the rows start:stop round `number` sees, counted from start; by gradient where `sizes` r are given."""
+    """The drawn rows among start:stop in round `number`, counted from start; by gradient where `sizes` r are given."""
     if share == 1:
         return Drawn(None)
     generator = stream(seed, "rows", number)
     philox: Any = generator.bit_generator
-    philox.advance(start // 4)  # it makes four numbers at a time
+    philox.advance(start // 4)  # the generator makes four numbers at a time
     numbers = generator.random(start % 4 + stop - start)[start % 4 :]
     if sizes is None:
         return Drawn(np.flatnonzero(numbers < share).astype(np.uint32))
@@ -72,17 +76,18 @@ def row_sizes(gh: np.ndarray, ridge: np.ndarray) -> np.ndarray:
 
 
 def bucket_counts(sizes: np.ndarray) -> np.ndarray:
-    """How many rows have an r of which first bits."""
+    """Counts of the rows by the leading bits of r."""
     return np.bincount(sizes.view(np.uint32) >> np.uint32(_SHIFT), minlength=BUCKETS)
 
 
 def threshold(counts: np.ndarray, share: float) -> float:
-    """The mu with which so large a share of the rows is seen in expectation."""
+    """The mu with which the expected share of drawn rows is `share`."""
     used = np.flatnonzero(counts)
     edges = (used.astype(np.uint32) << np.uint32(_SHIFT)).view(np.float32).astype(np.float64)
     some = counts[used].astype(np.float64)
     wanted = share * some.sum()
-    # With mu between two edges, rows from the upper one on are all seen.
+    # sum_i min(1, r_i / mu) = wanted. With mu between two edges, rows from the upper one on have probability one:
+    # mu = (sum of r below) / (wanted - number of rows above).
     below = np.concatenate([[0.0], np.cumsum(some * edges)])
     rest = wanted - np.concatenate([np.cumsum(some[::-1])[::-1], [0.0]])
     mu = np.divide(below, rest, out=np.full(len(below), np.inf), where=rest > 0)

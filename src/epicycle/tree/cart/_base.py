@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -80,7 +80,7 @@ class DecisionTree(TreeModel, ABC):
             )
         return data
 
-    def _fit_tree(self, data: ArrayData, target: Target, weight: np.ndarray, l2: float = 0.0) -> Any:
+    def _fit_tree(self, data: ArrayData, target: Target, weight: np.ndarray, l2: float = 0.0) -> Self:
         """Grow the tree on rows with these targets and weights, prune it, and set attributes and evidence."""
         check_positive_weight(weight)
         p, levels = data.n_features, {j: max(len(values), 1) for j, values in self.categories_.items()}
@@ -95,7 +95,7 @@ class DecisionTree(TreeModel, ABC):
             unit_weights=bool((weight == 1).all()),
         )
         self.tree_ = tree = prune(grown.tree, self.ccp_alpha) if self.ccp_alpha > 0 else grown.tree
-        monitor = self._monitor(1, lambda x: dict(vars(self)))
+        monitor = self._monitor(1, lambda _: dict(vars(self)))
         monitor(1, np.zeros(1), objective=tree.risk, leaves=float(tree.n_leaves), depth=float(tree.max_depth))
         certificate = Certificate("none", 0.0, 0.0, self._claim(grown.tree))
         self._conclude(Solution(np.zeros(1), tree.risk, monitor.history(), certificate, 1, "converged"))
@@ -210,7 +210,7 @@ class DecisionTree(TreeModel, ABC):
         -------
         matplotlib Axes
         """
-        from epicycle.tree.cart._plot import draw
+        from epicycle.tree.cart._export import draw
 
         self._check_fitted()
         return draw(self, max_depth=max_depth, decimals=decimals, ax=ax)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -118,7 +118,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         self.n_jobs = n_jobs
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionTreeClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with labels y, and prune it.
 
         Parameters
@@ -126,21 +126,16 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         %(table)s
         %(class_labels)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
         assert isinstance(data, ArrayData)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
-        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        codes, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
         factors = class_weights(self.class_weight, self.classes_, totals)
         if factors is not None:
-            weight = weight * factors[data.y]
-        return self._fit_tree(data, class_target(data.y, len(self.classes_)), weight)
+            weight = weight * factors[codes]
+        return self._fit_tree(data, class_target(codes, len(self.classes_)), weight)
 
     def predict(self, X: Any) -> Any:
         """Predict the most frequent class in the leaf of every row."""
@@ -161,7 +156,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (outputs.argmax(axis=1) != y).astype(np.float64)
+        return np.asarray(outputs.argmax(axis=1) != y, np.float64)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
         return second_of_two(self._raw_outputs(X))

@@ -217,7 +217,7 @@ class Target:
     def values(self, raw: np.ndarray) -> np.ndarray:
         """Values of nodes from those of the kernel: the offset added, all classes listed."""
         if self.n_classes == 0:
-            return raw + self.offset
+            return np.asarray(raw + self.offset)
         if self.n_classes == 1:
             return np.ones((len(raw), 1))
         return np.column_stack([1.0 - raw[:, 0], raw[:, 0]]) if self.n_classes == 2 else raw

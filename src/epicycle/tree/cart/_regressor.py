@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -128,7 +128,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         return tags
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionTreeRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with targets y, and prune it.
 
         Parameters
@@ -136,23 +136,18 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         %(table)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         if self.leaf_l2 and self.criterion != "squared_error":
             raise ParameterError(f"leaf_l2={self.leaf_l2:g} is for criterion='squared_error', not {self.criterion!r}")
         data = self._memory_data(X, y, sample_weight)
-        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        target, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
         self._vector_ = data.target_is_vector
         if self.monotonic_cst is not None and data.n_targets > 1:
             raise DataError(f"monotonic_cst: y has {data.n_targets} columns; expected one")
         check_positive_weight(weight)
-        check_numbers(data.y, weight, self.criterion)
+        check_numbers(target, weight, self.criterion)
         l2 = float(self.leaf_l2)
-        return self._fit_tree(data, number_target(data.y, weight, self.criterion, l2), weight, l2)
+        return self._fit_tree(data, number_target(target, weight, self.criterion, l2), weight, l2)
 
     def predict(self, X: Any) -> Any:
         """Predict the value of the leaf of every row, (n_samples,) or (n_samples, n_outputs)."""
@@ -165,4 +160,4 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         return as_numeric_target(y, n, multi_output=True, estimator_name=type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1)
+        return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))

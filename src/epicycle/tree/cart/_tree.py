@@ -68,7 +68,7 @@ class Tree:
     @property
     def missing_go_to_left(self) -> np.ndarray:
         """Whether missing values go left; False in leaves."""
-        return missing_left_nodes(self.nodes) & ~self.is_leaf
+        return np.asarray(missing_left_nodes(self.nodes) & ~self.is_leaf)
 
     @property
     def children_left(self) -> np.ndarray:
@@ -140,7 +140,7 @@ class Tree:
         cost = self.impurity * self.weighted_n_node_samples
         fall = cost[inner] - cost[left[inner]] - cost[left[inner] + 1]
         total = np.bincount(self.feature[inner], weights=fall, minlength=n_features)
-        return total / self.weighted_n_node_samples[0]
+        return np.asarray(total / self.weighted_n_node_samples[0])
 
     def take(self, keep: np.ndarray, become_leaf: np.ndarray) -> Tree:
         """The subtree of the nodes `keep` (a mask; both children of a node or none), some of which become leaves."""
@@ -196,7 +196,7 @@ def weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             branch_risk[i] = branch_risk[left[i]] + branch_risk[left[i] + 1]
 
     def link(i: int) -> float:  # g(i) = (R(i) - R(branch of i)) / (leaves of the branch - 1)
-        return (node_risk[i] - branch_risk[i]) / (leaves[i] - 1)
+        return float((node_risk[i] - branch_risk[i]) / (leaves[i] - 1))
 
     current = [link(i) if left[i] > 0 else np.inf for i in range(n)]
     heap = [(current[i], i) for i in range(n) if left[i] > 0]

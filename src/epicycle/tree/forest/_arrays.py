@@ -123,7 +123,7 @@ def importances(forest: ForestArrays, n_features: int) -> np.ndarray:
     total = np.bincount(tree[inner] * n_features + feature, weights=fall, minlength=T * n_features)
     table = total.astype(np.float64).reshape(T, n_features)
     sums = table.sum(axis=1, keepdims=True)
-    return np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+    return np.asarray(np.divide(table, sums, out=np.zeros_like(table), where=sums > 0))
 
 
 # ------------------------------------------------------------------------------------------------ leaves

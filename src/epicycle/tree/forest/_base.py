@@ -267,8 +267,8 @@ class Forest(TreeModel, ABC):
                 objective = oob.loss(problem.rows.y, problem.target.n_classes)
             if leaf_samples is not None and new.leaf_rows is not None:
                 leaf_samples.add(*new.leaf_rows)
-            done, columns = first + len(grown), {"leaves": new.tree.n_leaves, "depth": new.tree.max_depth}
-            columns = {name: float(value) for name, value in columns.items()}
+            done = first + len(grown)
+            columns = {"leaves": float(new.tree.n_leaves), "depth": float(new.tree.max_depth)}
             stopped = bool(monitor(done, np.array([float(done)]), objective=objective, state=state, **columns))
 
         missing = max(self.n_estimators - first, 1)
@@ -375,13 +375,13 @@ class Forest(TreeModel, ABC):
 
     def _split_totals(self, kind: str) -> np.ndarray:
         if kind == "gain":  # the mean over trees of the shares in each
-            return importances(self.trees_, self.n_features_in_).sum(axis=0)
+            return np.asarray(importances(self.trees_, self.n_features_in_).sum(axis=0))
         nodes = self.trees_["nodes"]
         feature = split_features(nodes)[~leaf_nodes(nodes)]
         return np.bincount(feature, minlength=self.n_features_in_).astype(np.float64)
 
     def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
-        return sums_of_batch(Batch(X), *node_arrays(self.trees_), self.n_jobs) / n_trees(self.trees_)
+        return np.asarray(sums_of_batch(Batch(X), *node_arrays(self.trees_), self.n_jobs) / n_trees(self.trees_))
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
         return self._raw_outputs(X)
@@ -389,7 +389,7 @@ class Forest(TreeModel, ABC):
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         weight = self.trees_["weight"].astype(np.float64)
         values = expected_values(node_arrays(self.trees_), weight, columns, points)
-        return np.asarray(sum(values)) / n_trees(self.trees_)
+        return np.asarray(sum(values) / n_trees(self.trees_))
 
     def permutation_importances(
         self,

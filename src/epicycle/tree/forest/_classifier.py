@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -48,7 +48,7 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
     _totals_: np.ndarray
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with labels y.
 
         Parameters
@@ -56,11 +56,6 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
         %(table)s
         %(class_labels)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._forest_data(X, y, sample_weight)
         self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
@@ -105,12 +100,12 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
         return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (class_shares(outputs, len(self.classes_)).argmax(axis=1) != y).astype(np.float64)
+        return np.asarray(class_shares(outputs, len(self.classes_)).argmax(axis=1) != y, np.float64)
 
 
 def _most_probable(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     # Of two classes with the same share the first: 1 - p and p are compared as they are rounded.
-    return classes[class_shares(values, len(classes)).argmax(axis=1)]
+    return np.asarray(classes[class_shares(values, len(classes)).argmax(axis=1)])
 
 
 class RandomForestClassifier(ForestClassifier):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,12 +53,13 @@ def read_rows(data: Data, levels: dict[int, int], *, max_bins: int | None, seed:
 
     batch = None
     if isinstance(data, ArrayData):
+        X: Any = data.X
         batch = data.rows(0, data.n_rows)
         cells = data.n_rows * float(data.n_features)
-        if max_bins is None or (data.sparse and data.X.nnz * _BYTES_PER_STORED_NUMBER < cells):
+        if max_bins is None or (data.sparse and X.nnz * _BYTES_PER_STORED_NUMBER < cells):
             on_batch(batch)
             weight = np.ones(data.n_rows) if data.weight is None else data.weight
-            table = exact_table(data.X, levels, n_jobs)
+            table = exact_table(X, levels, n_jobs)
             return Rows(table, np.asarray(data.y), weight, data.has_weight, keys[0], batch)
     assert max_bins is not None
     edges = bin_edges(data, levels, max_bins=max_bins, seed=seed, n_jobs=n_jobs)
@@ -119,7 +121,7 @@ def grow_tree(problem: Problem, t: int, threads: int) -> ForestTree:
 
 def _balanced(mass: np.ndarray, target: Target) -> np.ndarray:
     """Weights that give every class of a sample the same total: w_i = mass_i * total / (n_classes * class total)."""
-    label = (target.y[:, 0] if target.y is not None else target.labels).astype(np.intp)
+    label = np.asarray(target.labels if target.y is None else target.y[:, 0]).astype(np.intp)
     totals = np.bincount(label, weights=mass, minlength=target.n_classes)
     present = totals > 0
     factors = np.where(present, mass.sum() / (np.count_nonzero(present) * np.where(present, totals, 1.0)), 0.0)
@@ -175,7 +177,7 @@ class OutOfBag:
     def mean(self) -> np.ndarray:
         """Mean values (n, K); NaN for rows that all trees saw."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self.sum / self.count[:, None]
+            return np.asarray(self.sum / self.count[:, None])
 
     def loss(self, y: np.ndarray, n_classes: int) -> float:
         """Mean :func:`oob_loss` of the rows that at least one tree did not see."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -50,7 +50,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         return tags
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with targets y.
 
         Parameters
@@ -58,11 +58,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         %(table)s
         %(targets)s
         %(sample_weight)s
-
-        Returns
-        -------
-        self
-            The fitted estimator.
         """
         data = self._forest_data(X, y, sample_weight)
         self._vector_ = data.target_is_vector
@@ -130,7 +125,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         return as_numeric_target(y, n, multi_output=True, estimator_name=type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1)
+        return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
 
 
 class RandomForestRegressor(ForestRegressor):

@@ -1,7 +1,7 @@
-"""Which rows a tree sees: drawn from a stream of its own, so that they can be drawn again.
+"""Samples of rows for the trees of a forest, each from a random stream of its own, so that it can be drawn again.
 
-Rows are put in an order that their content alone decides, and draws fall on places in this order. So a forest does not
-depend on the order in which rows come, and a row of weight 3 is drawn exactly as three equal rows are.
+Rows are put in an order that depends on their content alone, and draws are positions in this order. So a forest does
+not depend on the order of the rows, and a row of weight 3 is drawn exactly as three equal rows are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from epicycle.core._random import stream
 
 __all__ = ["RowSamples", "row_keys"]
 
-_BLOCK = 4096
+_BLOCK = 4096  # rows that are hashed at a time, within the cache
+# Multipliers of splitmix64 (Steele, Lea and Flood, 2014).
 _FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-#: Whole weights count as repetitions up to so many times the number of rows, and beyond that as shares.
-_MOST_REPETITIONS = 100
+# Integer weights are repetitions up to this mean, and beyond that shares: a sample then has no more draws than rows.
+_MAX_MEAN_REPETITIONS = 100
 
 
 def row_keys(X: Any, y: np.ndarray) -> np.ndarray:
@@ -43,7 +44,7 @@ def _hashed(values: np.ndarray, column: np.ndarray) -> np.ndarray:
     values = values.astype(np.float64)
     missing = np.isnan(values)
     if missing.any():
-        values[missing] = np.nan  # of which there are several
+        values[missing] = np.nan  # one bit pattern for all of them
     bits = values.view(np.uint64) + (column + np.uint64(1)) * _FACTORS[0]
     bits = (bits ^ (bits >> np.uint64(30))) * _FACTORS[1]
     bits = (bits ^ (bits >> np.uint64(27))) * _FACTORS[2]
@@ -56,9 +57,9 @@ class RowSamples:
     Parameters
     ----------
     keys : uint64 ndarray of shape (n,)
-        What decides the order of rows.
+        Sort keys of the rows.
     weight : ndarray of shape (n,), or None
-        How often, or with what share, rows are drawn.
+        Repetitions, or shares, with which rows are drawn.
     size : int, float or None
         Draws of one sample, as a number or as a share of all; None means as many as there are rows.
     bootstrap : bool
@@ -76,7 +77,7 @@ class RowSamples:
             mass = weight[self.rows]
             self.ends = np.cumsum(mass)
             repeats = bool((mass == np.floor(mass)).all())
-            self.whole = repeats and self.ends[-1] <= _MOST_REPETITIONS * len(mass)
+            self.whole = repeats and self.ends[-1] <= _MAX_MEAN_REPETITIONS * len(mass)
             total = float(self.ends[-1]) if self.whole else len(mass)
             self.ends = self.ends if self.whole else self.ends / self.ends[-1] * total
         self.total = int(total)
@@ -97,7 +98,7 @@ class RowSamples:
         return not self.bootstrap and self.size == self.total
 
     def counts(self, seed: int, tree: int) -> np.ndarray | None:
-        """How often each row is in the sample of a tree; None where all are, once."""
+        """Number of times each row is in the sample of a tree; None where all are, once."""
         if self.takes_all:
             return None
         random, counts = stream(seed, "rows", tree), np.zeros(self.n)

@@ -1,9 +1,9 @@
-"""What the linear support vector machines share: their arguments, the choice of the solver, and the certificate."""
+"""The base of linear support vector machines: their arguments, the choice of the solver, and the certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,38 +11,58 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
-from epicycle.core.estimator._estimator import Estimator, seed_of
+from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core.estimator._estimator import Estimator, MethodCard, seed_of
 from epicycle.data import ArrayData, Data
 from epicycle.optim import Solution
-from epicycle.svm.linear._dual_descent import dual_descent
-from epicycle.svm.linear._primal_newton import primal_newton
-from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
+from epicycle.svm._linear_dual_descent import dual_descent
+from epicycle.svm._linear_primal_newton import primal_newton
+from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 
-__all__ = ["SHARED_PARAMETERS", "LinearMachine"]
+__all__ = ["LINEAR_CARD", "LINEAR_PARAMETERS", "LinearMachine"]
 
-SHARED_PARAMETERS: Mapping[str, Domain] = {
+#: Domains of the arguments that both have.
+LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "C": Real(minimum=0, inclusive=False),
-    "tol": Real(minimum=0, inclusive=False),
-    "fit_intercept": Boolean(),
     "intercept_scaling": Real(minimum=0, inclusive=False),
     "solver": Choice("auto", "dual-cd", "newton"),
-    "max_iter": Integer(minimum=1),
-    "random_state": RandomState(),
-    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
 }
+_ENGINES = ("memory", "files", "dask")
+LINEAR_CARD = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
 
-#: Columns up to which "auto" takes Newton's method for any number of rows.
-FEW = 300
-#: And up to which it does where dense rows are ten times as many.
-MANY = 2000
-#: The width of the rounded corner at the start, in units of the violations there.
-FIRST_WIDTH = 2.0
+# Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes: measured crossovers.
+_NEWTON_COLUMNS = 300  # up to which "auto" takes Newton's method for any number of rows
+_NEWTON_COLUMNS_TALL = 2000  # and up to which it does where dense rows are ten times as many
+_INITIAL_WIDTH = 2.0  # of the rounded corner, in units of the violations at theta = 0
 
 
 class LinearMachine(Estimator):
     """A linear model that minimises |(w, u)|^2 / 2 + C sum_i v_i loss_i."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "C": """C : float, default={default}
+    Price of a violation: the larger, the weaker the penalty.""",
+        "tol": """tol : float, default={default}
+    Tolerance of the duality gap relative to the objective.""",
+        "intercept_scaling": """intercept_scaling : float, default={default}
+    s. The intercept is penalised by (b / s)^2 / 2, as in liblinear; a large s leaves it as good as free.""",
+        "solver": """solver : {"auto", "dual-cd", "newton"}, default={default}
+    "dual-cd" is coordinate descent on the dual, one row after the other; "newton" minimises the primal with sums
+    over the rows, rounding the corners of the loss by less and less. "auto" takes the latter for up to 300 columns,
+    for up to 2,000 dense ones where rows are ten times as many, and for files and Dask.""",
+        "max_iter": """max_iter : int, default={default}
+    Maximum number of passes over the rows.""",
+        "random_state": """random_state : int, Generator, RandomState or None, default={default}
+    Seed of the order of the rows in "dual-cd".""",
+        "evidence_attributes": """certificate_ : Certificate
+    The duality gap relative to the objective; for more than two classes the largest.
+history_ : History
+    Objective, relative gap, rows and seconds of every pass. "dual-cd": both are estimates from the visits of the
+    pass but for the last, and rows are those that were not set aside. "newton": the width of the rounded corners,
+    rows in them, and rows with a violation.
+n_iter_ : int
+converged_ : bool""",
+    }
 
     C: float
     tol: float
@@ -64,9 +84,7 @@ class LinearMachine(Estimator):
 
     def _problem(self, data: Data, n_problems: int, *, squared: bool, **form: Any) -> MarginProblem:
         scale = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return MarginProblem(
-            data.n_features, n_problems, squared=squared, C=float(self.C), scale=scale, **form
-        )  # fmt: skip
+        return MarginProblem(data.n_features, n_problems, squared=squared, C=float(self.C), scale=scale, **form)
 
     def _chosen_solver(self, data: Data) -> str:
         if not isinstance(data, ArrayData):
@@ -78,29 +96,28 @@ class LinearMachine(Estimator):
             return "newton"
         if self.solver != "auto":
             return self.solver
-        few = FEW if data.sparse or data.n_rows < 10 * data.n_features else MANY
-        return "newton" if data.n_features <= few else "dual-cd"
+        tall = not data.sparse and data.n_rows >= 10 * data.n_features
+        limit = _NEWTON_COLUMNS_TALL if tall else _NEWTON_COLUMNS
+        return "newton" if data.n_features <= limit else "dual-cd"
 
     def _solve(self, data: Data, problem: MarginProblem, typical: float) -> Solution:
         """Minimise; sets what prediction needs. `typical` is the size of a violation at theta = 0."""
         shape = problem.n_problems, problem.n_features + 1
         monitor = self._monitor(self.max_iter, lambda x: self._attributes(problem, x.reshape(shape), data.dtype))
         state = self._resume_state()
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
         if self._chosen_solver(data) == "newton":
             require_memory(
-                4.0 * 8 * problem.n_problems * shape[1] ** 2, f"{type(self).__name__} with {shape[1] - 1:,} columns",
+                4.0 * 8 * problem.n_problems * shape[1] ** 2,
+                f"{type(self).__name__} with {shape[1] - 1:,} columns",
                 "take solver='dual-cd', which needs no matrix of all pairs of columns and X in memory",
-            )  # fmt: skip
-            optima, reason, kept = primal_newton(
-                data, problem, width=FIRST_WIDTH * typical, tol=self.tol, max_iter=self.max_iter, monitor=monitor,
-                state=state, n_jobs=self.n_jobs,
-            )  # fmt: skip
+            )
+            width = _INITIAL_WIDTH * typical
+            optima, reason, kept = primal_newton(data, problem, width=width, monitor=monitor, state=state, **limits)
         else:
             assert isinstance(data, ArrayData)
-            optima, reason, kept = dual_descent(
-                data, problem, tol=self.tol, max_iter=self.max_iter, seed=seed_of(self.random_state), monitor=monitor,
-                state=state, n_jobs=self.n_jobs,
-            )  # fmt: skip
+            seed = seed_of(self.random_state)
+            optima, reason, kept = dual_descent(data, problem, seed=seed, monitor=monitor, state=state, **limits)
         optima = [self._rounded(data, problem, k, optimum) for k, optimum in enumerate(optima)]
         theta = np.array([optimum.theta for optimum in optima])
         for name, value in self._attributes(problem, theta, data.dtype).items():

@@ -18,7 +18,7 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import class_batch, linear_predictor
-from epicycle.svm.linear._base import SHARED_PARAMETERS, LinearMachine
+from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
 
 __all__ = ["LinearSVC"]
 
@@ -40,28 +40,17 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Of the weights.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         q = 1 or 2.
-    C : float, default=1.0
-        Price of a violation: the larger, the weaker the penalty.
-    tol : float, default=1e-5
-        Duality gap relative to the objective at which the fit ends.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    intercept_scaling : float, default=1.0
-        s. The intercept is penalised by (b / s)^2 / 2, as in liblinear; a large s leaves it as good as free.
+    %(C)s
+    %(tol)s
+    %(fit_intercept)s
+    %(intercept_scaling)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
-    solver : {"auto", "dual-cd", "newton"}, default="auto"
-        "dual-cd" is coordinate descent on the dual, one row after the other; "newton" minimises the primal with sums
-        over the rows, rounding the corner of the hinge by less and less. "auto" takes the latter for up to 300 columns,
-        for up to 2,000 dense ones where rows are ten times as many, and for files and Dask.
-    max_iter : int, default=1000
-        Passes over the rows at most.
-    random_state : int, Generator, RandomState or None, default=None
-        Order of the rows in "dual-cd".
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+    %(solver)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -72,14 +61,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         P of every problem.
     dual_objective_ : ndarray of shape (1,) or (n_classes,)
         The proven lower bound on P.
-    certificate_ : Certificate
-        The duality gap relative to the objective; for more than two classes the largest.
-    history_ : History
-        Objective, relative gap, rows and seconds of every pass. "dual-cd": both are estimates from the visits of the
-        pass but for the last, and rows are those that were not set aside. "newton": the width of the rounded corner,
-        rows in it, and rows with a violation.
-    n_iter_ : int
-    converged_ : bool
+    %(evidence_attributes)s
 
     See Also
     --------
@@ -108,11 +90,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         "penalty": Choice("l2"),
         "loss": Choice("hinge", "squared_hinge"),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        **SHARED_PARAMETERS,
+        **LINEAR_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("C3",), engines=("memory", "files", "dask"), certificate="duality gap"
-    )
+    _card: ClassVar[MethodCard] = LINEAR_CARD
 
     classes_: np.ndarray
 
@@ -147,29 +127,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels: numbers, booleans or strings. A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with labels y."""
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
         K = len(self.classes_)
-        problem = self._problem(
-            data, 1 if K == 2 else K, regression=False, squared=self.loss == "squared_hinge", epsilon=0.0,
-            class_weight=factors,
-        )  # fmt: skip
+        form = {"regression": False, "epsilon": 0.0, "class_weight": factors}
+        problem = self._problem(data, 1 if K == 2 else K, squared=self.loss == "squared_hinge", **form)
         self._conclude(self._solve(data, problem, 1.0))
         return self
 

@@ -1,4 +1,6 @@
-"""What the solvers minimise:  P(theta) = |theta|^2 / 2 + C sum_i v_i loss(w'x_i + b, y_i),   theta = (w, u),  b = s u.
+"""The objective of linear support vector machines:
+
+    P(theta) = |theta|^2 / 2 + C sum_i v_i loss(w'x_i + b, y_i),   theta = (w, u),  b = s u.
 
 The intercept is the weight u of a constant feature s (`intercept_scaling`), and penalised like the others, so that
 P is strongly convex: for any theta and any feasible dual variables beta with theta(beta) = sum_i beta_i (x_i, s),
@@ -43,7 +45,7 @@ class MarginProblem:
 
     @property
     def loss(self) -> tuple[bool, bool, float]:
-        """What the kernels take."""
+        """The form of the loss, as the native code takes it."""
         return self.regression, self.squared, self.epsilon
 
     def split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,27 +22,25 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from epicycle import engine
 from epicycle.core._monitor import Monitor
 from epicycle.data import Data
-from epicycle.svm.linear._problem import MarginProblem, Optimum, line_statistic, margin_statistic
+from epicycle.svm._linear_problem import MarginProblem, Optimum, line_statistic, margin_statistic
 
 __all__ = ["primal_newton"]
 
-#: The width shrinks once the gradient's part of the gap is below this share of the slack.
-SETTLED = 1.0
-#: Share of the tolerance that the slack may take in the end.
-SHARE = 0.5
-#: The width shrinks by at most this factor at a time, less where that was too much.
-FASTEST, SLOWEST = 12.0, 1.5
-#: Passes without a smaller gap at most.
-PATIENCE = 60
-#: Where the slope is asked for when a whole step is too long.
-LENGTHS = np.append(0.0, 1.25 ** -np.arange(60.0)[::-1])
+_GRADIENT_SHARE = 1.0  # of the slack: the width shrinks once the gradient's part of the gap is below it
+_SLACK_SHARE = 0.5  # of the tolerance that the slack may take in the end
+# Factors by which the width shrinks at a time: the first one tried, and the least after it was too much.
+_SHRINKAGE, _LEAST_SHRINKAGE = 12.0, 1.5
+_MAX_IDLE_PASSES = 60  # without a smaller gap
+_RIDGES = (0.0, 1e-15, 1e-14, 1e-12, 1e-9)  # on a diagonal of ones, until rounding leaves the matrix positive definite
+# Step lengths at which the slope is computed when a whole step is too long: 0 and powers of 1 / 1.25.
+_STEP_LENGTHS = np.append(0.0, 1.25 ** -np.arange(60.0)[::-1])
 
 
 def _direction(H: np.ndarray, g: np.ndarray) -> np.ndarray:
     """-H^-1 g for H = I + a positive semi-definite matrix, which may be larger by many orders of magnitude."""
     scale = 1 / np.sqrt(np.diagonal(H))
     S = H * scale * scale[:, None]
-    for ridge in (0.0, 1e-15, 1e-14, 1e-12, 1e-9):
+    for ridge in _RIDGES:
         try:
             factor = cho_factor(S + ridge * np.eye(len(S)) if ridge else S, lower=True, check_finite=False)
         except LinAlgError:
@@ -78,7 +76,7 @@ class Point:
     @property
     def settled(self) -> bool:
         """Whether theta is near enough to the minimum of F for the width to shrink."""
-        return self.steepness <= SETTLED * self.slack
+        return self.steepness <= _GRADIENT_SHARE * self.slack
 
     def minimum_for(self, factor: float) -> np.ndarray:
         """theta where F is least for `factor` times the width, if the same rows stay in the corner.
@@ -119,7 +117,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Line:
-    """The question how steep F is at theta + t move, for t = LENGTHS; answered by the slopes."""
+    """The question how steep F is at theta + t move, for t = _STEP_LENGTHS; answered by the slopes."""
 
     theta: np.ndarray
     move: np.ndarray
@@ -135,29 +133,29 @@ def newton_steps(theta: np.ndarray, width: float, tol: float, *, squared: bool) 
     """The minimisation of one problem: asks for points, and ends when its gap is `tol` of P or no longer falls."""
     at: Point = yield theta, width
     bounds, last, misses = Bounds(at), np.inf, 0
-    anchor, fastest, rejected = None, FASTEST, 0
+    anchor, fastest, rejected = None, _SHRINKAGE, 0
     while not bounds.gap <= tol * bounds.point.primal:
         last, misses = (bounds.gap, 0) if bounds.gap < 0.9 * last else (last, misses + 1)
-        if misses > PATIENCE:
+        if misses > _MAX_IDLE_PASSES:
             return
-        if not squared and at.slack > SHARE * tol * at.primal and at.settled:
+        if not squared and at.slack > _SLACK_SHARE * tol * at.primal and at.settled:
             anchor, rejected = at, 0
-            factor = float(np.clip(0.9 * SHARE * tol * at.primal / at.slack, 1 / fastest, 0.7))
+            factor = float(np.clip(0.9 * _SLACK_SHARE * tol * at.primal / at.slack, 1 / fastest, 0.7))
             at = bounds.take((yield at.minimum_for(factor), factor * at.width))
             # Where the same rows stay in the corner the minimum was met: the width may shrink faster.
             fastest = min(fastest**2, 1e6) if at.settled else fastest
             continue
         new, whole = yield from _line_search(at)
         rejected += not whole
-        if (rejected > 1 or new is None) and anchor is not None and fastest > SLOWEST:
+        if (rejected > 1 or new is None) and anchor is not None and fastest > _LEAST_SHRINKAGE:
             # The width had shrunk so far that the rows which hold theta were lost: back, and less far.
-            at, fastest = anchor, max(min(fastest, FASTEST) ** 0.5, SLOWEST)
+            at, fastest = anchor, max(min(fastest, _SHRINKAGE) ** 0.5, _LEAST_SHRINKAGE)
         elif new is not None:
             at = bounds.take(new)
-        elif squared or at.slack <= SHARE * tol * at.primal:
+        elif squared or at.slack <= _SLACK_SHARE * tol * at.primal:
             return  # F does not tell the points apart any more
         else:
-            at = bounds.take((yield at.minimum_for(1 / FASTEST), at.width / FASTEST))
+            at = bounds.take((yield at.minimum_for(1 / _SHRINKAGE), at.width / _SHRINKAGE))
 
 
 def _line_search(at: Point) -> Generator[Wanted, Any, tuple[Point | None, bool]]:
@@ -175,7 +173,7 @@ def _line_search(at: Point) -> Generator[Wanted, Any, tuple[Point | None, bool]]
         return None, False
     # F' is piecewise linear along d: interpolated between the last length at which it is negative and the next.
     j = int(rising[0])
-    t = LENGTHS[j - 1] + (LENGTHS[j] - LENGTHS[j - 1]) * slopes[j - 1] / (slopes[j - 1] - slopes[j])
+    t = _STEP_LENGTHS[j - 1] + (_STEP_LENGTHS[j] - _STEP_LENGTHS[j - 1]) * slopes[j - 1] / (slopes[j - 1] - slopes[j])
     for _ in range(3):
         new = yield at.theta + t * d, at.width
         if _lower(new, at, d, slope):
@@ -223,12 +221,14 @@ def primal_newton(
         step += 1
         optima = [best[k].optimum for k in range(K)]
         theta = np.array([optimum.theta for optimum in optima])
-        stop = monitor(
-            step, theta.ravel(), objective=sum(optimum.primal for optimum in optima),
-            state={"theta": theta, "width": widths.copy()}.copy,
-            gap=max(optimum.relative for optimum in optima), width=float(widths.max()),
-            violations=sum(point.violating for point in found), rows=sum(point.curved for point in found),
-        )  # fmt: skip
+        facts = {
+            "gap": max(optimum.relative for optimum in optima),
+            "width": float(widths.max()),
+            "violations": sum(point.violating for point in found),
+            "rows": sum(point.curved for point in found),
+        }
+        value, kept = sum(optimum.primal for optimum in optima), {"theta": theta, "width": widths.copy()}
+        stop = monitor(step, theta.ravel(), objective=value, state=kept.copy, **facts)
         if stop or not wanted:
             reason = "stopped" if stop else "stalled"
             break
@@ -246,10 +246,12 @@ def _follow_lines(
         return
     theta, move = np.array([line.theta for line in lines.values()]), np.array([line.move for line in lines.values()])
     width = np.array([line.width for line in lines.values()])
-    (slopes,) = engine.sum(line_statistic, data, problem, tuple(lines), theta, move, width, LENGTHS, n_jobs=n_jobs)
+    (slopes,) = engine.sum(
+        line_statistic, data, problem, tuple(lines), theta, move, width, _STEP_LENGTHS, n_jobs=n_jobs
+    )
     for k, at, d, sums in zip(lines, theta, move, slopes, strict=True):
         try:
-            wanted[k] = solvers[k].send(problem.C * sums + float(at @ d) + LENGTHS * float(d @ d))
+            wanted[k] = solvers[k].send(problem.C * sums + float(at @ d) + _STEP_LENGTHS * float(d @ d))
         except StopIteration:
             del wanted[k]
 

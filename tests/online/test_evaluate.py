@@ -68,7 +68,7 @@ def test_any_model_in_batches(stream, size):
     result = evaluate(foreign(), X, y, batch_size=size)
     assert result.n_mistakes == losses.sum()
     assert result.n_scored == 100 - size
-    assert "came before there was a model" in repr(result)
+    assert "came before the first fit" in repr(result)
     frames = evaluate(foreign(), pd.DataFrame(X, columns=list("abcd")), pd.Series(y), batch_size=size)
     assert frames.n_mistakes == result.n_mistakes
     assert isinstance(frames, OnlineEvaluation)

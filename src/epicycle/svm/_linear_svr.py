@@ -17,7 +17,7 @@ from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Batch
 from epicycle.stats._linear_predictor import linear_predictor
-from epicycle.svm.linear._base import SHARED_PARAMETERS, LinearMachine
+from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
 
 __all__ = ["LinearSVR"]
 
@@ -37,26 +37,15 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Residuals up to this size cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         q = 1 or 2.
-    C : float, default=1.0
-        Price of a residual: the larger, the weaker the penalty.
-    tol : float, default=1e-5
-        Duality gap relative to the objective at which the fit ends.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    intercept_scaling : float, default=1.0
-        s. The intercept is penalised by (b / s)^2 / 2, as in liblinear; a large s leaves it as good as free.
-    solver : {"auto", "dual-cd", "newton"}, default="auto"
-        "dual-cd" is coordinate descent on the dual, one row after the other; "newton" minimises the primal with sums
-        over the rows, rounding the corners of the loss by less and less. "auto" takes the latter for up to 300 columns,
-        for up to 2,000 dense ones where rows are ten times as many, and for files and Dask.
-    max_iter : int, default=1000
-        Passes over the rows at most.
-    random_state : int, Generator, RandomState or None, default=None
-        Order of the rows in "dual-cd".
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every pass.
+    %(C)s
+    %(tol)s
+    %(fit_intercept)s
+    %(intercept_scaling)s
+    %(solver)s
+    %(max_iter)s
+    %(random_state)s
+    %(n_jobs)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -66,14 +55,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         P.
     dual_objective_ : float
         The proven lower bound on P.
-    certificate_ : Certificate
-        The duality gap relative to the objective.
-    history_ : History
-        Objective, relative gap, rows and seconds of every pass. "dual-cd": both are estimates from the visits of the
-        pass but for the last, and rows are those that were not set aside. "newton": the width of the rounded corners,
-        rows in them, and rows with a violation.
-    n_iter_ : int
-    converged_ : bool
+    %(evidence_attributes)s
 
     See Also
     --------
@@ -98,11 +80,9 @@ class LinearSVR(RegressorMixin, LinearMachine):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "epsilon": Real(minimum=0),
         "loss": Choice("epsilon_insensitive", "squared_epsilon_insensitive"),
-        **SHARED_PARAMETERS,
+        **LINEAR_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("C3",), engines=("memory", "files", "dask"), certificate="duality gap"
-    )
+    _card: ClassVar[MethodCard] = LINEAR_CARD
 
     def __init__(
         self,
@@ -133,21 +113,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v counts as v rows.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric")
         problem = self._problem(
             data, 1, regression=True, squared=self.loss == "squared_epsilon_insensitive", epsilon=float(self.epsilon)

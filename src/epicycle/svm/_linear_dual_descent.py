@@ -23,14 +23,14 @@ from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData
 from epicycle.engine._ordered import in_order
 from epicycle.stats._moments import csr_parts
-from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
+from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 
 __all__ = ["dual_descent"]
 
 #: Problems that are solved side by side: each keeps four numbers a row.
-SIDE_BY_SIDE = 4
-#: Stored entries that a call of the kernel visits, more or less: a look at the callbacks between calls.
-ENTRIES_A_CALL = 5e7
+_PROBLEMS_AT_ONCE = 4
+#: Stored entries that a call of the kernel visits, about 50 ms: callbacks run between calls.
+_ENTRIES_PER_CALL = 5e7
 #: Columns of the table of the kernel, and places in its vector of numbers and in its reports.
 TARGET, BOUND, SQUARE, BETA = range(4)
 ACTIVE, WORST, DUAL = range(3)
@@ -77,9 +77,8 @@ class Descent:
             value = float((table[flat, BETA] * y[flat] - loss.epsilon * np.abs(table[flat, BETA])).sum())
         order = np.flatnonzero((c > 0) & ~flat).astype(np.int64)
         number = np.array([float(len(order)), np.inf, value])
-        return cls(
-            data, problem, k, seed, tol, table, order, np.zeros(data.n_features + 1), number, 0, tol, np.zeros((1, 4))
-        )  # fmt: skip
+        w, last = np.zeros(data.n_features + 1), np.zeros((1, 4))
+        return cls(data, problem, k, seed, tol, table, order, w, number, 0, tol, last)
 
     # ------------------------------------------------------------------- a pass
 
@@ -143,11 +142,12 @@ class Descent:
 
     def state(self) -> dict[str, Any]:
         return {
-            "beta": self.table[:, BETA].copy(), "order": self.order.copy(), "w": self.w.copy(),
-            "number": self.number.copy(), "passes": self.passes, "target": self.target, "seed": self.seed,
-            "last": self.last.copy(), "primal": np.nan if self.optimum is None else self.optimum.primal,
+            "beta": self.table[:, BETA].copy(),
+            **{name: getattr(self, name).copy() for name in ("order", "w", "number", "last")},
+            **{name: getattr(self, name) for name in ("passes", "target", "seed")},
+            "primal": np.nan if self.optimum is None else self.optimum.primal,
             "gap": np.nan if self.optimum is None else self.optimum.gap,
-        }  # fmt: skip
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.table[:, BETA] = state["beta"]
@@ -174,13 +174,13 @@ def dual_descent(
     square = _native.core.csr_row_squares(*csr_parts(X)) if sp.issparse(X) else _native.core.row_squares(X)
     square += problem.scale**2
     entries = X.nnz if sp.issparse(X) else X.size
-    # One pass at a time where somebody watches; the passes themselves do not depend on it.
-    together = 1 if type(monitor) is not Monitor else int(np.clip(ENTRIES_A_CALL / max(entries, 1), 1, 64))
+    # One pass at a time where there are callbacks; the passes themselves do not depend on it.
+    together = 1 if type(monitor) is not Monitor else int(np.clip(_ENTRIES_PER_CALL / max(entries, 1), 1, 64))
     optima = [] if state is None else _unpacked(state)
     resumed = None if state is None else state["running"]
     step, stopped, kept = monitor.history().n_iter, False, {}
     while len(optima) < problem.n_problems:
-        group = range(len(optima), min(len(optima) + SIDE_BY_SIDE, problem.n_problems))
+        group = range(len(optima), min(len(optima) + _PROBLEMS_AT_ONCE, problem.n_problems))
         running = [Descent.begin(data, problem, k, square, seed, tol) for k in group]
         if resumed is not None:
             for one, saved in zip(running, resumed, strict=True):
@@ -201,11 +201,9 @@ def dual_descent(
                 facts = [report[min(j, len(report) - 1)] for report in reports]
                 values = [f[VALUE] + f[GAP] for f in facts]
                 step += 1
-                stopped |= monitor(
-                    step, theta.ravel(), objective=sum(o.primal for o in optima) + sum(values), state=snapshot,
-                    gap=max(f[GAP] / max(v, 1e-300) for f, v in zip(facts, values, strict=True)),
-                    rows=sum(f[KEPT] for f in facts),
-                )  # fmt: skip
+                gap = max(f[GAP] / max(v, 1e-300) for f, v in zip(facts, values, strict=True))
+                objective, kept_rows = sum(o.primal for o in optima) + sum(values), sum(f[KEPT] for f in facts)
+                stopped |= monitor(step, theta.ravel(), objective=objective, state=snapshot, gap=gap, rows=kept_rows)
         kept = snapshot()
         optima += [one.measure(final=True) if one.optimum is None else one.optimum for one in running]
         if stopped:  # what was not begun stays at zero, where the dual value is zero too
@@ -224,9 +222,9 @@ def _stacked(optima: list[Optimum], running: list[Descent], problem: MarginProbl
 
 def _packed(optima: list[Optimum], running: list[Descent]) -> dict[str, Any]:
     return {
-        "theta": np.array([o.theta for o in optima]), "primal": np.array([o.primal for o in optima]),
-        "gap": np.array([o.gap for o in optima]), "running": [one.state() for one in running],
-    }  # fmt: skip
+        **{name: np.array([getattr(o, name) for o in optima]) for name in ("theta", "primal", "gap")},
+        "running": [one.state() for one in running],
+    }
 
 
 def _unpacked(state: Mapping[str, Any]) -> list[Optimum]:
