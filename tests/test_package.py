@@ -104,9 +104,10 @@ FAMILIES = {
     "linear.lasso._path": "paths of the lasso and the elastic net",
     "linear.least_squares._james_stein": "shrinkage of means",
     "neighbors._classification": "as in scikit-learn",
+    "kernels._kernel": "kernels and their hyper-parameters",
     "neighbors._regression": "as in scikit-learn",
     "neighbors._unsupervised": "as in scikit-learn",
-    "online._result": "the result of online evaluation",
+    "online._evaluate": "evaluation on a stream and its result",
     "optim._duality": "programs and their optimality conditions",
     "optim._games": "games and saddle points",
     "optim._losses": "losses",
@@ -120,7 +121,7 @@ FAMILIES = {
     "select._greedy_selection": "forward and backward selection",
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
-    "svm._hulls": "convex hulls of classes",
+    "svm._svc": "support vector classification and the hulls of its classes",
     "theory._decomposition": "decompositions of the error",
 }
 
