@@ -133,3 +133,5 @@ from .tree import (
 
 __version__: str
 __all__: list[str]
+
+_PUBLIC: dict[str, str]

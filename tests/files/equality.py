@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 
-def same(a, b):
+def same(a, b):  # noqa: C901 - one branch for each type
     """Same type, same content, down to the bits of arrays; NaN equals NaN."""
     if type(a) is not type(b):
         return False

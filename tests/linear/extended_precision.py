@@ -113,7 +113,7 @@ def logistic_objective(X, codes, weight, penalty, W, b):
     return weight @ losses_of(Z, codes)[0] + LD(penalty) / 2 * (W**2).sum()
 
 
-def logistic(X, codes, n_classes, weight=None, penalty=0.0, intercept=True, max_iter=1000):
+def logistic(X, codes, n_classes, weight=None, penalty=0.0, intercept=True, max_iter=1000):  # noqa: C901 - one Newton loop, top to bottom
     """(minimum, whether Newton's decrement vanished) of the logistic objective."""
     X = np.asarray(X, LD)
     n, p = X.shape

@@ -150,7 +150,7 @@ def test_a_subset_is_fitted_once(planted):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_accepts_classifiers():
-    check_estimator(ForwardSelection(ep.DecisionTreeClassifier(max_depth=1), cv=2, patience=1), on_fail="raise")
+    check_estimator(ForwardSelection(ep.DecisionTreeClassifier(max_depth=3), cv=2, patience=1), on_fail="raise")
 
 
 @every

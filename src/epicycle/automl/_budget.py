@@ -62,7 +62,7 @@ class Durations:
                 np.clip(np.log(max(there, 1e-4) / max(t, 1e-4)) / np.log(largest / n), 0.7 * growth, 1.6 * growth)
             )
             growth = max(growth, 0.9 * self.grows)
-        return there * (rows / largest) ** growth
+        return float(there * (rows / largest) ** growth)
 
 
 def keep_no_freed_memory() -> None:

@@ -266,7 +266,7 @@ def choose_target(table: pa.Table, asked: str | None, source: Any) -> tuple[str,
 
 
 def task_of(column: Any, asked: str) -> str:
-    """ "regression" or "classification", for a target of which some values are known."""
+    """Task, "regression" or "classification", for a target of which some values are known."""
     if asked not in ("auto", "regression", "classification"):
         raise ParameterError(f"task={asked!r}; expected 'auto', 'regression' or 'classification'")
     kind = column.type

@@ -28,7 +28,7 @@ _PARTS = ("days", "year", "month", "weekday", "hour")
 _MAX_LEVELS = {"trees": 254, "linear": 40}
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Encode the columns of a table as a matrix of numbers.
 
     For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its

@@ -31,7 +31,7 @@ def _has(name: str) -> Any:
     return check
 
 
-class TableModel(MetaEstimatorMixin, BaseEstimator):
+class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator behind a :class:`TableEncoder`, for tables with named columns.
 
     Parameters

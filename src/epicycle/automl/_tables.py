@@ -83,7 +83,7 @@ def check_text(head: bytes, name: str) -> None:
     if control:
         raise DataFileError(f"{name}: holds binary data, not text; expected CSV, JSON lines, Parquet or Arrow")
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # a character cut off at the end is no error
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # an incomplete character at the end is no error
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
         raise DataFileError(

@@ -31,7 +31,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
@@ -140,7 +140,7 @@ def _predict(
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probabilities of the classes.")] = False,
     out: Out = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 - every command takes it
     jobs: Jobs = None,
 ) -> None:
     """Predict every row of a table, block by block: any number of rows in constant memory."""
@@ -206,7 +206,7 @@ def _compare(
     data: Annotated[str, typer.Option("--data", metavar="DATA", help="Rows that neither was fitted to.")],
     target: Target = None,
     seed: Seed = 0,
-    jobs: Jobs = None,
+    jobs: Jobs = None,  # noqa: ARG001 - every command takes it
     json: Json = False,
 ) -> None:
     """Compare two models by a paired test on the same rows."""

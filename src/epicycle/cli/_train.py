@@ -94,7 +94,7 @@ def leaderboard_lines(run: TrainingRun, n_rows: int = 8) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold; None for what is no number."""
+    """The value in the types of JSON; None for NaN."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

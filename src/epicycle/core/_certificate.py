@@ -10,17 +10,17 @@ __all__ = ["Certificate"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a fit is as an optimisation, in a number that can be checked.
+    """Quality of a fit as an optimisation, in a number that can be checked.
 
     Parameters
     ----------
     kind : str
-        What was measured: ``"duality gap"``, ``"newton decrement"``, ``"gradient norm"``, ..., or ``"none"`` for
+        The quantity: ``"duality gap"``, ``"newton decrement"``, ``"gradient norm"``, ..., or ``"none"`` for
         methods that optimise nothing.
     value : float
         The measured quantity, relative to the scale that `meaning` names.
     tolerance : float
-        What `value` had to reach.
+        The largest value with which the certificate holds.
     meaning : str
         The statement that is true when the certificate holds, in plain words.
 

@@ -18,7 +18,7 @@ __all__ = ["History"]
 
 
 class History(Mapping[str, np.ndarray]):
-    """What happened in every iteration: one row each, columns such as ``objective``, ``step`` and ``seconds``.
+    """Record of a fit, one row for each iteration, columns such as ``objective``, ``step`` and ``seconds``.
 
     Columns are read as attributes (``history.objective``) or items (``history["objective"]``).
     """

@@ -1,4 +1,4 @@
-"""The one hook between a solver's loop and the outside: it records the history and may ask the solver to stop."""
+"""Monitors: called by a solver after every iteration, they record the history and may ask the solver to stop."""
 
 from __future__ import annotations
 

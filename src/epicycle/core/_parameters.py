@@ -59,7 +59,7 @@ class Domain(ABC):
         """The domain in words, as in "expected ..."."""
 
     def hint(self, value: object) -> str:
-        """What was probably meant; empty when there is no good guess."""
+        """A guess at what was meant; empty when there is no good one."""
         return ""
 
 
@@ -83,7 +83,7 @@ class _Number(Domain):
         if not self.has_type(value):
             return False
         number: Any = value
-        if number != number:  # nan
+        if number != number:  # nan, which compares false with every bound
             return False
         above = self.minimum is None or number > self.minimum or (self.inclusive[0] and number == self.minimum)
         below = self.maximum is None or number < self.maximum or (self.inclusive[1] and number == self.maximum)
@@ -172,6 +172,7 @@ class Choice(Domain):
     def hint(self, value: object) -> str:
         if not isinstance(value, str):
             return ""
+        # Users know names in other spellings ("L-BFGS"): case is no reason not to recognise them.
         by_lower_case = {name.lower(): name for name in self.names}
         close = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
         return f"did you mean {by_lower_case[close[0]]!r}?" if close else ""
@@ -181,6 +182,7 @@ class ArrayLike(Domain):
     """An array, a sequence or a frame of numbers; what it holds is checked by the method that uses it."""
 
     def has_type(self, value: object) -> bool:
+        # A string is a sequence too, and NumPy would make an array of its characters.
         if isinstance(value, str | bytes | Mapping):
             return False
         return isinstance(value, list | tuple | np.ndarray) or sp.issparse(value) or hasattr(value, "__array__")
@@ -249,7 +251,7 @@ class NoneOr(AnyOf):
 
 
 class RandomState(AnyOf):
-    """What seeds a random stream: None, a non-negative integer, a NumPy Generator or a RandomState."""
+    """Seeds of a random stream: None, a non-negative integer, a NumPy Generator or a RandomState."""
 
     def __init__(self) -> None:
         super().__init__(_Nothing(), Integer(0), InstanceOf(np.random.Generator, np.random.RandomState))

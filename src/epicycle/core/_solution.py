@@ -1,4 +1,4 @@
-"""Where an optimisation ended: the handover from a solver to the estimator that called it."""
+"""Solutions: what a solver returns to the estimator that called it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Solution"]
 
 @dataclass
 class Solution:
-    """Where a solver ended, and the evidence."""
+    """The final point of a solver with its history, its certificate and the reason for stopping."""
 
     x: np.ndarray
     value: float

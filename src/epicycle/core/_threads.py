@@ -1,4 +1,4 @@
-"""How many threads a piece of work may use, the threads themselves, and BLAS kept to one thread under them.
+"""The budget of threads, the threads themselves, and BLAS kept to one thread under them.
 
 One budget for the whole process: the processors that affinity and cgroups leave us, less where ``OMP_NUM_THREADS`` or
 threadpoolctl say so, less again where the work is too small to share.
@@ -38,6 +38,7 @@ def n_threads(work: float, n_jobs: int | None = None) -> int:
     if n_jobs is None:
         n_jobs = get_config().n_jobs
     if n_jobs is None:
+        # Small work runs on one thread: waking others would cost more than they save.
         return max(1, int(min(budget(), work / _WORK_PER_THREAD)))
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
         raise ParameterError(f"n_jobs={n_jobs!r}: expected None, a positive number of threads, or -1 for all")
@@ -54,6 +55,7 @@ def cpu_count() -> int:
     """Processors that affinity and the cgroup quota leave to this process, at least one."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cgroup_quota(Path("/"))
+    # A quota of 1.5 processors is served best by two threads, which then rest a part of the time.
     return available if quota is None else max(1, min(available, int(quota + 0.999)))
 
 

@@ -15,7 +15,7 @@ from epicycle.data._matrix import aligned
 __all__ = ["ArrayData", "block_rows", "dense_block_rows"]
 
 _BLOCK_BYTES = 2 << 20  # of X: a block and what is computed from it stay in the second-level cache
-_HEAD_ROWS = 1024
+_HEAD_ROWS = 1024  # of `head`
 
 
 def block_rows(X: Any) -> int:
@@ -28,6 +28,7 @@ def block_rows(X: Any) -> int:
     if not sp.issparse(X):
         return dense_block_rows(p, X.dtype)
     stored = int(X.nnz) * (X.dtype.itemsize + X.indices.dtype.itemsize)
+    # Empty rows cost an entry of indptr and of the result: 16 bytes, or blocks would have no end.
     return _round_up(max(int(_BLOCK_BYTES / max(stored / max(n, 1), 16.0)), 1024))
 
 

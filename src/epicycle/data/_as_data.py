@@ -1,4 +1,4 @@
-"""The door for data: whatever users pass as X, y and sample_weight, checked and made a :class:`Data`."""
+"""`as_data`: whatever users pass as X, y and sample_weight, checked and made a :class:`Data`."""
 
 from __future__ import annotations
 

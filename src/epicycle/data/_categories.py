@@ -72,13 +72,9 @@ def category_columns(X: Any, asked: Any) -> list[int]:
             "categorical_features: X is sparse; expected a data frame, an array, a scan or a collection"
         )
     if is_frame(X):
-        frame_columns(X)  # says what is wrong with names
+        frame_columns(X)  # refuses names that are not unique
     if isinstance(asked, str):
-        if isinstance(X, Scan):
-            return [j for j, name in enumerate(X.columns) if name in X.text_columns]
-        schema = nw.from_native(X._meta if is_dask(X) else X, eager_only=True).schema
-        kinds = (nw.Categorical, nw.Enum)
-        return [j for j, dtype in enumerate(schema.values()) if isinstance(dtype, kinds) or dtype in kinds]
+        return _columns_by_type(X)
     names = _names(X)
     p = len(names) if names is not None else int(np.shape(X)[-1])
     chosen = list(np.asarray(asked).tolist())
@@ -86,19 +82,27 @@ def category_columns(X: Any, asked: Any) -> list[int]:
         if len(chosen) != p:
             raise ParameterError(f"categorical_features: a mask of {len(chosen)} values; X has {p} columns")
         return [j for j, c in enumerate(chosen) if c]
-    found = []
-    for c in chosen:
-        if isinstance(c, str):
-            if names is None or c not in names:
-                raise ParameterError(f"categorical_features names {c!r}, which X does not have")
-            found.append(names.index(c))
-        elif isinstance(c, int) and not isinstance(c, bool):
-            if not 0 <= c < p:
-                raise ParameterError(f"categorical_features: column {c}; X has {p} columns")
-            found.append(c)
-        else:
-            raise ParameterTypeError(f"categorical_features: {c!r}; expected names, numbers or truth values")
-    return sorted(set(found))
+    return sorted({_column_number(c, names, p) for c in chosen})
+
+
+def _columns_by_type(X: Any) -> list[int]:
+    if isinstance(X, Scan):
+        return [j for j, name in enumerate(X.columns) if name in X.text_columns]
+    schema = nw.from_native(X._meta if is_dask(X) else X, eager_only=True).schema
+    kinds = (nw.Categorical, nw.Enum)
+    return [j for j, dtype in enumerate(schema.values()) if isinstance(dtype, kinds) or dtype in kinds]
+
+
+def _column_number(column: Any, names: list[str] | None, p: int) -> int:
+    if isinstance(column, str):
+        if names is None or column not in names:
+            raise ParameterError(f"categorical_features names {column!r}, which X does not have")
+        return names.index(column)
+    if not isinstance(column, int) or isinstance(column, bool):
+        raise ParameterTypeError(f"categorical_features: {column!r}; expected names, numbers or truth values")
+    if not 0 <= column < p:
+        raise ParameterError(f"categorical_features: column {column}; X has {p} columns")
+    return column
 
 
 def _names(X: Any) -> list[str] | None:
@@ -131,7 +135,7 @@ def _kind_of_level(level: Any) -> str:
 
 @dataclass
 class LevelCounts:
-    """How often each level occurs in a column, by value; counts of consecutive rows add up."""
+    """Number of occurrences of each level of a column; counts of consecutive rows add up."""
 
     counts: dict[Any, float] = field(default_factory=dict)
     n_rows: int = 0
@@ -173,7 +177,7 @@ def learn_levels(
         if max_levels is not None and len(kept) > max_levels:
             warnings.warn(
                 f"{estimator_name}: column {column_label(X, j)} has {len(kept)} levels; the {max_levels} most frequent "
-                "are told apart, the others count as missing",
+                "are kept, the others count as missing",
                 EpicycleWarning,
                 stacklevel=5,
             )
@@ -235,7 +239,8 @@ def _dask_counts(X: Any, columns: Sequence[int]) -> Iterable[list[LevelCounts]]:
 
     parts = X.to_delayed(optimize_graph=False) if is_dask_frame(X) else list(X.rechunk({1: -1}).to_delayed().ravel())
     counted = delayed(_partition_counts, pure=False)
-    return compute(*[counted(part, list(columns)) for part in parts])  # type: ignore[no-any-return]
+    found: Iterable[list[LevelCounts]] = compute(*[counted(part, list(columns)) for part in parts])
+    return found
 
 
 def _partition_counts(part: Any, columns: Sequence[int]) -> list[LevelCounts]:
@@ -308,10 +313,13 @@ def codes_among(column: Any, levels: np.ndarray) -> np.ndarray:
 
         # One hash per row; the list of all distinct values of the column is not made.
         found = pc.index_in(column, value_set=pa.array(levels.tolist(), column.type))
-        return pc.fill_null(found, -1).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        codes: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        return codes
+    # The last entry is for the index -1 of a missing value.
     values, index = distinct_values(column)
     code_of = {level: code for code, level in enumerate(levels.tolist())}
-    return np.array([*(code_of.get(value, -1) for value in values), -1])[index]
+    code: np.ndarray = np.array([*(code_of.get(value, -1) for value in values), -1])[index]
+    return code
 
 
 def _is_text(kind: Any) -> bool:

@@ -22,13 +22,13 @@ __all__ = ["DaskData", "dask_data", "encode_partition", "is_dask"]
 
 
 def is_dask(x: Any) -> bool:
-    """Whether x is a Dask collection, told without importing Dask."""
+    """Whether x is a Dask collection; does not import Dask."""
     return type(x).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(x, "__dask_graph__")
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """How the partitions of X, y and the weights become an :class:`ArrayData`."""
+    """Checks that make a partition of X, y and the weights an :class:`ArrayData`."""
 
     dtype: np.dtype[Any]
     n_features: int
@@ -145,6 +145,7 @@ class DaskData(Data):
     def head(self) -> Batch:
         from dask import delayed
 
+        # A filter upstream may have left the first partitions without rows.
         for i in range(len(self.parts)):
             part = self.parts[i] if self.resident is None else self.resident[1][i]
             batch: Batch = delayed(_head, pure=False)(part).compute()
@@ -186,7 +187,7 @@ def dask_data(
     targets: Sequence[Any] = [None] * len(parts)
     weights = targets
     if target != "none":
-        y, n_targets, vector = _target(y, X, target, multi_output)
+        y, n_targets, vector = _target(y, target, multi_output)
         targets = _aligned(y, X, len(parts), "y")
     if sample_weight is not None:
         weights = _aligned(sample_weight, X, len(parts), "sample_weight")
@@ -232,7 +233,7 @@ def _features(
     if X.shape[1] == 0 or X.shape[0] == 0:
         which = "feature(s)" if X.shape[1] == 0 else "sample(s)"
         raise DataError(f"X: Found array with 0 {which} (shape={X.shape}) while a minimum of 1 is required")
-    if X.numblocks[1] > 1:
+    if X.numblocks[1] > 1:  # a batch holds whole rows
         X = X.rechunk({1: -1})
     sparse = sp.issparse(X._meta)
     if sparse and not accept_sparse:
@@ -246,7 +247,7 @@ def _sizes(X: Any) -> list[int] | None:
     return [int(n) for n in X.chunks[0]]
 
 
-def _target(y: Any, X: Any, target: TargetKind, multi_output: bool) -> tuple[Any, int, bool]:
+def _target(y: Any, target: TargetKind, multi_output: bool) -> tuple[Any, int, bool]:
     """y, its number of columns, and whether it is a vector."""
     _require_dask(y, "y")
     if y.ndim == 1:
@@ -286,6 +287,7 @@ def _aligned(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
     if len(parts) != n_parts:
         raise DataError(f"{name}: has {len(parts)} partitions, X has {n_parts}; both must be partitioned alike")
     divisions = getattr(values, "divisions", (None,)), getattr(X, "divisions", (None,))
+    # Frames know their index only by divisions; unknown ones cannot be compared, and are trusted.
     if None not in (*divisions[0], *divisions[1]) and divisions[0] != divisions[1]:
         raise DataError(f"{name}: its divisions are not those of X; repartition(divisions=X.divisions) one of them")
     return parts

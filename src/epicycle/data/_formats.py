@@ -101,7 +101,7 @@ class ParquetTable(TableFile):
     ) -> Iterator[Chunk]:
         with pa.parquet.ParquetFile(self.path, buffer_size=_STREAM_BYTES, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=rows, columns=list(columns), use_threads=True)
-        pa.default_memory_pool().release_unused()
+        pa.default_memory_pool().release_unused()  # Arrow would keep the buffers of a pass for the next
 
 
 class CsvTable(TableFile):
@@ -119,12 +119,13 @@ class CsvTable(TableFile):
     def chunks(
         self, columns: Sequence[str], rows: int, as_float64: frozenset[str], as_text: frozenset[str] = frozenset()
     ) -> Iterator[Chunk]:
+        # Types guessed from the first block would fail on a later one with a decimal point.
         types = {name: pa.float64() if name in as_float64 else self.columns[name] for name in columns}
         types.update({name: pa.string() for name in columns if name in as_text})
         with pa.csv.open_csv(
             self.path,
             parse_options=self._options(),
-            read_options=pa.csv.ReadOptions(block_size=8 << 20),
+            read_options=pa.csv.ReadOptions(block_size=8 << 20),  # large enough for any line, small for memory
             convert_options=pa.csv.ConvertOptions(include_columns=list(columns), column_types=types),
         ) as reader:
             yield from reader

@@ -79,13 +79,14 @@ def frame_to_matrix(X: Any) -> np.ndarray | sp.coo_array:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             _refuse(name, dtype)
     single = len(schema) > 0 and all(dtype in (nw.Float32,) or str(dtype) == "Float16" for dtype in schema.values())
+    # Columns are written one by one: in this order each write is contiguous.
     out = np.empty(frame.shape, np.float32 if single else np.float64, order="F")
     for j, name in enumerate(frame.columns):
         column = frame.get_column(name)
         values = column.to_numpy()
         if values.dtype.kind == "O":  # decimals, or booleans with missing values
             values = np.array([np.nan if v is None else v for v in values.tolist()], dtype=np.float64)
-        exact_in_float64(values, f"X, column {name!r}")
+        exact_in_float64(values, f"X, column {name!r}")  # identifiers of 64 bits would be rounded
         out[:, j] = values
     return out
 

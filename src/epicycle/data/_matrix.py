@@ -23,6 +23,7 @@ def as_matrix(
 ) -> tuple[Matrix, tuple[str, ...] | None]:
     """X as a matrix, and the names of its columns where it has any."""
     names: tuple[str, ...] | None = None
+    # The common case is passed through without a look at other containers.
     if not (type(X) is np.ndarray and X.dtype in _FLOATS):
         X, names = _read(X)
     if sp.issparse(X):
@@ -83,7 +84,7 @@ def as_floating(X: np.ndarray) -> np.ndarray:
         return X
     if X.dtype == object:
         return numbers_of_objects(X, "X")
-    if X.dtype == np.float16:
+    if X.dtype == np.float16:  # exact in float32, and no BLAS takes it
         return X.astype(np.float32)
     exact_in_float64(X, "X")
     return X.astype(np.float64)

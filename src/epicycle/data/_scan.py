@@ -66,6 +66,7 @@ def scan(
 
     if batch_rows is not None and (isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1):
         raise ParameterError(f"batch_rows={batch_rows!r}: expected None or a positive number of rows")
+    # Only headers are read here; a wrong column or type is an error before any work starts.
     tables = [open_table(path) for path in _files(paths)]
     kinds = sorted({table.kind for table in tables})
     if len(kinds) > 1:
@@ -192,6 +193,7 @@ def _matches(path: Path) -> list[Path]:
     if path.is_dir():
         from epicycle.data._formats import table_class
 
+        # Names with "_" and "." are markers and metadata of other writers (_SUCCESS, _metadata).
         found = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")) and table_class(f) is not None)
         if not found:
             raise DataFileError(f"paths: the folder {path} holds no CSV, Parquet, Arrow or .npy file")

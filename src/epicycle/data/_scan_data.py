@@ -22,7 +22,7 @@ __all__ = ["Raw", "ScanData", "prefetch", "read_columns"]
 
 
 _CHUNK_BLOCKS = 4  # blocks that are read at a time: about 8 MiB
-_HEAD_ROWS = 1024
+_HEAD_ROWS = 1024  # of `head`, as for arrays
 
 #: Consecutive rows as they were read: the index of the first, and pieces of chunks.
 Raw = tuple[int, list[Any]]
@@ -242,6 +242,7 @@ def read_columns(
     import pyarrow as pa
 
     for table in scan.tables:
+        # Another pass over changed files would mix two data sets in one fit.
         if (change := table.changed()) is not None:
             raise EngineError(f"{table.path} {change} since the scan was made")
         try:
@@ -263,7 +264,7 @@ def _labels(column: Any, name: str) -> np.ndarray:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or _is_view(column.type)):
             values: np.ndarray = column.to_numpy(zero_copy_only=False)
             return values
-        column = column.dictionary_encode()
+        column = column.dictionary_encode()  # Python strings are made once for each class, not for each row
     distinct = np.array(column.dictionary.to_pylist())
     values = distinct[column.indices.to_numpy(zero_copy_only=False)]
     return values
@@ -278,8 +279,12 @@ def _is_view(kind: Any) -> bool:
 Item = TypeVar("Item")
 
 
+def _nothing() -> None:
+    """Close a source that needs no closing."""
+
+
 def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
-    """The same items; an exception of the source is raised here.
+    """The same items, read ahead by a thread of its own; an exception of the source is raised here.
 
     The thread ends when the source does, or when this generator is closed: by the garbage collector at the latest, by
     an exception or an interrupt in the consumer's ``with closing(...)`` at once.
@@ -290,6 +295,7 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
     def put(item: Item | None, error: BaseException | None = None, last: bool = False) -> bool:
         while not stopped.is_set():
             try:
+                # With a timeout: a consumer that went away would leave the thread waiting for ever.
                 line.put((item, error, last), timeout=0.05)
                 return True
             except queue.Full:
@@ -306,9 +312,7 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
         except BaseException as error:
             put(None, error)
         finally:
-            close = getattr(items, "close", None)  # files are closed by the thread that reads them
-            if close is not None:
-                close()
+            getattr(items, "close", _nothing)()  # files are closed by the thread that reads them
 
     reader = threading.Thread(target=read, name="epicycle-reader", daemon=True)
     try:

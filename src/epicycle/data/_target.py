@@ -60,6 +60,7 @@ def check_labels(y: np.ndarray, estimator_name: str) -> None:
         refuse_non_numbers(y, "y")
     if y.dtype.kind == "f":
         require_finite(y, "y", estimator_name=estimator_name)
+        # 1.0 and 2.0 are labels that passed through a float column; 1.5 is a target of regression.
         fractional = y != np.floor(y)
         if fractional.any():
             raise DataError(

@@ -62,11 +62,11 @@ class ErrorAnalysis(Finding):
         return ax
 
 
-class _Regressor(RegressorMixin, BaseEstimator):
+class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Stands for a pipeline that gives numbers."""
 
 
-class _Classifier(ClassifierMixin, BaseEstimator):
+class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Stands for a pipeline that gives labels."""
 
 

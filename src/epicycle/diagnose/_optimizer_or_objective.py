@@ -345,7 +345,7 @@ def _linear(other: Any, X: Any) -> np.ndarray:
     rows = X if hasattr(X, "dtype") else np.asarray(X)
     if w.shape[-1] != rows.shape[1]:
         raise ParameterError(f"model_b: {w.shape[-1]} coefficients; X has {rows.shape[1]} features")
-    return np.asarray(rows @ w.T) + np.asarray(getattr(other, "intercept_", 0.0))
+    return np.asarray(rows @ w.T + np.asarray(getattr(other, "intercept_", 0.0)))
 
 
 def _squares(other: Any, X: Any, y: np.ndarray, v: np.ndarray) -> float:

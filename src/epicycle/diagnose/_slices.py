@@ -362,7 +362,7 @@ def _conclude(
         )
     else:
         verdict = (
-            f"No slice is worse than the rest significantly: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+            f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
             f"the differences between {len(found)} slices are within the noise."
         )
     columns = {name: [s[name] for s in found] for name in (found[0] if found else ())}

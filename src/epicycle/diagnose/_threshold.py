@@ -93,7 +93,8 @@ class Threshold(Finding):
         """Labels by this threshold."""
         if self.model_ is None:
             raise ParameterError("X: there is no model, scores were given; compare them with `threshold`")
-        return np.where(_scores(self.model_, X, self.positive)[0] >= self.threshold, self.positive, self.negative)
+        above = _scores(self.model_, X, self.positive)[0] >= self.threshold
+        return np.asarray(np.where(above, self.positive, self.negative))
 
     @styled
     def plot(self, ax: Axes | None = None, *, kind: str = "threshold") -> Axes:

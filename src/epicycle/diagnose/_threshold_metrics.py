@@ -46,7 +46,7 @@ def metric_of(metric: Any, costs: Any) -> tuple[str, Metric]:
 def ratio(a: Any, b: Any) -> np.ndarray:
     """a / b, and 0 where b is 0."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return np.divide(a, b, out=np.zeros_like(a + b), where=b > 0)
+    return np.asarray(np.divide(a, b, out=np.zeros_like(a + b), where=b > 0))
 
 
 def counts_at(s: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, ...]:

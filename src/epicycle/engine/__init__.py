@@ -1,4 +1,4 @@
-"""Where the passes run: `sum` and `map` over the batches of a data set, in memory, from files, on a cluster."""
+"""Passes over data: `sum` and `map` over the batches of a data set, in memory, from files, on a cluster."""
 
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.engine._dask import row_starts

@@ -39,8 +39,11 @@ __all__ = [
 ]
 
 
-_FAN_IN = 16  # partial sums that are added at a time, from the left
-_INLINE_BYTES = 1 << 16  # parameters above this travel once to each worker, below with each task
+# Partial sums that are added at a time, from the left. Fixed, so that the bits do not depend on the cluster; 16 keeps
+# the tree flat (256 partitions in two steps) and what one worker gathers small.
+_FAN_IN = 16
+# Parameters above this travel once to each worker, below with each task: the scheduler keeps a copy of every task.
+_INLINE_BYTES = 1 << 16
 
 
 def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
@@ -69,7 +72,7 @@ def sum_futures(client: Any, futures: list[Any]) -> State | None:
             mine += futures
         states = client.gather(futures)
     except BaseException as error:
-        client.cancel(mine)
+        client.cancel(mine)  # an interrupt must not leave the cluster working
         _explain(error)
         raise
     return _add(states)
@@ -91,7 +94,7 @@ def map_partitions(function: Callable[..., np.ndarray], data: DaskData, paramete
     import dask.array as da
     from dask import delayed
 
-    # Two rows of ones tell the type and the shape of a result.
+    # Two rows of ones show the type and the shape of a result.
     ones = np.ones((2, data.n_features), data.dtype)
     y = None if not data.n_targets else np.zeros(2 if data.target_is_vector else (2, data.n_targets))
     example = np.asarray(function(Batch(sp.csr_array(ones) if data.sparse else ones, y), *parameters))

@@ -32,6 +32,7 @@ class Fold:
             raise EngineError(f"a statistic returned {len(state)} terms after {len(self._sum)}")
         for i, term in enumerate(state):
             total = self._sum[i]
+            # Only a sum made here is written to: the first state may be an array that the statistic still holds.
             if self._owned[i] and type(term) is np.ndarray and term.dtype == total.dtype and term.shape == total.shape:
                 np.add(total, term, out=total)
             else:

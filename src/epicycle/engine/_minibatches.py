@@ -34,6 +34,7 @@ def minibatches(data: Data, batch_size: int, epoch: int, seed: int) -> Iterator[
     total = count_rows(data)
     parts = [data.rows(0, total)] if isinstance(data, ArrayData) else data.batches()
     for part in parts:
+        # Files are read in their order; shuffling within a batch is what a single sequential read allows.
         order = rng.permutation(part.n_rows)
         for start in range(0, part.n_rows, batch_size):
             rows = order[start : start + batch_size]

@@ -27,12 +27,15 @@ def in_order(
     thread alone. The first exception, be it of `pieces`, `work`, `consume` or an interrupt of the caller, drops what is
     not yet started, lets what is running end, and propagates.
     """
+    # Nested calls run on their own thread: waiting for the pool inside the pool could wait for ever.
     if threads <= 1 or getattr(_inside, "busy", False):
         for piece in pieces:
             consume(work(piece))
         return
+    # Twice as many results as threads: a slow piece does not stop the others, and memory stays bounded.
     shared = _Line(pieces, work, consume, 2 * threads)
     pool = helper_pool()
+    # The context carries the settings of the caller (ep.config) to the helpers.
     helpers = [pool.submit(contextvars.copy_context().run, shared.run) for _ in range(threads - 1)]
     try:
         shared.run()
@@ -113,7 +116,7 @@ class _Line(Generic[Piece, Result]):
     def hand_in(self, number: int, result: Result) -> None:
         with self.changed:
             self.results[number] = result
-            if self.consuming:
+            if self.consuming:  # that thread will find this result when its turn comes
                 return
             self.consuming = True
         while True:
@@ -122,6 +125,7 @@ class _Line(Generic[Piece, Result]):
                     self.consuming = False
                     return
                 result = self.results.pop(self.consumed)
+            # Outside the lock: adding up large states takes long, and others hand in meanwhile.
             self.consume(result)
             with self.changed:
                 self.consumed += 1

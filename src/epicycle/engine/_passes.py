@@ -76,7 +76,7 @@ def _apply_rows(function: RowFunction, parameters: tuple[Any, ...], batch: Batch
 def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None], n_jobs: int | None) -> None:
     with single_threaded_blas():
         if isinstance(data, ArrayData):
-            if data.n_blocks == 1:
+            if data.n_blocks == 1:  # small data: no thread is woken, no iterator made
                 consume(work(data.block(0)))
                 return
             threads = min(n_threads(float("inf"), n_jobs), data.n_blocks)
@@ -105,12 +105,13 @@ class Rows:
         if self._n_rows is None:
             self._pieces.append(rows)
             return
-        if n == self._n_rows:
+        if n == self._n_rows:  # one batch: its result is the whole, without a copy
             self._out = rows
             return
         if self._out is None:
             self._out = np.empty((self._n_rows, *rows.shape[1:]), rows.dtype)
         elif rows.dtype != self._out.dtype:
+            # A later batch may need a wider type (integers, then a float): nothing is rounded.
             self._out = self._out.astype(np.promote_types(rows.dtype, self._out.dtype))
         self._out[self._filled : self._filled + n] = rows
         self._filled += n

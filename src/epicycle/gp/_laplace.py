@@ -171,7 +171,7 @@ class BinaryLaplace(ExactLaplace):
         return root, factor(B, self.threads)
 
     def mode(self, K: np.ndarray) -> Mode:
-        def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+        def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)[:, 0, 0]
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.obs.gradient(p)
@@ -259,12 +259,12 @@ class SoftmaxLaplace(ExactLaplace):
                 if i != j:
                     mine[j, i] = T.T
 
-            inverse_tiles(inverted(found, self.threads), place, lambda done: None, self.threads)
+            inverse_tiles(inverted(found, self.threads), place, lambda _done: None, self.threads)
         M = scipy.linalg.cholesky(E.sum(axis=0), lower=True, check_finite=False)
         return SoftmaxBlocks(E, M, log_det + 2 * float(np.log(np.diagonal(M)).sum()))
 
     def mode(self, K: np.ndarray) -> Mode:
-        def newton(a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+        def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)
             b = np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p)
             return b - self.blocks(K, p).times(self._times(K, b))

@@ -81,13 +81,13 @@ class LowRankLaplace:
         return H.reshape(m * k, m * k)
 
     def mode(self, V: np.ndarray) -> Mode:
-        def newton(w: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
+        def newton(_w: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)
             right = V @ (np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p))
             found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
             return scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T
 
-        mode = find_mode(self.obs, self.w, lambda w: V.T @ w, lambda w, f: float(np.vdot(w, w)), newton, self.most)
+        mode = find_mode(self.obs, self.w, lambda w: V.T @ w, lambda w, _f: float(np.vdot(w, w)), newton, self.most)
         self.w, self.decrement = mode.a, mode.decrement
         self.newton_steps += mode.n_steps
         return mode

@@ -253,7 +253,7 @@ def _curved(likelihood: Any) -> Callable[[np.ndarray, bool], tuple[float, np.nda
     if hasattr(likelihood, "with_curvature"):
         return likelihood.with_curvature
 
-    def plain(theta: np.ndarray, curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
+    def plain(theta: np.ndarray, _curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
         return *likelihood.value_and_gradient(theta), None
 
     return plain

@@ -23,7 +23,7 @@ def as_path(path: object) -> Path:
 
 
 def check_target(path: object) -> Path:
-    """Where `path` leads (links followed), after checking that a file can be written there."""
+    """The target of `path` (links followed), after checking that a file can be written there."""
     target = Path(os.path.realpath(as_path(path)))
     folder = target.parent
     if target.is_dir():
@@ -50,6 +50,7 @@ def write_atomically(target: Path, chunks: Iterable[bytes]) -> None:
         with os.fdopen(descriptor, "wb") as file:
             for chunk in chunks:
                 file.write(chunk)
+            # The rename must not reach the disk before the content does.
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)

@@ -109,7 +109,7 @@ class Member:
 
 
 def framing(members: Sequence[Member]) -> tuple[list[bytes], bytes]:
-    """What stands before each member, and what follows the last: all bytes of the file that are not content."""
+    """Bytes before each member and after the last: all of the file that is not content."""
     heads, directory, position = [], b"", 0
     for member in members:
         heads.append(member.local_header())

@@ -143,13 +143,13 @@ def _complete(collection: Any, n_items: int) -> Any:
     return collection
 
 
-def _int(decoder: Decoder, node: dict[str, Any]) -> int:
+def _int(_decoder: Decoder, node: dict[str, Any]) -> int:
     if not _HEX_INT.fullmatch(node["hex"]):
         raise ModelFormatError("an integer is malformed or too large")
     return int(node["hex"], 16)
 
 
-def _float(decoder: Decoder, node: dict[str, Any]) -> float:
+def _float(_decoder: Decoder, node: dict[str, Any]) -> float:
     if node["value"] not in _FLOATS:
         raise ModelFormatError(f"unknown number {node['value'][:40]!r}")
     return _FLOATS[node["value"]]
@@ -162,7 +162,7 @@ def _complex(decoder: Decoder, node: dict[str, Any]) -> complex:
     return complex(real, imag)
 
 
-def _scalar(decoder: Decoder, node: dict[str, Any]) -> np.generic:
+def _scalar(_decoder: Decoder, node: dict[str, Any]) -> np.generic:
     dtype, content = as_dtype(node["dtype"]), bytes.fromhex(node["hex"])
     if len(content) != dtype.itemsize:
         raise ModelFormatError(f"a scalar of type {dtype} has {len(content)} bytes")
@@ -171,7 +171,7 @@ def _scalar(decoder: Decoder, node: dict[str, Any]) -> np.generic:
     return scalar
 
 
-def _type(decoder: Decoder, node: dict[str, Any]) -> type:
+def _type(_decoder: Decoder, node: dict[str, Any]) -> type:
     if node["name"] not in TYPES:
         raise ModelFormatError(f"the file names {node['name'][:120]!r}, which is not a type that a model file may hold")
     return TYPES[node["name"]]
@@ -194,7 +194,7 @@ _DECODERS: dict[str, Callable[[Decoder, dict[str, Any]], Any]] = {
     "int": _int,
     "float": _float,
     "complex": _complex,
-    "bytes": lambda decoder, node: base64.b64decode(node["base64"], validate=True),
+    "bytes": lambda _decoder, node: base64.b64decode(node["base64"], validate=True),
     "tuple": lambda decoder, node: tuple(decoder.decode(node["items"])),
     "set": lambda decoder, node: _complete(set(decoder.decode(node["items"])), len(node["items"])),
     "frozenset": lambda decoder, node: _complete(frozenset(decoder.decode(node["items"])), len(node["items"])),
@@ -202,14 +202,14 @@ _DECODERS: dict[str, Callable[[Decoder, dict[str, Any]], Any]] = {
     "pairs": Decoder._pairs,
     "slice": lambda decoder, node: decoder._bounds(node, slice),
     "range": lambda decoder, node: decoder._bounds(node, range),
-    "pandas.NA": lambda decoder, node: import_module("pandas").NA,
+    "pandas.NA": lambda _decoder, _node: import_module("pandas").NA,
     "scalar": _scalar,
     "array": Decoder._array,
     "objects": Decoder._objects,
     "sparse": Decoder._sparse,
-    "dtype": lambda decoder, node: np.dtype(object) if node["name"] == "|O" else as_dtype(node["name"]),
+    "dtype": lambda _decoder, node: np.dtype(object) if node["name"] == "|O" else as_dtype(node["name"]),
     "type": _type,
-    "function": lambda decoder, node: function_named(node["name"]),
+    "function": lambda _decoder, node: function_named(node["name"]),
     "seed_sequence": _seed_sequence,
     "generator": _generator,
     "random_state": lambda decoder, node: build_random_state(node["bit_generator"], decoder.decode(node["state"])),

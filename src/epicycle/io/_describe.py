@@ -1,4 +1,4 @@
-"""What is in a model file, told without building the model."""
+"""Describe a model file without building the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ArrayDescription:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What `describe` tells about a model file.
+    """Contents of a model file, as `describe` returns them.
 
     Attributes
     ----------

@@ -167,7 +167,7 @@ def _int(value: int, path: str) -> Json:
     return {"$": "int", "hex": hex(value)}
 
 
-def _float(value: float, path: str) -> Json:
+def _float(value: float, _path: str) -> Json:
     return value if math.isfinite(value) else {"$": "float", "value": repr(value)}
 
 
@@ -236,8 +236,8 @@ def _unsupported(value: Any, path: str, hint: str = "") -> ParameterTypeError:
 
 #: Values without parts, by exact type: a subclass may mean something else.
 _PLAIN: dict[type, Callable[[Any, str], Json]] = {
-    type(None): lambda value, path: None,
-    bool: lambda value, path: value,
+    type(None): lambda _value, _path: None,
+    bool: lambda value, _path: value,
     int: _int,
     float: _float,
     str: _text,

@@ -56,7 +56,7 @@ _PACKAGES = {"epicycle": "epicycle", "numpy": "numpy", "scipy": "scipy", "scikit
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the writer says about the file."""
+    """Format, versions of the writer, sizes and checksums of a file."""
 
     version: int
     written_by: dict[str, str]

@@ -73,7 +73,7 @@ TYPES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Form:
-    """How objects of a small class become a dictionary, and are built from it again."""
+    """Conversion of objects of a small class to a dictionary and back."""
 
     state: Callable[[Any], dict[str, Any]]
     restore: Callable[[type, dict[str, Any]], Any]
@@ -245,7 +245,7 @@ def name_of_function(value: Any) -> str | None:
 
 
 def parameter_names(cls: type) -> set[str]:
-    """What the constructor of an estimator accepts by name."""
+    """Names of the arguments of an estimator's constructor."""
     parameters = inspect.signature(cls).parameters.values()
     return {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 

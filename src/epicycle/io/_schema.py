@@ -22,7 +22,7 @@ Node = dict[str, Json]
 
 
 class Field(Enum):
-    """What a field of a tagged object holds."""
+    """Kind of value in a field of a tagged object."""
 
     NODE = auto()
     NODES = auto()
@@ -76,7 +76,7 @@ SCHEMA: dict[str, dict[str, Field]] = {
 
 @dataclass
 class Survey:
-    """What a tree refers to."""
+    """Classes, functions and arrays that a tree refers to."""
 
     array_names: list[str] = field(default_factory=list)
     class_names: list[str] = field(default_factory=list)

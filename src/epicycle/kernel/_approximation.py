@@ -119,7 +119,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         head = data.head().X
         self.offset_ = np.zeros(p) if sp.issparse(head) else head.mean(axis=0, dtype=np.float64)
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         # var cos <= 1, and at most 3/2 for the one with a random phase
         error = self._variance_ * np.sqrt(m + (0.5 if self.n_components % 2 else 0.0)) / m
@@ -291,7 +291,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         if not self.kernel_.mercer:
             meaning += ", if this is a Mercer kernel, of which only the landmarks are known"
         certificate = Certificate("trace error", error, 1.0, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=missing)
         self._conclude(Solution(np.zeros(0), missing, monitor.history(), certificate, 1, "converged"))
 

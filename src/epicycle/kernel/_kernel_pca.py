@@ -160,7 +160,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
             self._learn_the_way_back(rows)
         meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
         certificate = Certificate("eigenvalue residual", residual, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=float(trace - values.sum()))
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(values, float(trace - values.sum()), monitor.history(), certificate, 1, reason))

@@ -285,7 +285,7 @@ class KernelPerceptron(KernelClassifier):
             learners = [_restored(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
             first, seed = int(state["done"]), int(state["seed"])
 
-        def attributes(x: np.ndarray) -> dict[str, Any]:
+        def attributes(_x: np.ndarray) -> dict[str, Any]:
             self._set_function(*rows, learners, self._time(order, share, passes))
             return self._learnt_attributes()
 

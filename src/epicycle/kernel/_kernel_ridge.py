@@ -256,7 +256,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         if self.jitter_ > 0:
             meaning += f", for the kernel with {self.jitter_:.1e} on its diagonal"
         certificate = Certificate(kind, relative, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=float(objective.sum()), gap=relative)
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(C.ravel(), float(objective.sum()), monitor.history(), certificate, 1, reason))

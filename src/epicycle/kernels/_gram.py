@@ -46,7 +46,7 @@ def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None
     starts = range(0, n, size)
     with single_threaded_blas():
         # The longest rows of tiles first, so that the threads end together.
-        in_order(iter(reversed(starts)), work, lambda done: None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))
+        in_order(iter(reversed(starts)), work, lambda _done: None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))
     return K
 
 
@@ -61,7 +61,7 @@ def cross_matrix(kernel: Kernel, A: Any, B: Any, dtype: np.dtype[Any], n_jobs: i
         K[start : start + rows] = kernel.block(A.take(slice(start, min(start + rows, n))), B)
 
     with single_threaded_blas():
-        in_order(iter(range(0, n, rows)), work, lambda done: None, n_threads(20.0 * n * m, n_jobs))
+        in_order(iter(range(0, n, rows)), work, lambda _done: None, n_threads(20.0 * n * m, n_jobs))
     return K
 
 

@@ -94,5 +94,5 @@ def factor(S: np.ndarray, threads: int) -> Factor:
                 P = P - S[rows, :start] @ before.T
             S[rows, start:stop] = P @ inverse.T
 
-        in_order(iter(range(stop, n, _ROWS)), panel, lambda done: None, threads)
+        in_order(iter(range(stop, n, _ROWS)), panel, lambda _done: None, threads)
     return Factor(S, inverses)

@@ -41,7 +41,7 @@ def inverted(found: Factor, threads: int) -> np.ndarray:
             step = L[start:stop, first:start] @ out[first:start, first:last]
             np.matmul(-found.inverses[start // _PANEL], step, out=out[start:stop, first:last])
 
-    in_order(iter(range(0, n, _PANEL)), work, lambda done: None, threads)
+    in_order(iter(range(0, n, _PANEL)), work, lambda _done: None, threads)
     return out
 
 

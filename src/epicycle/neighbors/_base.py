@@ -43,10 +43,7 @@ class NeighboursEstimator(Estimator):
     n_samples_fit_: int
     _title: ClassVar[str] = "neighbours"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _keep_rows(self, X: Any, y: Any, **checks: Any) -> ArrayData:
         """Check and keep the rows, and say what the fit shows."""
@@ -65,7 +62,7 @@ class NeighboursEstimator(Estimator):
         return data
 
     def _conclude_exact(self) -> None:
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         meaning = (
             "nothing is fitted: the rows are kept, and every search is exact, ties going to the row that comes first"

@@ -50,7 +50,7 @@ def brute_force(X: Any, Q: Any, k: int, metric: Distance, n_jobs: int | None) ->
 
     width = X.nnz / X.shape[0] if sp.issparse(X) else X.shape[1]
     with single_threaded_blas():
-        in_order(iter(range(0, n, step)), work, lambda done: None, n_threads(float(n) * X.shape[0] * width, n_jobs))
+        in_order(iter(range(0, n, step)), work, lambda _done: None, n_threads(float(n) * X.shape[0] * width, n_jobs))
     return metric.from_native(distances), rows
 
 

@@ -56,7 +56,7 @@ def relative_slope(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, 
     return float(np.abs(projected_gradient(theta, gradient, bounds)).max(initial=0.0)) / scale
 
 
-def maximise_in_box(
+def maximise_in_box(  # noqa: C901 - one quasi-Newton loop, top to bottom
     function: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     theta: np.ndarray,
     bounds: np.ndarray,

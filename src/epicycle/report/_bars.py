@@ -52,9 +52,9 @@ def in_rows(
         y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
         sure = low is not None and low > 0
         colour = worse if sure else "blue" if bar else "grey"
-        said = f"{text(label, 120)}: {shown(value, 3)}"
+        words = f"{text(label, 120)}: {shown(value, 3)}"
         if low is not None and high is not None:
-            said += f", between {shown(low, 3)} and {shown(high, 3)}"
+            words += f", between {shown(low, 3)} and {shown(high, 3)}"
         for j, line in enumerate(lines[i]):
             canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
         canvas.put("text", shown(value, 3), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
@@ -67,7 +67,7 @@ def in_rows(
                 width=max(abs(at - zero), 0.6),
                 height=11,
                 class_=f"bar {colour}",
-                title=said,
+                title=words,
             )
         if low is not None and high is not None:
             canvas.put(
@@ -79,7 +79,7 @@ def in_rows(
                 class_=f"line {'thin ink' if bar else colour}",
             )
         if not bar:
-            canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=said)
+            canvas.put("circle", cx=at, cy=y + 26.5, r=4.2, class_=f"point {colour}", title=words)
     left = len(known) - len(kept)
     return figure(
         canvas,
@@ -133,10 +133,10 @@ def confusion(found: dict[str, Any]) -> Html | None:
                 fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
                 title=f"{labels[i]} predicted as {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
             )
-            said = whole(value)
-            if value and cell >= 7.4 * len(said) + 2:
+            words = whole(value)
+            if value and cell >= 7.4 * len(words) + 2:
                 dark = "value on" if share > 0.55 else "value"
-                canvas.words(left + cell * (j + 0.5), y + cell / 2 + 4.5, said, anchor="middle", class_=dark)
+                canvas.words(left + cell * (j + 0.5), y + cell / 2 + 4.5, words, anchor="middle", class_=dark)
     base = 8 + cell * k
     for j, label in enumerate(short):
         x = left + cell * (j + 0.5)
@@ -238,15 +238,15 @@ def score_cell(value: Any, error: Any, baseline: float | None, span: tuple[float
         ends = [px(scale(score + s * spread)) for s in (-2, 2)]
         parts.append(tag("line", x1=ends[0], x2=ends[1], y1="12", y2="12", class_=f"line {colour}"))
     parts.append(tag("circle", cx=px(at), cy="12", r="4", class_=f"point {colour}"))
-    said = f"{shown(score)}, standard error {shown(spread, 2)}"
+    words = f"{shown(score)}, standard error {shown(spread, 2)}"
     return tag(
         "svg",
-        tag("title", said),
+        tag("title", words),
         parts,
         viewBox="0 0 200 24",
         width="200",
         height="24",
         role="img",
         class_="score",
-        aria_label=said,
+        aria_label=words,
     )

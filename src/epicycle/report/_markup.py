@@ -1,4 +1,4 @@
-"""HTML in which text is escaped unless it is known to be HTML: there is no other way to put a string into the page."""
+"""HTML elements; text is escaped unless it is of the type `Html`, so that no string enters the page unescaped."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
 
 
 def clipped(value: object, most: int = 60) -> Html:
-    """A text cut to so many characters, with more of it on hovering."""
+    """A text shortened to so many characters, with more of it on hovering."""
     short, full = text(value, most), text(value, 200)
     return joined(short) if short == full else tag("span", short, title=full)
 
 
 def more(left: int, what: str) -> Html:
-    """ "and 9,940 more columns", or nothing."""
+    """Note of what is left out, "and 9,940 more columns", or nothing."""
     if left <= 0:
         return Html("")
     return tag(
@@ -73,7 +73,7 @@ def table(
     marked: int | None = None,
     class_: str | None = None,
 ) -> Html:
-    """A table in a box of its own, in which it scrolls where it is too wide; columns of numbers are set right."""
+    """A table that scrolls where it is too wide; columns of numbers are aligned right."""
     right = set(numeric)
 
     def kind(j: int) -> str | None:

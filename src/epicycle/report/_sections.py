@@ -214,15 +214,15 @@ def models(record: dict[str, Any]) -> Html | None:
     if with_status:
         columns.append("status")
     direction = "larger is better" if greater else "smaller is better"
-    said = (
+    caption = (
         f"Every model was scored on rows that it was not fitted to: {label}, {direction}. Whiskers are two standard "
         "errors; models whose whiskers overlap much can hardly be distinguished."
     )
     if base is not None:
         name = f" ({text(baseline['name'], 60)})" if baseline.get("name") else ""
-        said += f" The upright line is the baseline{name}, {shown(base)}."
+        caption += f" The vertical line is the baseline{name}, {shown(base)}."
     return _all(
-        _lead(said),
+        _lead(caption),
         table(columns, lines, numeric=(0, 2, 3, 5, 6), label="leaderboard", marked=0 if best is not None else None),
         more(len(rows) - len(kept), "models"),
         _grid(search),
@@ -243,8 +243,8 @@ def _score_span(rows: list[dict[str, Any]], kept: list[int], base: float | None)
 
 
 def _params(params: Any) -> Html | None:
-    said = text(params, 200) if params else ""
-    return tag("small", clipped(said, 90), class_="params") if said else None
+    listed = text(params, 200) if params else ""
+    return tag("small", clipped(listed, 90), class_="params") if listed else None
 
 
 # ---------------------------------------------------------------- quality
@@ -254,12 +254,12 @@ def quality(record: dict[str, Any]) -> Html | None:
     """The test score in words, and the curves of the predictions."""
     curves = mapping(record.get("curves"))
     test = mapping(record.get("test"))
-    said = []
+    lines = []
     if number(test.get("score")) is not None:
-        said = headline({key: value for key, value in record.items() if key != "leaderboard"})
+        lines = headline({key: value for key, value in record.items() if key != "leaderboard"})
         method = text(test.get("method"), 80).replace("_", " ") if test.get("method") else ""
         if method:
-            said.append(joined(tag("span", f"Method of the interval: {method}.", class_="quiet")))
+            lines.append(joined(tag("span", f"Method of the interval: {method}.", class_="quiet")))
     figures = _grid(
         charts.calibration(mapping(curves.get("calibration"))),
         bars.confusion(mapping(curves.get("confusion"))),
@@ -267,7 +267,7 @@ def quality(record: dict[str, Any]) -> Html | None:
         charts.precision_recall(mapping(curves.get("precision_recall"))),
         charts.residuals(mapping(curves.get("residuals"))),
     )
-    return _all(*(tag("p", words) for words in said), figures)
+    return _all(*(tag("p", words) for words in lines), figures)
 
 
 # ---------------------------------------------------------------- proof
@@ -278,12 +278,12 @@ def proof(record: dict[str, Any]) -> Html | None:
     certificate = mapping(record.get("certificate"))
     if not certificate:
         return None
-    state, said = certified(certificate)
+    state, words = certified(certificate)
     note = (
         "A certificate is about the optimisation: no other parameters of the same model fit the training rows "
         "better. Whether the model predicts well is shown by the test score."
     )
-    return _all(tag("p", said, class_=f"verdict {state}"), tag("p", note, class_="quiet") if state != "none" else None)
+    return _all(tag("p", words, class_=f"verdict {state}"), tag("p", note, class_="quiet") if state != "none" else None)
 
 
 # ---------------------------------------------------------------- findings

@@ -1,4 +1,4 @@
-"""A little drawing in SVG: scales with round ticks, axes, lines, bands, bars and points, coloured by CSS classes.
+"""Figures in SVG: scales with round ticks, axes, lines, bands, bars and points, coloured by CSS classes.
 
 Pictures are 360 units wide, the width of a phone, so that labels of 12.5 units stay readable there.
 """
@@ -50,7 +50,7 @@ class Scale:
 
 
 def span_of(*values: Iterable[float | None], pad: float = 0.06) -> tuple[float, float]:
-    """The range of all numbers given, with some air; never empty."""
+    """The range of all numbers given, with some padding; never empty."""
     found = [v for part in values for v in part if v is not None]
     if not found:
         return 0.0, 1.0
@@ -77,7 +77,7 @@ def tick_label(value: float) -> str:
 
 
 class Canvas:
-    """What is drawn between two scales."""
+    """Elements drawn between two scales."""
 
     def __init__(
         self,

@@ -138,7 +138,7 @@ def headline(record: dict[str, Any]) -> list[Html]:
 
 
 def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
-    """ "good", "bad" or "none", and the certificate in words."""
+    """Mark ("good", "bad" or "none") and words of a certificate."""
     kind, meaning = text(certificate.get("kind") or "certificate", 60), certificate.get("meaning")
     value, tolerance = number(certificate.get("value")), number(certificate.get("tolerance"))
     if kind == "none":

@@ -183,14 +183,14 @@ def operating_points(
     >>> curves.operating_points([0, 1, 1], [0.2, 0.6, 0.9])["recall"]
     [1.0, 1.0, 0.5]
     """
-    cuts, tp, fp = _cumulative(y, scores, sample_weight)
+    thresholds, tp, fp = _cumulative(y, scores, sample_weight)
     if not tp[-1] > 0:
         raise DataError("y: no row is positive; expected some")
     precision, recall = _precision(tp, fp)[1:], (tp / tp[-1])[1:]
     f1 = 2 * tp[1:] / (tp[1:] + fp[1:] + tp[-1])
-    at = _along(cuts, recall, most)[::-1]
+    at = _along(thresholds, recall, most)[::-1]
     out: ThresholdCurve = {
-        "thresholds": cuts[at].tolist(),
+        "thresholds": thresholds[at].tolist(),
         "precision": precision[at].tolist(),
         "recall": recall[at].tolist(),
         "f1": f1[at].tolist(),
@@ -398,5 +398,5 @@ def _equal_parts(values: np.ndarray, bins: int) -> list[np.ndarray]:
         raise ParameterError(f"bins={bins!r}; expected 1 or more")
     order = np.argsort(values, kind="stable")
     ranked = values[order]
-    cuts = np.unique(np.searchsorted(ranked, ranked[np.arange(1, bins) * len(ranked) // bins]))
-    return [part for part in np.split(order, cuts) if len(part)]
+    edges = np.unique(np.searchsorted(ranked, ranked[np.arange(1, bins) * len(ranked) // bins]))
+    return [part for part in np.split(order, edges) if len(part)]

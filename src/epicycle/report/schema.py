@@ -91,7 +91,7 @@ class LeaderboardRow(TypedDict, total=False):
 
 
 class Baseline(TypedDict, total=False):
-    """What is reached without learning from the features."""
+    """Score of a constant, which does not use the features."""
 
     name: str
     score_mean: Number
@@ -99,7 +99,7 @@ class Baseline(TypedDict, total=False):
 
 
 class Metric(TypedDict, total=False):
-    """What the scores measure."""
+    """The metric of the scores."""
 
     name: str
     greater_is_better: bool
@@ -185,7 +185,7 @@ class ResidualBands(TypedDict, total=False):
 
 
 class Importance(TypedDict, total=False):
-    """What is lost without a feature."""
+    """Loss of score without a feature."""
 
     name: str
     mean: Number
@@ -204,7 +204,7 @@ class LearningCurve(TypedDict, total=False):
 
 
 class ThresholdCurve(TypedDict, total=False):
-    """What each threshold of a score gives; `chosen` and `default` are marked."""
+    """Precision, recall and F1 by threshold; `chosen` and `default` are marked."""
 
     thresholds: Numbers
     precision: Numbers
@@ -215,7 +215,7 @@ class ThresholdCurve(TypedDict, total=False):
 
 
 class RacePoint(TypedDict, total=False):
-    """A score at the moment when it became known."""
+    """A score of a candidate with its time; `race` is the progress of the search."""
 
     seconds: Number
     name: str
@@ -224,7 +224,7 @@ class RacePoint(TypedDict, total=False):
 
 
 class Curves(TypedDict, total=False):
-    """What is drawn; :mod:`epicycle.report.curves` makes most of it from predictions."""
+    """Curves of a report; :mod:`epicycle.report.curves` makes most of them from predictions."""
 
     calibration: CalibrationCurve
     roc: RocCurve
@@ -238,7 +238,7 @@ class Curves(TypedDict, total=False):
 
 
 class Record(TypedDict, total=False):
-    """All that a report is made from."""
+    """The input of a report."""
 
     title: str
     created: str

@@ -91,7 +91,7 @@ def where_model_has(method: str) -> Callable[[F], F]:
     return decorate
 
 
-class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):
+class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # type: ignore[misc]  # untyped mixins
     """A transformer that keeps some features, and a predictor by the model fitted to them."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = COMMON

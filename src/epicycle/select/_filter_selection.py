@@ -74,7 +74,7 @@ def correlations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bo
         shares = w @ T
         between = (cross**2 / np.where(shares > 0, shares, 1.0)).sum(axis=1)
         explained = np.divide(between, square, out=np.zeros_like(square), where=square > 0)
-        return np.sqrt(np.clip(explained, 0.0, 1.0))
+        return np.asarray(np.sqrt(np.clip(explained, 0.0, 1.0)))
     spread = float(w @ T[:, 0] ** 2)
     scale = np.sqrt(square * spread)
     return np.minimum(np.abs(np.divide(cross[:, 0], scale, out=np.zeros_like(square), where=scale > 0)), 1.0)

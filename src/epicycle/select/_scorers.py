@@ -87,7 +87,7 @@ def poolable(scorer: Scorer) -> bool:
     return hasattr(scorer, "_response_method")
 
 
-class Replay(BaseEstimator):
+class Replay(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Stands for a model whose predictions are stored: its X holds indices of rows."""
 
     def __init__(self, model: Any, responses: Mapping[str, np.ndarray], classes: np.ndarray | None) -> None:
@@ -109,7 +109,7 @@ class Replay(BaseEstimator):
         if name in RESPONSES and name in self.__dict__.get("responses", {}):
 
             def stored(rows: Any) -> np.ndarray:
-                return self.responses[name][np.asarray(rows)[:, 0]]
+                return np.asarray(self.responses[name][np.asarray(rows)[:, 0]])
 
             stored.__name__ = name  # scikit-learn looks at the name of the method
             return stored

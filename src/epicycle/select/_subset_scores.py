@@ -117,7 +117,7 @@ class MomentScores(SubsetScores):
         """Compute the moments of every fold."""
         self.metric = metric
         self.alpha = float(self.model.alpha) if type(self.model) is Ridge else 0.0
-        X = frame_to_matrix(self.rows.X) if is_frame(self.rows.X) else self.rows.X
+        X: Any = frame_to_matrix(self.rows.X) if is_frame(self.rows.X) else self.rows.X
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         y = self.rows.y.astype(np.float64)
         weight = np.ones(len(y)) if self.rows.weight is None else self.rows.weight

@@ -151,7 +151,7 @@ converged_ : bool""",
         problems, mercer = fit.problems, self.kernel_.mercer
         solutions: list[Solved | None] = [None] * len(problems)
 
-        def attributes(x: Array) -> dict[str, Any]:
+        def attributes(_x: Array) -> dict[str, Any]:
             self._assign(fit, solutions)
             return self._learnt_attributes()
 

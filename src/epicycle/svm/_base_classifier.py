@@ -37,7 +37,7 @@ CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
 
 
 class Margins(NamedTuple):
-    """Margins of rows: y (f(x) + b), the same divided by \\|w\\|, and by how much the first falls short of 1.
+    r"""Margins of rows: y (f(x) + b), the same divided by \|w\|, and by how much the first falls short of 1.
 
     For more than two classes there is a column for each function, nan where the class of the row has no part in it.
     """

@@ -148,7 +148,7 @@ class CachedRows(KernelRows):
                 self.K[places, columns] = self._tile(rows, columns)
 
         starts = range(0, self.n, _TILE)
-        in_order(iter(starts), work, lambda done: None, n_threads(50.0 * len(rows) * self.n, self.n_jobs))
+        in_order(iter(starts), work, lambda _done: None, n_threads(50.0 * len(rows) * self.n, self.n_jobs))
         return places
 
     def _tile(self, rows: Array, columns: Any) -> Array:
@@ -170,7 +170,7 @@ class CachedRows(KernelRows):
             f[start:stop] = self.kernel.block(self.prepared.take(slice(start, stop)), B) @ c
 
         threads = n_threads(50.0 * len(support) * self.n, self.n_jobs)
-        in_order(iter(range(0, self.n, rows)), work, lambda done: None, threads)
+        in_order(iter(range(0, self.n, rows)), work, lambda _done: None, threads)
         return f
 
 
@@ -222,7 +222,7 @@ def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: in
     if threads <= 1:
         _native.svm.add_rows(K, rows, coefficients, 0, n, out)
     else:
-        in_order(iter(range(0, n, step)), work, lambda done: None, threads)
+        in_order(iter(range(0, n, step)), work, lambda _done: None, threads)
 
 
 def kernel_rows(kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None) -> KernelRows:
@@ -261,8 +261,11 @@ class PairMatrices:
     def run_each(
         self, subsets: Sequence[Sequence[Array]], work: Callable[[int, KernelRows], Any], consume: Callable[[Any], None]
     ) -> None:
-        """``consume(work(k, matrix of the k-th subset))`` in the order of the subsets, several at a time where the
-        matrices fit. A subset is made of parts, the same arrays in several of them."""
+        """Call ``consume(work(k, matrix of the k-th subset))`` in the order of the subsets.
+
+        Several are at work at a time where their matrices fit. A subset is made of parts, the same arrays in several
+        of them.
+        """
         n = self.prepared.n_rows
         sizes = [sum(len(part) for part in subset) for subset in subsets]
         if all(size == n for size in sizes):

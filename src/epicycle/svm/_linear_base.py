@@ -77,10 +77,7 @@ converged_ : bool""",
     objective_: Any
     dual_objective_: Any
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _problem(self, data: Data, n_problems: int, *, squared: bool, **form: Any) -> MarginProblem:
         scale = float(self.intercept_scaling) if self.fit_intercept else 0.0

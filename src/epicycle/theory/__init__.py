@@ -1,4 +1,4 @@
-"""How far a score can be trusted: bounds, complexity of classes, decompositions of error, information.
+"""Learning theory: bounds on errors, complexity of classes, decompositions of error, information.
 
 Three modules (`bounds`, `vc`, `information`) and the functions `test_bound`, `rademacher`, `decompose`, `optimism`,
 `pac_bayes` and `pac_bayes_linear`.

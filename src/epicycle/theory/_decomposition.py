@@ -1,4 +1,4 @@
-"""What an error is made of: bias, variance and noise; and by how much training error flatters."""
+"""Decomposition of the error into bias, variance and noise, and the optimism of the training error."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _labels(F: np.ndarray, target: np.ndarray, truth: np.ndarray) -> Decompositi
 
 @dataclass(frozen=True)
 class Optimism:
-    """By how much the training error flatters.
+    """Optimism of the training error.
 
     Attributes
     ----------

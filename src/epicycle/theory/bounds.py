@@ -48,7 +48,7 @@ def union(probabilities: Any) -> float:
 
 @dataclass(frozen=True)
 class Convergence:
-    """Rows, distance, probability of failure and hypotheses, tied to each other.
+    """Uniform convergence: rows, distance, probability of failure and number of hypotheses.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Convergence:
 
     @property
     def excess(self) -> float:
-        """How much worse than the best of the class the one with the least error on the rows is at most."""
+        """Bound on the excess error of the empirical minimiser over the best hypothesis of the class."""
         return 2 * self.gamma
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ def uniform_convergence(
     sides: int = 2,
     span: float = 1.0,
 ) -> Convergence:
-    """Any one of rows, distance, probability and number of hypotheses from the other three.
+    """Compute one of rows, distance, probability and number of hypotheses from the other three.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Entropy, divergences and mutual information, in nats unless asked otherwise.
+r"""Entropy, divergences and mutual information, in nats by default.
 
 For distributions p and q, :math:`H(p) = -\sum p \log p`, :math:`\mathrm{KL}(p \| q) = \sum p \log (p / q)`, and
 :math:`I(X; Y) = \mathrm{KL}(p(x, y) \| p(x) p(y)) = H(X) + H(Y) - H(X, Y)`.
@@ -159,7 +159,7 @@ def mutual_information(x: Any, y: Any, *, base: float = np.e) -> MutualInformati
     Parameters
     ----------
     x, y : array-like of shape (n,)
-        Labels. Numbers count as labels too: cut them into bins first.
+        Labels. Numbers count as labels too: bin them first.
     base : float, default=e
 
     Returns

@@ -86,7 +86,7 @@ def _separable(points: np.ndarray, sign: np.ndarray, intercept: bool) -> bool:
 
 
 def dichotomies(X: Any, *, intercept: bool = True) -> int:
-    """How many labellings of these points linear classifiers give: the growth number of the set.
+    """Count the labellings of these points by linear classifiers: the growth number of the set.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def shatters(X: Any, *, intercept: bool = True) -> bool:
 
 @dataclass(frozen=True)
 class Dimension:
-    """A VC dimension as it was found.
+    """Result of a search for the VC dimension.
 
     Attributes
     ----------
@@ -154,9 +154,9 @@ def dimension(
     largest: int = 12,
     random_state: Any = 0,
 ) -> Dimension:
-    """Look for the VC dimension: draw sets of points until none of a size is shattered.
+    """Search for the VC dimension: draw sets of points until none of a size is shattered.
 
-    What is found is a lower bound that a drawn set proves; that no larger one exists is said of the sets tried.
+    The result is a lower bound, proven by a drawn set; that no larger set is shattered holds for the sets tried.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _log_sauer(n: int, d: int) -> float:
 
 
 def bound(error: float, n: int, d: int, *, level: float = 0.95) -> float:
-    r"""What the true error of any classifier of a class of VC dimension d is at most, by its error on n rows.
+    r"""Bound the true error of the classifiers of a class of VC dimension d by the error on n rows.
 
     .. math:: \varepsilon \le \hat\varepsilon + \sqrt{\frac{2 \log \Pi(n)}{n}} + \sqrt{\frac{\log(1/\delta)}{2n}} ,
 
@@ -246,8 +246,9 @@ def bound(error: float, n: int, d: int, *, level: float = 0.95) -> float:
 
 
 def margin_dimension(radius: float, margin: float, n_features: int) -> int:
-    r"""The VC dimension of linear classifiers with a margin, on points in a ball: at most
-    :math:`\min(\lceil R^2 / \gamma^2 \rceil, p) + 1`.
+    r"""Bound the VC dimension of linear classifiers with a margin, on points in a ball.
+
+    It is at most :math:`\min(\lceil R^2 / \gamma^2 \rceil, p) + 1`.
 
     Examples
     --------
@@ -261,7 +262,7 @@ def margin_dimension(radius: float, margin: float, n_features: int) -> int:
 
 
 def margin_bound(error: float, n: int, radius: float, margin: float, *, level: float = 0.95) -> float:
-    r"""What the true error of a linear classifier is at most, by the share of rows within the margin.
+    r"""Bound the true error of a linear classifier by the share of rows within the margin.
 
     .. math:: \varepsilon \le \hat\varepsilon_\gamma + \frac{2 R}{\gamma \sqrt n} + \sqrt{\frac{\log(1/\delta)}{2n}} ,
 

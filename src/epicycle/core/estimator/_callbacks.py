@@ -92,6 +92,7 @@ class _Best:
         self.since = 0
 
     def update(self, value: float, min_delta: float) -> None:
+        # inf - min_delta is inf for any min_delta: the first finite value always counts as better.
         if value < self.value - min_delta or (math.isinf(self.value) and value < self.value):
             self.value, self.since = value, 0
         else:
@@ -218,7 +219,7 @@ class TimeLimit(_FitCallback[float]):
 
 
 class _Written:
-    """How many iterations a checkpoint has seen, and when it wrote last."""
+    """Number of iterations that a checkpoint has seen, and the time of its last write."""
 
     def __init__(self) -> None:
         self.iterations = 0
@@ -297,6 +298,7 @@ class Checkpoint(_FitCallback[_Written]):
     def _write(self, fitted: Estimator) -> None:
         from epicycle.io import save
 
+        # A function: the state is copied only when a checkpoint is really written.
         state = vars(fitted).get("_solver_state")
         model = copy.copy(fitted).set_callbacks()  # other callbacks hold `fitted` too
         if state is not None:

@@ -66,6 +66,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     _parameters: ClassVar[Mapping[str, Domain]] = {}
     _card: ClassVar[MethodCard]
+    #: Whether `fit` and `predict` take sparse matrices.
+    _takes_sparse: ClassVar[bool] = False
 
     _run: Run
     n_features_in_: int
@@ -79,6 +81,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         complete_docstrings(cls)
         cls._parameters = with_shared_parameters(cls, cls._parameters)
         super().__init_subclass__(**kwargs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     # ---------------------------------------------------------------- data
 
@@ -96,7 +103,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Data:
         """The training data as :class:`~epicycle.data.Data`; sets `n_features_in_` and `feature_names_in_`.
 
-        Sparse input is taken where the class says so in its scikit-learn tags (``input_tags.sparse``).
+        Sparse input is taken where the class sets ``_takes_sparse``, which is in its scikit-learn tags.
         With ``reset=False`` (a later `partial_fit`) the features are compared with those of the first call instead.
         With ``check_finite=False`` the caller answers for what happens to NaN and infinity in an array X.
         With ``missing=True`` features that are missing in files become NaN; they are refused otherwise.

@@ -98,7 +98,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         self._keep_choice([name for name, _ in candidates], errors, chosen)
         fit = fits[chosen]
         self._keep(data, fit, factor, candidates[chosen][1])
-        monitor = self._monitor(1, lambda x: self._attributes(data, fit))
+        monitor = self._monitor(1, lambda _x: self._attributes(data, fit))
         monitor(1, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(
             fit.excess, float(fit.total_squares.sum()) / 2, self.tol,

@@ -54,7 +54,7 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):
         """
         data = self._fit_data(X, None, target="none")
         self._place(data)
-        monitor = self._monitor(1, lambda x: {})
+        monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
         certificate = Certificate("closed form", 0.0, 0.0, "the functions are those asked for: nothing is optimised")
         self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))

@@ -146,7 +146,7 @@ def _reduced(data: Data, circles: Circles, setting: Setting) -> tuple[np.ndarray
 def _steps(g: np.ndarray, M: np.ndarray) -> tuple[float, Callable[[float], np.ndarray]]:
     """(promised decrease, damping -> step): curvature in the scale of its diagonal, negative turned round."""
     if not len(g):
-        return 0.0, lambda damping: g
+        return 0.0, lambda _damping: g
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), np.finfo(float).tiny))
     values, V = scipy.linalg.eigh(M / unit / unit[:, None])
     curvature = np.maximum(np.abs(values), 1e-12)

@@ -82,7 +82,7 @@ def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Arra
     return Certificate(kind, relative, tol, meaning)
 
 
-def _by_hessian(objective: GlmObjective, x: Array, value: float, u: Array, goal: float) -> float:
+def _by_hessian(objective: GlmObjective, x: Array, _value: float, u: Array, goal: float) -> float:
     """The bounds that need H: with the last one if that will do, else with a pass at x, where it is worth it."""
     if "hessian" not in objective.capabilities or (objective.l1.any() and objective.size > MAX_EIGENVALUES):
         return np.inf

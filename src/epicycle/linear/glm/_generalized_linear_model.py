@@ -193,6 +193,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A11",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -232,11 +233,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(

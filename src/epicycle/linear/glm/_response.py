@@ -238,7 +238,7 @@ def _cloglog(y: Array, eta: Array) -> tuple[Array, Array, Array]:
 # ------------------------------------------------------------------------------------------------ lower bounds of l''
 
 
-def _falling(y: Array, eta: Array, rho: Array, power: float) -> Array:
+def _falling(_y: Array, eta: Array, rho: Array, power: float) -> Array:
     """For l'' a sum of constants and multiples of eta^-power, eta > 0: it falls to the right alone."""
     return np.power(eta / (eta + rho), power)
 

@@ -93,7 +93,7 @@ class GramAngles(Angles):
         self._f = np.zeros(self.p)
 
     def gram_with(self, j: int, active: np.ndarray) -> np.ndarray:
-        return self.G[j, active]
+        return np.asarray(self.G[j, active])
 
     def turn(self, active: np.ndarray, v: np.ndarray) -> None:
         self._f = np.zeros(self.p)
@@ -145,7 +145,7 @@ class ColumnAngles(Angles):
     def _correlate(self, r: np.ndarray, columns: np.ndarray) -> np.ndarray:
         out = np.empty(self.p)
         self.design.correlations(self.design.weighted(r), columns, out)
-        return out[columns]
+        return np.asarray(out[columns])
 
     def turn(self, active: np.ndarray, v: np.ndarray) -> None:
         self._h = np.zeros(self.design.n)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Lars"]
 
 
-class Lars(MultiOutputMixin, SparseLinearModel):
+class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit-learn has no types
     r"""Least angle regression: the whole path of coefficients, from one exact breakpoint to the next.
 
     The feature most correlated with y enters first. Its coefficient grows until another feature has as much correlation
@@ -290,7 +290,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
     def at(
         self, alpha: float | None = None, *, bound: float | None = None, target: int = 0
     ) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept at any point of the path.
+        r"""Coefficients and intercept at any point of the path.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
             The common correlation; for the lasso its penalty. At least `alpha_`.
         bound : float, optional
             The first point of the path at which the L1 norm of the coefficients is so large: for the lasso the
-            solution with :math:`\\|w\\|_1 \\le t`.
+            solution with :math:`\|w\|_1 \le t`.
         target : int, default=0
             Which of several targets.
 

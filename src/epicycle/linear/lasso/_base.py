@@ -47,10 +47,7 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
     intercept_: float | np.ndarray
     dual_gap_: float | np.ndarray
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _fit_data(self, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> Data:
         """As everywhere, except that CSC stays CSC."""

@@ -57,7 +57,7 @@ class _Point:
     gap: float
 
 
-def minimise_within(
+def minimise_within(  # noqa: C901 - one bracketing loop
     solver: LassoSolver,
     bound: float,
     factors: np.ndarray,

@@ -145,7 +145,7 @@ class SparseColumns(Columns):
 
     @property
     def cost(self) -> float:
-        return self.X.nnz / self.p + 4.0
+        return float(self.X.nnz / self.p + 4.0)
 
     def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
         _native.linear.csc_lasso_columns(
@@ -163,7 +163,7 @@ class SparseColumns(Columns):
         A = self.X[:, columns].astype(np.float64)
         V = sp.diags_array(np.full(self.n, 1 / self.n) if self.v is None else self.v)
         m = self.mean[columns]
-        return (A.T @ V @ A).toarray() - np.outer(m, m)
+        return np.asarray((A.T @ V @ A).toarray() - np.outer(m, m))
 
 
 def columns_of(X: Any, weight: np.ndarray | None, *, centre: bool, threads: int) -> Columns:

@@ -122,7 +122,7 @@ def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
         B = A if ridge == 0 else A + ridge * np.diagonal(A).max() * np.eye(len(A))
         _, x, info = scipy.linalg.lapack.dposv(B, b, lower=1)
         if info == 0 and np.isfinite(x).all():
-            return x
+            return np.asarray(x)
     return None
 
 

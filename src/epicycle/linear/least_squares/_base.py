@@ -88,10 +88,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
     def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
         """The penalty of every target."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     # ------------------------------------------------------------------------------------------- the fit
 
@@ -110,7 +107,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         for name, value in attributes.items():
             setattr(self, name, value)
         self._keep(data, fit)
-        monitor = self._monitor(1, lambda x: attributes)
+        monitor = self._monitor(1, lambda _x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(
             fit.excess, fit.total, self.tol, mean=fit.mean[data.n_features :], weight=fit.weight

@@ -59,24 +59,27 @@ class Combination:
     intercept: bool
 
 
-def _least_squares(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _least_squares(X: np.ndarray, _z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Gauss: every equation times its coefficient."""
     return X
 
 
-def _signs(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _signs(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Every equation with the sign of the coefficient: above the mean less below it."""
     return np.where(np.abs(z) > TIE, np.sign(z), 0.0)
 
 
-def _laplace(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+def _laplace(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Laplace 1787: added, subtracted or left out, as the coefficient is large, largely negative or small."""
     return np.where(np.abs(z) > SMALL, np.sign(z), 0.0)
 
 
-def _mayer(X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
-    """Mayer 1750: disjoint groups, each summed. A row goes to the unknown on which it bears most; what bears on none,
-    being below the mean of all, is the group of the intercept. Without one, a row goes in with its sign."""
+def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
+    """Disjoint groups of rows, each summed (Mayer 1750).
+
+    A row goes to the unknown on which it bears most; what bears on none, being below the mean of all, is the group of
+    the intercept. Without one, a row goes in with its sign.
+    """
     n, p = z.shape
     out = np.zeros((n, p))
     rows = np.arange(n)
@@ -183,6 +186,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="equation residual"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -196,11 +200,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -239,7 +238,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         worst = float(relative.max(initial=0.0))
         meaning = f"no equation is missed by more than {worst:.1e}, relative to the sum of the sizes of its terms"
         certificate = Certificate("equation residual", worst, self.tol, meaning)
-        monitor = self._monitor(1, lambda x: {"coef_": self.coef_, "intercept_": self.intercept_})
+        monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, beta.ravel(), objective=worst)
         reason = "converged" if certificate.holds else "stalled"
         message = "" if certificate.holds else f"{rank} of the {len(WA)} equations are independent: they contradict"

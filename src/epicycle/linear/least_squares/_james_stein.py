@@ -182,6 +182,7 @@ class JamesStein(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A14",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -199,11 +200,6 @@ class JamesStein(RegressorMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -237,7 +233,7 @@ class JamesStein(RegressorMixin, Estimator):
         self.intercept_ = data.dtype.type(intercept) if self.fit_intercept else 0.0
         self.shrinkage_, self.rank_, self.noise_variance_ = factor, fit.rank, variance
         self.prior_variance_ = float(max(variance * factor / (1 - factor), 0.0)) if factor < 1 else np.inf
-        monitor = self._monitor(1, lambda x: {"coef_": self.coef_, "intercept_": self.intercept_})
+        monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, coef, objective=fit.objective, shrinkage=factor)
         least = excess_certificate(fit.excess, fit.total, self.tol, mean=mean[p:], weight=fit.weight)
         certificate = Certificate(least.kind, least.value, least.tolerance, f"before shrinking, {least.meaning}")

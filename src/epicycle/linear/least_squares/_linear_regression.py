@@ -180,14 +180,7 @@ class LinearRegression(LeastSquaresModel):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-        """
+        """Add rows: the result is that of `fit` on all rows so far, because second moments add up."""
         if self.cov_type != "nonrobust":
             raise ParameterError(
                 f"cov_type={self.cov_type!r}: needs residuals of all rows, which partial_fit no longer has; use fit, "

@@ -252,7 +252,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         between = Between.of(x[:, 0], self.delta) if self.delta > 0 else None
         queries = x if between is None else x[between.at]
         h = smoother.radii(queries, self.n_jobs)
-        monitor = self._monitor(self.robust_iterations + 1, lambda fit: self._attributes())
+        monitor = self._monitor(self.robust_iterations + 1, lambda _fit: self._attributes())
         answers: list[Answers] = []
         left: dict[str, Any] = {}
         fit, changed, state = np.zeros_like(Y), np.inf, self._resume_state()

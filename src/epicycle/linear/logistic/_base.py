@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -16,7 +16,7 @@ from epicycle.stats._linear_predictor import class_batch, linear_predictor, pred
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, Estimator):
+class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scores b + W x, turned into probabilities by the logistic function or softmax."""
 
     n_jobs: int | None
@@ -24,10 +24,7 @@ class LinearClassifier(ClassifierMixin, Estimator):
     coef_: np.ndarray
     intercept_: np.ndarray
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def decision_function(self, X: Any) -> Any:
         """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""

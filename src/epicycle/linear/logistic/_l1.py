@@ -82,8 +82,9 @@ def column_solver(
     """The solver on columns in memory; CSR is converted."""
     weight = row_weights(data.rows(0, data.n_rows), class_weight)
     total = float(data.n_rows if weight is None else weight.sum())
-    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
-    design = columns_of(data.X, weight, centre=intercept, threads=engine.n_threads(float(stored), n_jobs))
+    X: Any = data.X
+    stored = X.nnz if sp.issparse(X) else X.size
+    design = columns_of(X, weight, centre=intercept, threads=engine.n_threads(float(stored), n_jobs))
     return ColumnLogistic(design, np.asarray(data.y), n_classes, total)
 
 

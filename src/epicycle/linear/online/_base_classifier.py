@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,10 +94,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
     def _rule(self) -> Rule:
         """How a row changes the models."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     # ------------------------------------------------------------------------------------------- a stream
 

@@ -124,10 +124,7 @@ class StochasticModel(Estimator, ABC):
 
     _learner_: State
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _takes_sparse: ClassVar[bool] = True
 
     def _rule(self) -> Rule:
         if self.learning_rate == "optimal" and self.alpha == 0:
@@ -196,7 +193,7 @@ class StochasticModel(Estimator, ABC):
         if rule.l2 > 0 and rows.memory is not None and not self.early_stopping and len(state["b"]) <= data.n_features:
             dual = np.zeros((len(rows.memory.y), len(state["b"])))
         tol = self.tol if self.tol is None or self.early_stopping else self.tol * len(state["b"])
-        monitor = self._monitor(self.max_iter, lambda x: attributes(copy_state(self._learner_)))
+        monitor = self._monitor(self.max_iter, lambda _x: attributes(copy_state(self._learner_)))
         run = run_epochs(
             state,
             rule,

@@ -102,7 +102,7 @@ def run_epochs(
     dual: np.ndarray | None = None,
     watch: Callable[[Piece, np.ndarray], None] | None = None,
     score: Callable[[State], float] | None = None,
-    observe: Callable[[State], None] = lambda state: None,
+    observe: Callable[[State], None] = lambda _state: None,
 ) -> Run:
     """Learn epoch after epoch.
 

@@ -228,11 +228,6 @@ class Perceptron(OnlineClassifier):
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings. A scan brings its own.
         %(sample_weight)s
-
-        Returns
-        -------
-        Perceptron
-            The fitted estimator.
         """
         if not (self.warm_start and hasattr(self, "_learner_")):
             return self._fit(X, y, sample_weight, None)
@@ -271,7 +266,7 @@ class Perceptron(OnlineClassifier):
         def observe(state: State) -> None:
             self._learner_ = state
 
-        def attributes(x: np.ndarray) -> dict[str, Any]:
+        def attributes(_x: np.ndarray) -> dict[str, Any]:
             kept = {name: getattr(self, name) for name in ("classes_", "_open_", "_float_")}
             shared = {"_survivors_": self._survivors_} if votes else {}
             return {**kept, **shared, "_learner_": copy_state(self._learner_)}

@@ -199,11 +199,6 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
             A row of weight v counts as v rows.
         coef_init, intercept_init : array-like, optional
             Where to start; zero, or with `warm_start` the earlier fit, by default.
-
-        Returns
-        -------
-        SGDClassifier
-            The fitted estimator.
         """
         earlier = None
         if self.warm_start and hasattr(self, "classes_") and hasattr(self, "n_iter_"):

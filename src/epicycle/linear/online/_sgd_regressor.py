@@ -174,11 +174,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             A row of weight v counts as v rows.
         coef_init, intercept_init : array-like, optional
             Where to start; zero, or with `warm_start` the earlier fit, by default.
-
-        Returns
-        -------
-        SGDRegressor
-            The fitted estimator.
         """
         if self.warm_start and hasattr(self, "n_iter_"):
             coef_init = self.coef_ if coef_init is None else coef_init

@@ -112,27 +112,13 @@ class Ridge(BaseRidge):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-        """
+        """Fit to rows X with targets y."""
         fit_by_solver(self, self._training_data(X, y, sample_weight))
         return self
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows: the result is that of `fit` on all rows so far, because second moments add up.
-
-        Parameters
-        ----------
-        %(X)s
-        %(targets)s
-        %(sample_weight)s
-        """
+        """Add rows: the result is that of `fit` on all rows so far, because second moments add up."""
         add_rows(self, X, y, sample_weight)
         return self
 

@@ -113,6 +113,7 @@ class HuberRegressor(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -134,11 +135,6 @@ class HuberRegressor(RegressorMixin, Estimator):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

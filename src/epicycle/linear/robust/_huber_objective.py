@@ -70,8 +70,11 @@ class Point:
 
 
 def huber_statistic(batch: Batch, frame: Frame, coef: np.ndarray, intercept: float, limit: float) -> tuple[Any, ...]:
-    """Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
-    weight, sum of |r| and number; the largest |r| of an inlier."""
+    """Sums over inliers and outliers.
+
+    Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
+    weight, sum of |r| and number; the largest |r| of an inlier.
+    """
     y = (batch.y - frame.y_shift) / frame.y_scale
     if sp.issparse(batch.X):
         sums = _native.linear.csr_huber_sums(*csr_parts(batch.X), y, batch.weight, coef, intercept, limit)

@@ -96,6 +96,7 @@ class QuantileRegressor(RegressorMixin, Estimator):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A8",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -119,11 +120,6 @@ class QuantileRegressor(RegressorMixin, Estimator):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _quantiles(self) -> np.ndarray:
         try:

@@ -53,7 +53,7 @@ def residual_quantiles(
 
 
 def sandwich_statistic(
-    batch: Batch, frame: Frame, beta: np.ndarray, tau: float, h: float
+    batch: Batch, frame: Frame, beta: np.ndarray, h: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """(H, sum of s^2 a a' over positive residuals, J or zero where all weights are one, sum of K(r / h) / h)."""
     s, r = weights_of(batch), residuals(batch, frame, beta)
@@ -85,7 +85,7 @@ def covariances(
     if not (tau - half > 0 and tau + half < 1 and spread > 0):
         return None, {}
     h = spread * float(scipy.stats.norm.ppf(tau + half) - scipy.stats.norm.ppf(tau - half))
-    H, above, J, total = engine.sum(sandwich_statistic, data, frame, beta, tau, h, n_jobs=n_jobs)
+    H, above, J, total = engine.sum(sandwich_statistic, data, frame, beta, h, n_jobs=n_jobs)
     J = J if data.has_weight else solver.gram
     density = total / n
     free = np.flatnonzero(np.isfinite(frame.penalty))

@@ -341,6 +341,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return average_score(self.trees_, np.zeros(self._n_votes))
 
     def _votes(self, X: Any) -> Any:
+        self._check_fitted()
         zero = np.zeros(self._n_votes)
         if self.estimator is None:
             return scores_of_data(self._predict_data(X), self.trees_, zero, self.n_jobs)

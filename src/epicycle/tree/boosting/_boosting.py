@@ -66,8 +66,11 @@ class Grown:
 
 @dataclass
 class Round:
-    """One round: a tree for each output with the values of its nodes, the training loss after it, the factor of the
-    step, and whether the loss fell."""
+    """One round of boosting.
+
+    It holds a tree for each output with the values of its nodes, the training loss after it, the factor of the step,
+    and whether the loss fell.
+    """
 
     trees: list[tuple[GrownTree, np.ndarray]] = field(default_factory=list)
     loss: float = np.nan
