@@ -20,7 +20,6 @@ from epicycle.data._array_data import csr_rows
 from epicycle.engine._ordered import in_order
 from epicycle.kernels._prepared import squared_lengths
 from epicycle.neighbors._metrics import CHEBYSHEV, COSINE, EUCLIDEAN, MANHATTAN, MINKOWSKI, Distance
-from epicycle.neighbors._short_lists import ShortLists
 
 __all__ = ["brute_force"]
 
@@ -97,18 +96,18 @@ class _product_search:  # noqa: N801 - used as a function
         slack = 1.05 * self.unit * ((p + 4) * np.sqrt(squares) * self.longest + self.longest**2)
         base = np.ones(len(Q)) if self.cosine else squares
         scale = 1.0 if self.cosine else 2.0
+        bounds = _native.neighbors.Bounds(base, slack, scale)
         own, X = _same_type(Q, self.X)
-        lists = ShortLists(len(Q), k)
+        lists = _short_lists(len(Q), k)
         G = np.empty((len(Q), _ROWS), dtype=self.dtype)
         for first in range(0, len(X), _ROWS):
             last = min(first + _ROWS, len(X))
             out = G if last - first == _ROWS else np.empty((len(Q), last - first), dtype=self.dtype)
             np.matmul(A, self.B[first:last].T, out=out)
-            _native.neighbors.dense_update(
-                out, self.c[first:last], first, own, X, self.metric.kind, self.metric.power, base, slack, scale, k,
-                *lists.arrays,
-            )  # fmt: skip
-        return _native.neighbors.dense_settle(own, X, self.metric.kind, self.metric.power, k, *lists.arrays)
+            _native.neighbors.update(
+                out, self.c[first:last], first, own, X, self.metric.kind, self.metric.power, bounds, k, lists
+            )
+        return _native.neighbors.settle(own, X, self.metric.kind, self.metric.power, k, lists)
 
 
 def _product_in_double(search: _product_search) -> _product_search:
@@ -119,6 +118,13 @@ def _product_in_double(search: _product_search) -> _product_search:
     # The rows had been rounded to float32 before: their error stays.
     found.unit = search.unit
     return found
+
+
+def _short_lists(n: int, k: int) -> _native.neighbors.Lists:
+    """Room for the candidates of n queries of which k are wanted: lists that native code fills and prunes."""
+    room = 2 * k + 96
+    row, count = np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    return _native.neighbors.Lists(np.empty((n, room)), row, count, np.full(n, np.inf))
 
 
 def _unit_rows(X: np.ndarray) -> np.ndarray:
@@ -139,13 +145,13 @@ class _column_search:  # noqa: N801 - used as a function
         self.blocks = [np.ascontiguousarray(block.T) for block in rows]
 
     def __call__(self, Q: np.ndarray, k: int) -> Found:
-        lists = ShortLists(len(Q), k)
+        lists = _short_lists(len(Q), k)
         A = np.ascontiguousarray(Q, dtype=np.float64)
         kind = _COLUMNS[self.metric.kind]
         for number, block in enumerate(self.blocks):
             D = _native.kernel.columns_block(A, block, kind, self.metric.power)
-            _native.neighbors.given_update(D, number * _ROWS, self.n, k, *lists.arrays)
-        return _native.neighbors.given_settle(self.n, k, *lists.arrays)
+            _native.neighbors.update_given(D, number * _ROWS, self.n, k, lists)
+        return _native.neighbors.settle_given(self.n, k, lists)
 
 
 class _sparse_search:  # noqa: N801 - used as a function
@@ -162,12 +168,11 @@ class _sparse_search:  # noqa: N801 - used as a function
         cosine = self.metric.kind == COSINE
         Q = _unit_sparse(Q) if cosine else Q
         A, B = _like(Q, self.X)
-        lists = ShortLists(A.shape[0], k)
-        parts = (A.data, A.indices, A.indptr, B.data, B.indices, B.indptr, self.columns)
+        lists = _short_lists(A.shape[0], k)
         if self.metric.kind not in (EUCLIDEAN, COSINE):
-            D = _native.neighbors.csr_distances(*parts, self.metric.kind, self.metric.power)
-            _native.neighbors.given_update(D, 0, B.shape[0], k, *lists.arrays)
-            return _native.neighbors.given_settle(B.shape[0], k, *lists.arrays)
+            D = _native.neighbors.csr_distances(A, B, self.metric.kind, self.metric.power)
+            _native.neighbors.update_given(D, 0, B.shape[0], k, lists)
+            return _native.neighbors.settle_given(B.shape[0], k, lists)
         squares = squared_lengths(A.astype(np.float64))
         longest = float(np.sqrt(self.squares.max(initial=0.0)))
         terms = float(np.diff(A.indptr).max(initial=0))
@@ -176,8 +181,9 @@ class _sparse_search:  # noqa: N801 - used as a function
         c = np.zeros(B.shape[0]) if cosine else self.squares / 2
         base, scale = (np.ones(A.shape[0]), 1.0) if cosine else (squares, 2.0)
         which = (self.metric.kind, self.metric.power)
-        _native.neighbors.csr_update(G, c, 0, *parts, *which, base, slack, scale, k, *lists.arrays)
-        return _native.neighbors.csr_settle(*parts, *which, k, *lists.arrays)
+        bounds = _native.neighbors.Bounds(base, slack, scale)
+        _native.neighbors.update(G, c, 0, A, B, *which, bounds, k, lists)
+        return _native.neighbors.settle(A, B, *which, k, lists)
 
 
 def _unit_sparse(X: Any) -> Any:
