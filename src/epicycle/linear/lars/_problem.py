@@ -57,7 +57,8 @@ def certify(path: LeastAngle, alpha: float, tol: float) -> Certificate:
     if alpha == 0:
         return gap_certificate(path.excess(), angles.yy / 2, tol)
     alive = (angles.norm > 0).astype(np.uint8)
+    penalty = _native.linear.Penalty(np.full(p, alpha), np.zeros(p), path.positive)
     objective, dual, _ = _native.linear.lasso_dual_point(
-        angles.c, np.where(w == 0, slack, 0.0), w, np.full(p, alpha), np.zeros(p), path.positive, alive, path.rr
+        angles.c, np.where(w == 0, slack, 0.0), w, penalty, alive, path.rr
     )
     return gap_certificate(max(objective - dual, 0.0), angles.yy / 2, tol)

@@ -148,16 +148,16 @@ class SparseColumns(Columns):
         return self.X.nnz / self.p + 4.0
 
     def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
-        _native.linear.csc_lasso_columns(
-            *self.parts, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
+        _native.linear.lasso_columns(
+            self.X, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
         )
 
     def _correlate(self, u: np.ndarray, columns: np.ndarray | None, first: int, last: int, out: np.ndarray) -> None:
-        _native.linear.csc_lasso_correlations(*self.parts, u, self.mean, columns, first, last, out, self.threads)
+        _native.linear.lasso_correlations(self.X, u, self.mean, columns, first, last, out, self.threads)
 
     def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
         for first, last in self._pieces(len(columns)):
-            _native.linear.csc_lasso_residual(*self.parts, self.mean, columns[first:last], coef[first:last], r)
+            _native.linear.lasso_residual(self.X, self.mean, columns[first:last], coef[first:last], r)
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         A = self.X[:, columns].astype(np.float64)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from epicycle import _native
 from epicycle.data import Batch
-from epicycle.stats._moments import csr_parts
 
 __all__ = [
     "Largest",
@@ -44,11 +43,7 @@ def binary_gradient(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    X = batch.X
-    if sp.issparse(X):
-        loss, g, h = _native.linear.csr_logistic_gradient(*csr_parts(X), batch.y, weight, w, b)
-    else:
-        loss, g, h = _native.linear.logistic_gradient(X, batch.y, weight, shift, w, b)
+    loss, g, h = _native.linear.logistic_gradient(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], np.array([[h]])
 
 
@@ -59,11 +54,7 @@ def binary_hessian(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    X = batch.X
-    if sp.issparse(X):
-        loss, g, H = _native.linear.csr_logistic_hessian(*csr_parts(X), batch.y, weight, w, b)
-    else:
-        loss, g, H = _native.linear.logistic_hessian(X, batch.y, weight, shift, w, b)
+    loss, g, H = _native.linear.logistic_hessian(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], H
 
 
@@ -119,7 +110,7 @@ def multinomial_hessian(
     R[np.arange(batch.n_rows), batch.y] -= w
     g = np.column_stack([np.asarray(X.T @ R).T, R.sum(axis=0)])
     if sp.issparse(X):
-        H = _native.linear.csr_multinomial_curvature(*csr_parts(X), w, np.ascontiguousarray(P))
+        H = _native.linear.multinomial_curvature(X, w, np.ascontiguousarray(P))
     else:
         H = _dense_curvature(np.hstack([X, np.ones((batch.n_rows, 1))]), w, P).reshape(K * d, K * d)
     return loss, g, H
@@ -154,10 +145,7 @@ def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray |
 def gram_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray | None) -> tuple[np.ndarray]:
     """sum_i w_i (x_i - s, 1)(x_i - s, 1)'."""
     weight, none = row_weights(batch, class_weight), np.empty((batch.n_rows, 0))
-    X = batch.X
-    if sp.issparse(X):
-        return (_native.core.csr_moments(*csr_parts(X), none, weight, shift[:0]),)
-    return (_native.core.moments(X, none, weight, shift),)
+    return (_native.core.moments(batch.X, none, weight, shift),)
 
 
 class Largest(float):
