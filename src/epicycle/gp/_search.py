@@ -167,12 +167,11 @@ def _search(
     Where there is a `part` of the data, all starts are climbed on it, and only the best of them is climbed once more,
     on all rows, with the curvature of the part divided by its `share`.
     """
-    resumed = state is not None
     starts, B = plan.starts(), None
     best: BoxMaximum | None = None
     latest: Callable[[], dict[str, Any]] | None = None
     first, done = 0, 0
-    if resumed:
+    if state is not None:
         starts, first, done = np.asarray(state["starts"]), int(state["start"]), int(state["done"])
         B = np.asarray(state["B"])
         if "best_theta" in state:
@@ -186,7 +185,8 @@ def _search(
         if rehearsed is not None:
             starts, B = rehearsed.theta[None], rehearsed.B / share
     for index in range(first, len(starts)):
-        if resumed and index == first:
+        resumed = state is not None and index == first
+        if state is not None and resumed:
             likelihood.restore(state)
         else:
             likelihood.start(starts[index])
@@ -211,7 +211,7 @@ def _search(
             latest = now
             return monitor(iteration, theta, objective=-value, gradient=steep, start=float(index), state=now)
 
-        found = _climb(likelihood, starts[index], plan, B, report, done, resumed and index == first)
+        found = _climb(likelihood, starts[index], plan, B, report, done, resumed)
         B, done = None, found.n_iter
         if best is None or found.value > best.value:
             best = found
@@ -251,7 +251,7 @@ def _rehearse(part: Likelihood, plan: Plan, starts: np.ndarray) -> BoxMaximum | 
 def _curved(likelihood: Any) -> Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]]:
     """The likelihood with its information, where it has one."""
     if hasattr(likelihood, "with_curvature"):
-        return likelihood.with_curvature
+        return likelihood.with_curvature  # type: ignore[no-any-return]  # an optional method
 
     def plain(theta: np.ndarray, _curved: bool) -> tuple[float, np.ndarray, np.ndarray | None]:
         return *likelihood.value_and_gradient(theta), None
