@@ -12,7 +12,7 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Data
-from epicycle.linear.lars._problem import lars_problem
+from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import StagewiseRun
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import minimise_within

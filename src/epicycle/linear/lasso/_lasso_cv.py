@@ -336,7 +336,7 @@ def _fit_to_all(
     solver.start_at(np.zeros(data.n_features))
     monitor = model._monitor(model.max_iter + 1, lambda x: model._attributes(data, problem, x[None]))
 
-    def report(done: int, w: np.ndarray, objective: float, **columns: float) -> bool:
+    def report(done: int, w: np.ndarray, objective: float, **columns: Any) -> bool:
         return monitor(done, w, objective=objective, **columns)
 
     penalty = penalty_of(model.alpha_, l1_ratio, factors, model.positive)

@@ -48,7 +48,7 @@ __all__ = [
 #: Horizontal axes of a drawn path.
 Against = Literal["alpha", "norm", "fraction"]
 AXES = ("alpha", "norm", "fraction")
-#: Line styles, by which features beyond the colours are told apart.
+#: Line styles, for features beyond the number of colours.
 STYLES = ("-", "--", "-.", ":")
 
 PATH_PARAMETERS: dict[str, Domain] = {
@@ -75,7 +75,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How every path is computed."""
+    """The settings of a path: penalty factors, signs, centring and accuracy."""
 
     factors: np.ndarray
     positive: bool
