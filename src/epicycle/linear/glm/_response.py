@@ -200,11 +200,8 @@ def _same_family(family: StandardFamily) -> str:
 def _parameters(family: StandardFamily, number: int | None) -> tuple[float, float]:
     if isinstance(family, Tweedie) and number == _NATIVE["tweedie", "log"]:
         return family.power - 1, 2 - family.power
-    if (
-        isinstance(family, NegativeBinomial)
-        and number == _NATIVE["negative_binomial", "log"]
-        and family.alpha != "estimate"
-    ):
+    native = number == _NATIVE["negative_binomial", "log"]
+    if native and isinstance(family, NegativeBinomial) and family.alpha != "estimate":
         return family.alpha, float(np.log(family.alpha))
     return 0.0, 0.0
 
