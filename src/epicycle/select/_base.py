@@ -25,7 +25,6 @@ from epicycle.core._parameters import (
     InstanceOf,
     Integer,
     NoneOr,
-    RandomState,
     Real,
 )
 from epicycle.core._random import seed_of
@@ -74,9 +73,6 @@ COMMON: Mapping[str, Domain] = {
     "scoring": NoneOr(AnyOf(_ScorerName(), CallableDomain())),
     "tol": Real(0),
     "one_standard_error": Boolean(),
-    "n_jobs": NoneOr(AnyOf(Integer(1), Integer(maximum=-1))),
-    "random_state": RandomState(),
-    "verbose": AnyOf(Boolean(), Integer(0)),
 }
 
 
