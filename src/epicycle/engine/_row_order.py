@@ -7,7 +7,7 @@ stored in another order, and for rows that are repeated instead of weighted.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -37,6 +37,12 @@ def content_order(X: Any, y: np.ndarray, weight: np.ndarray | None = None) -> np
     return np.argsort(keys) if weight is None else np.lexsort((weight, keys))
 
 
+@overload
+def repeated(weight: np.ndarray | None, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...
+@overload
+def repeated(
+    weight: np.ndarray | None, rows: np.ndarray | None = None
+) -> tuple[np.ndarray | None, np.ndarray | None]: ...
 def repeated(weight: np.ndarray | None, rows: np.ndarray | None = None) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(row of every visit, fraction of a row that each counts for), for the rows in this order.
 

@@ -187,14 +187,14 @@ class _SingleGaussian:
         G = A @ B.T
         first = columns.start if K is not None else 0
         _native.svm.gaussian_single(G, self.squares[rows], self.squares[columns], A, B, K, places, first)
-        return G
+        return np.asarray(G)
 
     def square(self, rows: Array) -> Array:
         """Rows against themselves, for half the cost."""
         A, squares = self.values[rows], self.squares[rows]
         G = A @ A.T
         _native.svm.gaussian_single(G, squares, squares, A, A)
-        return G
+        return np.asarray(G)
 
 
 def _single(kernel: Kernel, prepared: Any) -> _SingleGaussian | None:
