@@ -133,6 +133,7 @@ class TrainingRun:
         dict
         """
         rows = max(self.sizes["train"], 1)
+        # The report shows the share of missing values, not their number.
         columns = [{**p.to_dict(), "missing": p.missing / rows} for p in self.profile]
         findings = [{"slot": slot, **finding.to_dict()} for slot, finding in self.findings.items()]
         for found in findings:
