@@ -49,7 +49,7 @@ class Sizes:
     stalls: int = 20
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Look:
     """One look at all columns.
 
