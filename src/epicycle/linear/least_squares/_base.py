@@ -41,7 +41,7 @@ SOLVER_PARAMETERS: Mapping[str, Domain] = {
 }
 
 
-class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
 
     _docs: ClassVar[Mapping[str, str]] = {

@@ -17,10 +17,11 @@ from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
+from epicycle.linear._folds import Fold
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalty_in_words
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
-from epicycle.linear.logistic._paths import Fold, Paths, PathSettings, fold_paths, path_scores
+from epicycle.linear.logistic._paths import Paths, PathSettings, fold_paths, path_scores
 from epicycle.stats._labels import class_weights, encode_labels
 
 if TYPE_CHECKING:

@@ -163,7 +163,7 @@ def learn(
 
 
 def csr_parts(X: Any) -> tuple[Any, Any, Any, int]:
-    """What a kernel takes of a CSR matrix."""
+    """The arguments of a kernel for a CSR matrix."""
     return X.data, X.indices, X.indptr, X.shape[1]
 
 
@@ -210,12 +210,12 @@ class Piece:
 
     @property
     def n_shown(self) -> int:
-        """How many presentations they are."""
+        """Number of presentations."""
         return len(self.y) if self.order is None else len(self.order)
 
     @property
     def total(self) -> float:
-        """How many rows they count for."""
+        """Number of rows that they count for."""
         if self.fraction is not None:
             return float(self.fraction.sum())
         return float(self.n_shown)
@@ -263,6 +263,8 @@ class Presentations:
 
     def counts(self) -> np.ndarray:
         """For data in memory, how many rows each row counts for in an epoch; 1 for those that are not shown."""
+        if self.memory is None:
+            raise ValueError("rows of files are not counted one by one")
         shown = np.zeros(len(self.memory.y))
         if self.memory.order is None:
             return np.ones(len(shown))
