@@ -11,6 +11,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -108,13 +109,13 @@ FAMILIES = {
     "neighbors._regression": "as in scikit-learn",
     "neighbors._unsupervised": "as in scikit-learn",
     "online._evaluate": "evaluation on a stream and its result",
-    "optim._duality": "programs and their optimality conditions",
-    "optim._games": "games and saddle points",
     "optim._losses": "losses",
     "optim._objective": "objectives and their metrics",
     "optim._penalties": "penalties",
     "optim.solvers._gradient_descent": "gradient descent and its learning rates",
     "optim.solvers._solve": "solve and the list of solvers",
+    "optim.teaching._duality": "programs and their optimality conditions",
+    "optim.teaching._games": "games and saddle points",
     "plot._classification": "figures of classifiers",
     "plot._regression": "figures of regressions",
     "report._page": "the page of a report",
@@ -179,21 +180,28 @@ def stub_functions() -> dict[str, set[tuple[str, ...]]]:
     functions: dict[str, set[tuple[str, ...]]] = {}
     for stub in (PACKAGE / "_native").glob("*.pyi"):
         for node in ast.parse(stub.read_text()).body:
+            name = f"{stub.stem}.{getattr(node, 'name', None)}"
+            if isinstance(node, ast.ClassDef):  # a record of options: the function that makes it
+                (node,) = node.body
             if isinstance(node, ast.FunctionDef):
                 arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                functions.setdefault(f"{stub.stem}.{node.name}", set()).add(tuple(a.arg for a in arguments))
+                functions.setdefault(name, set()).add(tuple(a.arg for a in arguments))
     return functions
 
 
 def native_functions() -> dict[str, set[tuple[str, ...]]]:
     """The same of the module, from the signatures that the binding library keeps with each function."""
     return {
-        f"{submodule}.{name}": {parameter_names(signature) for signature, *_ in function.__nb_signature__}
+        f"{submodule}.{name}": {parameter_names(signature) for signature, *_ in signatures(function)}
         for submodule, kernels in vars(_native).items()
         if isinstance(kernels, ModuleType)
         for name, function in vars(kernels).items()
         if callable(function) and not name.startswith("_")
     }
+
+
+def signatures(function: Any) -> tuple[Any, ...]:
+    return (function.__init__ if isinstance(function, type) else function).__nb_signature__
 
 
 def parameter_names(signature: str) -> tuple[str, ...]:

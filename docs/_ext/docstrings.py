@@ -15,11 +15,13 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 _FIELD = re.compile(r"(?P<names>[A-Za-z_]\w*(, [A-Za-z_]\w*)*) : (?P<text>.*)")
+#: The underscore at the end of a learnt attribute, which reStructuredText takes for the end of a reference.
+_LEARNT = re.compile(r"(?<=\w)_(?!\w)")
 _MARKUP = re.compile(r"(``.*?``|:[\w:]+:`.*?`|`.*?`)")
 
 
 def escape_mathematics(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Bars are absolute values and norms, a star among arguments is Python's; neither is markup."""
+    """Bars are absolute values and norms, a star among arguments and a last underscore are Python's: no markup."""
     inside = False  # a directive or a literal block, up to the next line that is not indented
     for i, line in enumerate(lines):
         if line and not line.startswith(" "):
@@ -27,9 +29,12 @@ def escape_mathematics(app: Sphinx, what: str, name: str, obj: Any, options: Any
         if line.lstrip().startswith((">>>", "...", ".. ")) or line.endswith("::"):
             inside = inside or not line.lstrip().startswith((">>>", "..."))
         elif not inside:
-            parts = _MARKUP.split(line)
+            # The names in front of a type are numpydoc's to escape.
+            names = f"{line.partition(' : ')[0]} : " if _FIELD.fullmatch(line.strip()) else ""
+            parts = _MARKUP.split(line.removeprefix(names))
             plain = (part.replace("|", r"\|").replace(", *,", r", \*,") for part in parts[::2])
-            lines[i] = "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))
+            escaped = (_LEARNT.sub(r"\\_", part) for part in plain)
+            lines[i] = names + "".join(a + b for a, b in zip(escaped, [*parts[1::2], ""], strict=True))
 
 
 def list_fields(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -61,7 +66,11 @@ def find_by_name(
         return None
     wanted = node["reftarget"].rpartition(".")[2]
     objects = env.domains.python_domain.objects
-    found = [name for name in objects if name.rpartition(".")[2] == wanted and name.startswith("epicycle.")]
+    found = [
+        name
+        for name, entry in objects.items()
+        if name.rpartition(".")[2] == wanted and name.startswith("epicycle.") and not entry.aliased
+    ]
     if len(found) != 1:
         return None
     entry = objects[found[0]]

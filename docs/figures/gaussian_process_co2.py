@@ -8,7 +8,7 @@ import numpy as np
 import epicycle as ep
 from epicycle.kernel import Gaussian, Periodic, RationalQuadratic
 
-folder = Path(__file__).parent if "__file__" in globals() else Path("figures")
+folder = Path(__file__).parent if "__file__" in globals() else Path()  # Sphinx runs it in its folder
 table = np.loadtxt(folder / "mauna_loa_co2.txt")
 x = (1958 + np.arange(len(table))[:, None] + (np.arange(12) + 0.5) / 12).ravel()
 y = table.ravel()

@@ -1,4 +1,4 @@
-"""Upper bounds on an error rate by the number of rows, and what learners make of coin flips."""
+"""Upper bounds on an error rate by the number of rows, and scores of learners on random labels."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,5 +21,5 @@ X = np.random.default_rng(0).normal(size=(400, 3))
 depths = np.arange(1, 11)
 values = [rademacher(DecisionTreeClassifier(max_depth=int(d), random_state=0), X, n_flips=6).value for d in depths]
 right.plot(depths, values, "o-", color="C0", ms=4)
-right.set(xlabel="depth of the tree", ylabel="score on coin flips", ylim=(0, 1), title="what a learner makes of noise")
+right.set(xlabel="depth of the tree", ylabel="score on random labels", ylim=(0, 1), title="fits to noise")
 plt.show()

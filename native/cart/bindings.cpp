@@ -5,12 +5,12 @@
 #include "cart/grow.hpp"
 #include "cart/predict.hpp"
 #include "cart/sort.hpp"
-#include "core/binding.hpp"
+#include "tree/options.hpp"
 
 namespace epicycle {
 namespace {
 
-constexpr std::size_t MOST_ROWS = CART_ROW;
+constexpr std::size_t MAX_ROWS = CART_ROW;
 
 // Rows of column j that are not zero come from data[start[j]:start[j + 1]]; a dense X has them all.
 template <class T>
@@ -21,7 +21,7 @@ void sort_columns(Matrix<T> X, Vector<std::int32_t> columns, InOut2<std::uint32_
         "missing (k,), n below 2^29";
     const auto x = view(X);
     const std::size_t k = columns.shape(0);
-    require(x.rows < MOST_ROWS && out.shape(0) == k && out.shape(1) == x.rows, expected);
+    require(x.rows < MAX_ROWS && out.shape(0) == k && out.shape(1) == x.rows, expected);
     require(distinct.shape(0) == k && missing.shape(0) == k, expected);
     for (std::size_t i = 0; i < k; ++i)
         require(columns.data()[i] >= 0 && static_cast<std::size_t>(columns.data()[i]) < x.cols, expected);
@@ -49,7 +49,7 @@ void sort_sparse_columns(Vector<T> data, Vector<std::int32_t> rows, Vector<std::
     constexpr const char *expected = "sort_sparse_columns: expected data, rows in [0, n_rows) and out (nnz,), start "
                                      "(p + 1,) ascending to nnz, distinct (p,), n_rows below 2^29";
     const std::size_t p = distinct.shape(0), nnz = data.shape(0);
-    require(n_rows < MOST_ROWS && start.shape(0) == p + 1 && rows.shape(0) == nnz && out.shape(0) == nnz, expected);
+    require(n_rows < MAX_ROWS && start.shape(0) == p + 1 && rows.shape(0) == nnz && out.shape(0) == nnz, expected);
     require(start.data()[0] == 0 && start.data()[p] == static_cast<std::int64_t>(nnz), expected);
     for (std::size_t j = 0; j < p; ++j) require(start.data()[j] <= start.data()[j + 1], expected);
     for (std::size_t i = 0; i < nnz; ++i)
@@ -110,22 +110,45 @@ CartValues values_of(const std::optional<Numbers> &values, std::optional<Vector<
     return out;
 }
 
-auto grow_cart(RowMajor<std::uint8_t> codes, Vector<std::int32_t> coded_feature, Vector<std::int32_t> n_codes,
-               RowMajor<double> low, RowMajor<double> high, Vector<std::uint8_t> categorical,
-               InOut1<std::uint32_t> lists, Vector<std::int64_t> list_start, Vector<std::int32_t> sorted_feature,
-               std::optional<Numbers> values, std::optional<Vector<std::int32_t>> value_rows,
-               std::optional<Vector<std::int64_t>> value_start, std::size_t n_features, Vector<double> weight,
-               OptionalMatrix y, std::optional<Vector<std::int32_t>> labels, std::size_t n_classes,
-               InOut1<std::uint32_t> order, int criterion, double l2, bool unit_weights, std::size_t max_depth,
-               std::size_t max_leaves, std::size_t min_split, std::size_t min_leaf, double min_weight, double min_gain,
-               double leaf_cost, std::size_t max_features, bool random, std::optional<Vector<std::int8_t>> monotone,
-               std::uint64_t seed, int threads) {
+// The features of a table: bytes with the values at both ends of each code, and lists of rows sorted by value.
+struct FeatureArrays {
+    RowMajor<std::uint8_t> codes;
+    Vector<std::int32_t> coded_feature, n_codes;
+    RowMajor<double> low, high;
+    Vector<std::uint8_t> categorical;
+    InOut1<std::uint32_t> lists;
+    Vector<std::int64_t> list_start;
+    Vector<std::int32_t> sorted_feature;
+    std::optional<Numbers> values;
+    std::optional<Vector<std::int32_t>> value_rows;
+    std::optional<Vector<std::int64_t>> value_start;
+    std::size_t n_features;
+};
+
+struct GrowLimits {
+    int criterion;
+    double l2;
+    std::size_t max_depth, max_leaves, min_split, min_leaf;
+    double min_weight, min_gain, leaf_cost;
+    std::size_t max_features;
+    bool random;
+    std::optional<Vector<std::int8_t>> monotone;
+};
+
+auto grow_cart(const FeatureArrays &features, const GrowLimits &limits, Vector<double> weight, OptionalMatrix y,
+               std::optional<Vector<std::int32_t>> labels, std::size_t n_classes, InOut1<std::uint32_t> order,
+               bool unit_weights, std::uint64_t seed, int threads) {
     constexpr const char *expected =
         "cart.grow: expected codes (n, c) below n_codes or 255, coded_feature, n_codes (c,) in [1, 255], low, high (c, "
         "256), categorical (c,), lists with starts (s + 1,) and features (s,), values (n, p) or compressed by column, "
         "weight (n,), y (n, K) or labels (n,) in [0, n_classes), order (m,) ascending, of positive weight";
+    const auto &[codes, coded_feature, n_codes, low, high, categorical, lists, list_start, sorted_feature, values,
+                 value_rows, value_start, n_features] = features;
+    const auto &monotone = limits.monotone;
+    const int criterion = limits.criterion;
+    const double l2 = limits.l2;
     const std::size_t n = weight.shape(0), c = coded_feature.shape(0), s = sorted_feature.shape(0), m = order.shape(0);
-    require(n >= 1 && n < MOST_ROWS && m >= 1 && m <= n && n_features >= 1, expected);
+    require(n >= 1 && n < MAX_ROWS && m >= 1 && m <= n && n_features >= 1, expected);
     require(codes.shape(1) == c && (c == 0 || codes.shape(0) == n) && n_codes.shape(0) == c, expected);
     require(low.shape(0) == c && high.shape(0) == c && categorical.shape(0) == c, expected);
     require(c == 0 || (low.shape(1) == 256 && high.shape(1) == 256), expected);
@@ -165,16 +188,10 @@ auto grow_cart(RowMajor<std::uint8_t> codes, Vector<std::int32_t> coded_feature,
         std::size_t positive = 0;
         for (std::size_t i = 0; i < n; ++i) positive += weight.data()[i] > 0;
         fine = fine && positive == m;
-        if (labels)
-            for (std::size_t i = 0; i < n; ++i)
-                fine = fine && labels->data()[i] >= 0 && static_cast<std::size_t>(labels->data()[i]) < n_classes;
+        if (labels) fine = fine && all_below(*labels, n_classes);
         for (std::size_t j = 0; fine && s > 0 && j < static_cast<std::size_t>(list_start.data()[s]); ++j)
             fine = (lists.data()[j] & CART_ROW) < n;
-        if (!values || !value_rows) {
-        } else {
-            for (std::size_t i = 0; i < value_rows->shape(0); ++i)
-                fine = fine && value_rows->data()[i] >= 0 && static_cast<std::size_t>(value_rows->data()[i]) < n;
-        }
+        if (values && value_rows) fine = fine && all_below(*value_rows, n);
     }
     require(fine, expected);
 
@@ -195,15 +212,15 @@ auto grow_cart(RowMajor<std::uint8_t> codes, Vector<std::int32_t> coded_feature,
                     numbers};
     const CartTarget raw{weight.data(), y ? y->data() : nullptr, labels ? labels->data() : nullptr, K};
     CartRules rules{{static_cast<Criterion>(criterion), l2, y && criterion >= 3, nullptr, 0},
-                    max_depth,
-                    max_leaves,
-                    min_split,
-                    min_leaf,
-                    min_weight,
-                    min_gain,
-                    leaf_cost,
-                    max_features,
-                    random,
+                    limits.max_depth,
+                    limits.max_leaves,
+                    limits.min_split,
+                    limits.min_leaf,
+                    limits.min_weight,
+                    limits.min_gain,
+                    limits.leaf_cost,
+                    limits.max_features,
+                    limits.random,
                     monotone ? monotone->data() : nullptr,
                     seed};
     GrownArrays grown;
@@ -277,13 +294,9 @@ void bind_walks(nb::module_ &m) {
             constexpr const char *expected = "forest_sums: expected X (n, p), well-formed trees of m nodes, values (m, "
                                              "K), out (n, K)";
             const auto x = view(X);
-            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
             require(values.shape(0) == nodes.shape(0) && out.shape(0) == x.rows && out.shape(1) == values.shape(1),
                     expected);
-            const Forest forest{
-                reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
-                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
-            require(well_formed_roots(forest), expected);
+            const Forest forest = forest_of(nodes, values.data(), roots, levels, expected);
             threads = team(threads);
             bool fine = true;
             {
@@ -299,12 +312,8 @@ void bind_walks(nb::module_ &m) {
            InOut2<std::int32_t> out, int threads) {
             constexpr const char *expected = "forest_leaves: expected X (n, p), well-formed trees, out (n, n_trees)";
             const auto x = view(X);
-            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
             require(out.shape(0) == x.rows && out.shape(1) + 1 == roots.shape(0), expected);
-            const Forest forest{
-                reinterpret_cast<const Node *>(nodes.data()),   nullptr,        roots.data(),   roots.shape(0) - 1,
-                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
-            require(well_formed_roots(forest), expected);
+            const Forest forest = forest_of(nodes, nullptr, roots, levels, expected);
             threads = team(threads);
             bool fine = true;
             {
@@ -325,29 +334,31 @@ void bind_walks(nb::module_ &m) {
 void bind_cart(nb::module_ &m) {
     bind_walks<double>(m);
     bind_walks<float>(m);
-    m.def("grow", &grow_cart, "codes"_a.noconvert(), "coded_feature"_a, "n_codes"_a, "low"_a, "high"_a, "categorical"_a,
-          "lists"_a.noconvert(), "list_start"_a, "sorted_feature"_a, "values"_a.none(), "value_rows"_a.none(),
-          "value_start"_a.none(), "n_features"_a, "weight"_a, "y"_a.none(), "labels"_a.none(), "n_classes"_a,
-          "order"_a.noconvert(), "criterion"_a, "l2"_a, "unit_weights"_a, "max_depth"_a, "max_leaves"_a, "min_split"_a,
-          "min_leaf"_a, "min_weight"_a, "min_gain"_a, "leaf_cost"_a, "max_features"_a, "random"_a, "monotone"_a.none(),
-          "seed"_a, "threads"_a);
+    nb::class_<FeatureArrays>(m, "FeatureTable")
+        .def(nb::init<RowMajor<std::uint8_t>, Vector<std::int32_t>, Vector<std::int32_t>, RowMajor<double>,
+                      RowMajor<double>, Vector<std::uint8_t>, InOut1<std::uint32_t>, Vector<std::int64_t>,
+                      Vector<std::int32_t>, std::optional<Numbers>, std::optional<Vector<std::int32_t>>,
+                      std::optional<Vector<std::int64_t>>, std::size_t>(),
+             nb::kw_only(), "codes"_a.noconvert(), "coded_feature"_a, "n_codes"_a, "low"_a, "high"_a, "categorical"_a,
+             "lists"_a.noconvert(), "list_start"_a, "sorted_feature"_a, "values"_a.none(), "value_rows"_a.none(),
+             "value_start"_a.none(), "n_features"_a);
+    nb::class_<GrowLimits>(m, "GrowRules")
+        .def(nb::init<int, double, std::size_t, std::size_t, std::size_t, std::size_t, double, double, double,
+                      std::size_t, bool, std::optional<Vector<std::int8_t>>>(),
+             nb::kw_only(), "criterion"_a, "l2"_a, "max_depth"_a, "max_leaves"_a, "min_split"_a, "min_leaf"_a,
+             "min_weight"_a, "min_gain"_a, "leaf_cost"_a, "max_features"_a, "random"_a, "monotone"_a.none());
+    m.def("grow", &grow_cart, "table"_a, "rules"_a, "weight"_a, "y"_a.none(), "labels"_a.none(), "n_classes"_a,
+          "order"_a.noconvert(), "unit_weights"_a, "seed"_a, "threads"_a);
     m.def(
         "leaves_of_codes",
         [](RowMajor<std::uint8_t> codes, Vector<std::uint32_t> rows, Vector<std::int32_t> column,
            Vector<std::int32_t> left, RowMajor<std::uint64_t> sides, InOut1<std::int32_t> out) {
             constexpr const char *expected = "leaves_of_codes: expected codes (n, p), rows (m,) in [0, n), a "
                                              "well-formed tree with sides (k, 4), out (m,)";
-            const std::size_t size = left.shape(0), n = codes.shape(0), p = codes.shape(1);
-            require(size >= 1 && column.shape(0) == size && sides.shape(0) == size && sides.shape(1) == 4, expected);
-            require(out.shape(0) == rows.shape(0), expected);
-            for (std::size_t i = 0; i < size; ++i) {
-                const std::int64_t l = left.data()[i], f = column.data()[i];
-                const bool inner = l > static_cast<std::int64_t>(i) && l + 1 < static_cast<std::int64_t>(size);
-                require(l == 0 || (inner && f >= 0 && f < static_cast<std::int64_t>(p)), expected);
-            }
-            for (std::size_t i = 0; i < rows.shape(0); ++i) require(rows.data()[i] < n, expected);
+            check_tree(column, left, sides, codes.shape(1), expected);
+            require(out.shape(0) == rows.shape(0) && all_below(rows, codes.shape(0)), expected);
             nb::gil_scoped_release nogil;
-            leaves_of_codes(codes.data(), p, rows.data(), rows.shape(0), column.data(), left.data(),
+            leaves_of_codes(codes.data(), codes.shape(1), rows.data(), rows.shape(0), column.data(), left.data(),
                             reinterpret_cast<const Sides *>(sides.data()), out.data());
         },
         "codes"_a.noconvert(), "rows"_a, "column"_a, "left"_a, "sides"_a, "out"_a.noconvert());

@@ -68,11 +68,11 @@ void moments(const Dense<T> &X, const Dense<double> &Y, const double *weight, co
     ws.symmetric(out);
 }
 
-// The same for CSR rows, which are not shifted: most of their entries are zero.
-// M += sum_i w_i z_i z_i' with z = (x, y - shift_y, 1); M is d x d, d = p + k + 1, zero on entry.
+// The same for CSR rows, which are not shifted: z = (x, y - shift_y, 1). M is zero on entry.
 template <class T, class I>
-void moments(const Csr<T, I> &X, const Dense<double> &Y, const double *weight, const double *shift_y, double *M) {
+void moments(const Csr<T, I> &X, const Dense<double> &Y, const double *weight, const double *shift, double *M) {
     const std::size_t p = X.cols, k = Y.cols, d = p + k + 1;
+    const double *shift_y = shift + p;
     for (std::size_t i = 0; i < X.rows; ++i) {
         const double w = weight ? weight[i] : 1.0;
         for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a) {

@@ -29,21 +29,20 @@ EPICYCLE_INLINE double dense_dot_body(const T *x, const double *v, std::size_t n
         for (std::size_t k = 0; k < width; ++k) part[k] += part[k + width];
     return part[0] + rest;
 }
-#define EPICYCLE_PER_TYPE(T)                                                                                     \
+#define EPICYCLE_PER_TYPE(T)                                                                                       \
     EPICYCLE_CLONES inline double dense_dot(const T *x, const double *v, std::size_t n) {                          \
         return dense_dot_body(x, v, n);                                                                            \
-    }                                                                                                            \
-    EPICYCLE_CLONES inline void dense_add(const T *x, double g, double *v, std::size_t n) {               \
-        for (std::size_t j = 0; j < n; ++j) v[j] += g * static_cast<double>(x[j]);                               \
-    }                                                                                                            \
+    }                                                                                                              \
+    EPICYCLE_CLONES inline void dense_add(const T *x, double g, double *v, std::size_t n) {                        \
+        for (std::size_t j = 0; j < n; ++j) v[j] += g * static_cast<double>(x[j]);                                 \
+    }                                                                                                              \
     EPICYCLE_CLONES inline void dense_dots(const T *x, const double *v, std::size_t n, std::size_t K, double *z) { \
-        for (std::size_t j = 0; j < n; ++j)                                                                      \
-            for (std::size_t k = 0; k < K; ++k) z[k] += static_cast<double>(x[j]) * v[j * K + k];                \
-    }                                                                                                            \
-    EPICYCLE_CLONES inline void dense_adds(const T *x, const double *g, double *v, std::size_t n,         \
-                                                  std::size_t K) {                                               \
-        for (std::size_t j = 0; j < n; ++j)                                                                      \
-            for (std::size_t k = 0; k < K; ++k) v[j * K + k] += g[k] * static_cast<double>(x[j]);                \
+        for (std::size_t j = 0; j < n; ++j)                                                                        \
+            for (std::size_t k = 0; k < K; ++k) z[k] += static_cast<double>(x[j]) * v[j * K + k];                  \
+    }                                                                                                              \
+    EPICYCLE_CLONES inline void dense_adds(const T *x, const double *g, double *v, std::size_t n, std::size_t K) { \
+        for (std::size_t j = 0; j < n; ++j)                                                                        \
+            for (std::size_t k = 0; k < K; ++k) v[j * K + k] += g[k] * static_cast<double>(x[j]);                  \
     }
 EPICYCLE_PER_TYPE(double)
 EPICYCLE_PER_TYPE(float)

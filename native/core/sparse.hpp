@@ -1,6 +1,7 @@
-// A view of a CSR matrix with 32- or 64-bit indices.
+// Views of matrices compressed by rows (CSR) or by columns (CSC), with 32- or 64-bit indices.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +12,22 @@ struct Csr {
     const T *data;
     const I *indices, *indptr;
     std::size_t rows, cols;
+};
+
+template <class T, class I>
+struct Csc {
+    const T *data;
+    const I *indices, *indptr;
+    std::size_t rows, cols, stored;
+
+    // Column j lies inside the arrays and its rows inside the matrix: checked before a kernel follows them.
+    bool well_formed(std::size_t j) const {
+        const I from = indptr[j], to = indptr[j + 1];
+        if (from < 0 || to < from || static_cast<std::size_t>(to) > stored) return false;
+        I low = 0, high = 0;
+        for (I a = from; a < to; ++a) low = std::min(low, indices[a]), high = std::max(high, indices[a]);
+        return low >= 0 && (to == from || static_cast<std::size_t>(high) < rows);
+    }
 };
 
 // Every index inside the matrix and every row pointer in order: checked before a kernel follows them.

@@ -175,7 +175,7 @@ struct FamilyRows {
 };
 
 // Rows whose weighted residuals and curvatures (none below zero) were computed elsewhere.
-struct GivenRows {
+struct GivenTerms {
     const double *given_r, *given_h;
 
     static constexpr bool uses_predictor = false;

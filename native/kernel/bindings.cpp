@@ -103,21 +103,24 @@ void bind_strings(nb::module_ &m) {
             const std::size_t n = offsets.shape(0) - 1, words = power_of(base, order);
             require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
             Buffer out(n * words);
-            for (std::size_t i = 0; i < n; ++i) {
-                if (i % 64 == 63 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            {
                 nb::gil_scoped_release nogil;
-                const auto letters_at = letters.data() + offsets.data()[i];
-                const auto length = static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]);
-                double *row = out.data.get() + i * words;
-                const auto size = static_cast<std::size_t>(base);
-                if (!slope) {
-                    std::vector<double> work;
-                    gapped_words<double>(letters_at, length, order, size, decay, row, work);
-                    continue;
+                const Interrupts interrupts;
+                for (std::size_t i = 0; i < n; ++i) {
+                    interrupts();
+                    const auto letters_at = letters.data() + offsets.data()[i];
+                    const auto length = static_cast<std::size_t>(offsets.data()[i + 1] - offsets.data()[i]);
+                    double *row = out.data.get() + i * words;
+                    const auto size = static_cast<std::size_t>(base);
+                    if (!slope) {
+                        std::vector<double> work;
+                        gapped_words<double>(letters_at, length, order, size, decay, row, work);
+                        continue;
+                    }
+                    std::vector<Dual> both(words), work;
+                    gapped_words<Dual>(letters_at, length, order, size, {decay, 1.0}, both.data(), work);
+                    for (std::size_t u = 0; u < words; ++u) row[u] = both[u].slope;
                 }
-                std::vector<Dual> both(words), work;
-                gapped_words<Dual>(letters_at, length, order, size, {decay, 1.0}, both.data(), work);
-                for (std::size_t u = 0; u < words; ++u) row[u] = both[u].slope;
             }
             return matrix_out(out, n, words);
         },
@@ -211,18 +214,21 @@ void bind_kernel(nb::module_ &m) {
             constexpr const char *expected =
                 "kernel.perceptron_pass: expected K (n, n), order (m,) of rows, share (m,) or None, sign, scores and "
                 "counts (n,)";
-            constexpr std::size_t PIECE = 4096;  // rows between two looks for an interrupt
+            constexpr std::size_t PIECE = 4096;  // rows between two looks at the clock
             const std::size_t n = K.shape(0), m = order.shape(0);
             require(K.shape(1) == n && sign.shape(0) == n && scores.shape(0) == n && counts.shape(0) == n, expected);
             require(all_below(order, n) && first <= m, expected);
             const double *shares = pointer(share, m, expected);
             std::vector<std::int64_t> at(m - first);
             std::size_t made = 0;
-            for (std::size_t from = first; from < m; from += PIECE) {
-                if (from > first && PyErr_CheckSignals() != 0) throw nb::python_error();
+            {
                 nb::gil_scoped_release nogil;
-                made += kernel_perceptron_pass(K.data(), n, order.data(), shares, from, std::min(m, from + PIECE),
-                                               sign.data(), scores.data(), counts.data(), square, at.data() + made);
+                const Interrupts interrupts;
+                for (std::size_t from = first; from < m; from += PIECE) {
+                    made += kernel_perceptron_pass(K.data(), n, order.data(), shares, from, std::min(m, from + PIECE),
+                                                   sign.data(), scores.data(), counts.data(), square, at.data() + made);
+                    interrupts();
+                }
             }
             at.resize(made);
             return std::make_tuple(array_out(std::move(at)), square);

@@ -8,25 +8,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/sparse.hpp"
 #include "linear/coordinate_descent.hpp"
 
 namespace epicycle {
-
-template <class T, class I>
-struct Csc {
-    const T *data;
-    const I *indices, *indptr;
-    std::size_t rows, cols, stored;
-
-    // Column j lies inside the arrays and its rows inside the matrix: checked before a kernel follows them.
-    bool well_formed(std::size_t j) const {
-        const I from = indptr[j], to = indptr[j + 1];
-        if (from < 0 || to < from || static_cast<std::size_t>(to) > stored) return false;
-        I low = 0, high = 0;
-        for (I a = from; a < to; ++a) low = std::min(low, indices[a]), high = std::max(high, indices[a]);
-        return low >= 0 && (to == from || static_cast<std::size_t>(high) < rows);
-    }
-};
 
 // Mean (0 without an intercept), |x - mean|^2 and (x - mean)'V y of one column each.
 struct ColumnStatistics {
@@ -104,7 +89,7 @@ const T *contiguous(const Dense<T> &X, std::size_t j, std::vector<T> &buffer) {
 
 // u = V y; columns from .. to.
 template <class T>
-void column_statistics(const Dense<T> &X, const double *v, const double *u, bool centre, std::size_t from,
+bool column_statistics(const Dense<T> &X, const double *v, const double *u, bool centre, std::size_t from,
                        std::size_t to, ColumnStatistics out, int threads) {
     const std::size_t n = X.rows;
     const double each = 1.0 / static_cast<double>(n);
@@ -141,6 +126,7 @@ void column_statistics(const Dense<T> &X, const double *v, const double *u, bool
             product[j] = centred_dot(x, mean[j], u, n);
         }
     }
+    return true;
 }
 
 template <class T, class I>
@@ -182,7 +168,7 @@ bool column_statistics(const Csc<T, I> &X, const double *v, const double *u, boo
 
 // out_j = sum_i (x_ij - mean_j) u_i for j = columns[t], t = from .. to, or for all columns j = from .. to.
 template <class T>
-void correlations(const Dense<T> &X, const double *u, const double *mean, const std::int64_t *columns, std::size_t from,
+bool correlations(const Dense<T> &X, const double *u, const double *mean, const std::int64_t *columns, std::size_t from,
                   std::size_t to, double *out, int threads) {
     const bool by_row = X.col_stride == 1 && X.row_stride != 1;
     const std::size_t n = X.rows, step = by_row ? 512 : block_columns(n, sizeof(T));
@@ -211,6 +197,7 @@ void correlations(const Dense<T> &X, const double *u, const double *mean, const 
             out[j] = centred_dot(contiguous(X, j, buffer), mean[j], u, n);
         }
     }
+    return true;
 }
 
 template <class T, class I>
@@ -241,7 +228,7 @@ bool correlations(const Csc<T, I> &X, const double *u, const double *mean, const
 
 // r -= sum_t d_t (x_j - mean_j), j = columns[t].
 template <class T>
-void subtract_columns(const Dense<T> &X, const double *mean, const std::int64_t *columns, const double *d,
+bool subtract_columns(const Dense<T> &X, const double *mean, const std::int64_t *columns, const double *d,
                       std::size_t k, double *r) {
     if (X.col_stride == 1 && X.row_stride != 1) {
         for (std::size_t i = 0; i < X.rows; ++i) {
@@ -250,13 +237,14 @@ void subtract_columns(const Dense<T> &X, const double *mean, const std::int64_t 
             for (std::size_t t = 0; t < k; ++t) sum += d[t] * (static_cast<double>(x[columns[t]]) - mean[columns[t]]);
             r[i] -= sum;
         }
-        return;
+        return true;
     }
     std::vector<T> buffer;
     for (std::size_t t = 0; t < k; ++t) {
         const std::size_t j = static_cast<std::size_t>(columns[t]);
         centred_move(contiguous(X, j, buffer), mean[j], d[t], nullptr, 1.0, r, X.rows);
     }
+    return true;
 }
 
 template <class T, class I>

@@ -73,12 +73,10 @@ double logistic_hessian(const Dense<T> &X, const double *y, const double *weight
     return loss;
 }
 
-// CSR rows are not shifted: most of their entries are zero.
-// Loss and gradient (zero on entry) and the second derivative in b; with H also the Hessian in (w, b), (p + 1) x (p +
-// 1), zero on entry.
+// The same for CSR rows, which are not shifted: most of their entries are zero. Without H the gradient alone.
 template <class T, class I>
-double logistic(const Csr<T, I> &X, const double *y, const double *weight, const double *w, double b, double *g,
-                double &curvature, double *H) {
+double logistic_sums(const Csr<T, I> &X, const double *y, const double *weight, const double *w, double b, double *g,
+                     double &curvature, double *H) {
     const std::size_t p = X.cols;
     double z[ROWS], r[ROWS], h[ROWS], loss = 0.0;
     for (std::size_t i0 = 0; i0 < X.rows; i0 += ROWS) {
@@ -109,6 +107,18 @@ double logistic(const Csr<T, I> &X, const double *y, const double *weight, const
     if (H)
         for (std::size_t j = 0; j < p; ++j) H[p * (p + 1) + j] = H[j * (p + 1) + p];
     return loss;
+}
+
+template <class T, class I>
+double logistic_gradient(const Csr<T, I> &X, const double *y, const double *weight, const double *, const double *w,
+                         double b, double *g, double &curvature) {
+    return logistic_sums(X, y, weight, w, b, g, curvature, nullptr);
+}
+template <class T, class I>
+double logistic_hessian(const Csr<T, I> &X, const double *y, const double *weight, const double *, const double *w,
+                        double b, double *g, double *H) {
+    double curvature = 0.0;
+    return logistic_sums(X, y, weight, w, b, g, curvature, H);
 }
 
 }  // namespace epicycle

@@ -76,14 +76,14 @@ struct QuantileVertex {
     std::int64_t *basis;  // d rows, in-out
     double *inverse;      // d x d, row-major, of B (row k of B is row basis[k] of A), in-out
 
-    std::vector<double> beta, r, q, h, c, edge, unscaled, row, dual, dual2;
-    std::vector<signed char> side;  // of the residual; 0 in the basis and for rows that are not there
+    std::vector<double> beta{}, r{}, q{}, h{}, c{}, edge{}, unscaled{}, row{}, dual{}, dual2{};
+    std::vector<signed char> side{};  // of the residual; 0 in the basis and for rows that are not there
     struct Crossing {
         double t, s;
         std::size_t i;
         bool operator<(const Crossing &o) const { return t != o.t ? t > o.t : s > o.s; }  // a heap of the smallest
     };
-    std::vector<Crossing> crossings;
+    std::vector<Crossing> crossings{};
 
     double bound_up(std::size_t i) const { return i < n ? upper[i] : penalty[i - n]; }
     double bound_low(std::size_t i) const { return i < n ? lower[i] : penalty[i - n]; }

@@ -23,7 +23,7 @@ enum class Metric : int { euclidean, manhattan, chebyshev, minkowski, cosine, gi
 
 // sum |a - b|^q, or the largest difference, or 1 - cos, without the last root.
 template <class T>
-struct DenseRows {
+struct DenseDistances {
     const T *A, *B;
     std::size_t p;
     Metric metric;
@@ -68,7 +68,7 @@ struct DenseRows {
 
 // The same for CSR rows with ascending columns.
 template <class T, class I>
-struct SparseRows {
+struct SparseDistances {
     Csr<T, I> A, B;
     Metric metric;
     double power;
@@ -105,7 +105,7 @@ struct SparseRows {
 };
 
 // Distances that a block holds already.
-struct GivenRows {
+struct GivenDistances {
     double operator()(std::size_t, std::size_t) const { return 0.0; }
 };
 
@@ -180,7 +180,7 @@ struct Candidates {
         work.clear();
         for (std::size_t i = 0; i < n; ++i) {
             double d = score[i];
-            if constexpr (!std::is_same_v<Exact, GivenRows>) d = exact(query, static_cast<std::size_t>(row[i]));
+            if constexpr (!std::is_same_v<Exact, GivenDistances>) d = exact(query, static_cast<std::size_t>(row[i]));
             work.emplace_back(d, row[i]);
         }
         const auto last = work.begin() + static_cast<std::ptrdiff_t>(std::min(k, n));

@@ -10,7 +10,7 @@ namespace {
 using Indices = Vector<std::int64_t>;
 using Found = std::tuple<std::size_t, double, double>;
 
-constexpr std::size_t PIECE = 1 << 22;  // entries of K read between two looks for an interrupt, about: some ms
+constexpr std::size_t PIECE = 1 << 22;  // entries of K read between two looks at the clock, about: some ms
 
 template <class T>
 struct Dual {
@@ -53,18 +53,14 @@ void bind_smo(nb::module_ &m) {
             std::vector<double> up(n), low(n);
             SmoOutcome total;
             const SmoBox box{lo.data(), hi.data(), epsilon, b.data(), up.data(), low.data()};
+            nb::gil_scoped_release nogil;
+            const Interrupts interrupts;
             for (;;) {
-                SmoOutcome part;
-                {
-                    nb::gil_scoped_release nogil;
-                    part = smo(K.data(), n, diagonal.data(), D, box, v.data(), bound.data(), bound.size() - 1,
-                               tolerance, std::min(piece, limit - total.steps));
-                }
-                total.steps += part.steps;
-                total.violation = part.violation;
-                total.curvature = std::min(total.curvature, part.curvature);
+                const SmoOutcome part = smo(K.data(), n, diagonal.data(), D, box, v.data(), bound.data(),
+                                            bound.size() - 1, tolerance, std::min(piece, limit - total.steps));
+                total.add(part);
                 if (part.violation <= tolerance || total.steps >= limit || part.steps == 0) break;
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+                interrupts();
             }
             return {total.steps, total.violation, total.curvature};
         },
@@ -84,16 +80,15 @@ void bind_smo(nb::module_ &m) {
             const double *D = pointer(ridge, n, expected);
             std::vector<double> up(n), low(n);
             SmoOutcome total;
+            const SmoBox box{lo.data(), hi.data(), epsilon, b.data(), up.data(), low.data()};
+            nb::gil_scoped_release nogil;
+            const Interrupts interrupts;
             for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
-                if (sweep > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-                nb::gil_scoped_release nogil;
-                const SmoOutcome part = coordinate_sweeps(
-                    K.data(), n, diagonal.data(), D,
-                    SmoBox{lo.data(), hi.data(), epsilon, b.data(), up.data(), low.data()}, v.data(), n, tolerance, 1);
-                total.steps += part.steps;
-                total.violation = part.violation;
-                total.curvature = std::min(total.curvature, part.curvature);
+                const SmoOutcome part =
+                    coordinate_sweeps(K.data(), n, diagonal.data(), D, box, v.data(), n, tolerance, 1);
+                total.add(part);
                 if (part.violation <= tolerance) break;
+                interrupts();
             }
             return {total.steps, total.violation, total.curvature};
         },

@@ -188,6 +188,12 @@ struct SmoOutcome {
     std::size_t steps = 0;
     double violation = 0.0;  // the largest max(v + up) - min(v + low) of a group
     double curvature = 0.0;  // the least K_ii + K_jj - 2 K_ij of a pair that was moved, where it was negative
+
+    void add(const SmoOutcome &part) {
+        steps += part.steps;
+        violation = part.violation;
+        curvature = std::min(curvature, part.curvature);
+    }
 };
 
 // Steps until no group is violated by more than `tolerance`, at most `limit` of them. K is n x n with rows `ld` apart;

@@ -3,10 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/binding.hpp"
 #include "tree/bins.hpp"
 #include "tree/grow.hpp"
 #include "tree/losses.hpp"
+#include "tree/options.hpp"
 #include "tree/predict.hpp"
 #include "tree/shap.hpp"
 
@@ -34,12 +34,9 @@ void bind_rows(nb::module_ &m) {
             constexpr const char *expected =
                 "tree.predict: expected X (n, p), well-formed trees, 0 <= first <= last <= n_trees, out (n, K)";
             const auto x = view(X);
-            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
             require(values.shape(0) == nodes.shape(0), expected);
-            const Forest forest{
-                reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
-                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
-            require(first <= last && last <= forest.n_trees && well_formed_roots(forest), expected);
+            const Forest forest = forest_of(nodes, values.data(), roots, levels, expected);
+            require(first <= last && last <= forest.n_trees, expected);
             require(out.shape(0) == x.rows && out.shape(1) >= 1, expected);
             threads = team(threads);
             bool fine = true;
@@ -67,13 +64,10 @@ void bind_shap(nb::module_ &m) {
             constexpr const char *expected = "shap_values: expected X (n, p), well-formed trees, a positive count (m,) "
                                              "for every node, out (n, p, K)";
             const auto x = view(X);
-            require(nodes.shape(1) == 2 && levels.shape(1) == 4 && roots.shape(0) >= 1, expected);
             require(values.shape(0) == nodes.shape(0) && count.shape(0) == nodes.shape(0), expected);
             require(out.shape(0) == x.rows && out.shape(1) == x.cols && out.shape(2) >= 1, expected);
-            const Forest forest{
-                reinterpret_cast<const Node *>(nodes.data()),   values.data(),  roots.data(),   roots.shape(0) - 1,
-                reinterpret_cast<const Sides *>(levels.data()), nodes.shape(0), levels.shape(0)};
-            require(well_formed_roots(forest) && well_formed(forest, x.cols), expected);
+            const Forest forest = forest_of(nodes, values.data(), roots, levels, expected);
+            require(well_formed(forest, x.cols), expected);
             for (std::size_t i = 0; i < count.shape(0); ++i) require(count.data()[i] > 0, expected);
             threads = team(threads);
             nb::gil_scoped_release nogil;
@@ -100,35 +94,40 @@ Bundles bundles_of(const RowMajor<std::int32_t> &places, const Vector<std::int32
     return bundles;
 }
 
-auto grow_tree(RowMajor<std::uint8_t> rows, std::optional<RowMajor<std::uint8_t>> columns,
-               std::optional<RowMajor<std::int32_t>> places, std::optional<Vector<std::int32_t>> n_codes,
-               RowMajor<float> gh, double sum_abs_g, double sum_h, Vector<std::int32_t> features,
-               Vector<std::int32_t> n_bins, Vector<std::uint8_t> categorical,
-               std::optional<Vector<std::int8_t>> monotone, std::optional<RowMajor<std::uint8_t>> groups, bool all_rows,
-               InOut1<std::uint32_t> order, InOut1<std::uint32_t> scratch, InOut1<std::int64_t> packed,
-               std::size_t max_leaves, std::size_t max_depth, std::size_t min_samples, double min_child_weight,
-               double l2, double min_gain, double smoothing, int threads) {
+// A table of bins: rows (n, q), the same by column where there is room for it, and the features that are searched.
+struct TableArrays {
+    RowMajor<std::uint8_t> rows;
+    std::optional<RowMajor<std::uint8_t>> columns;
+    std::optional<RowMajor<std::int32_t>> places;
+    std::optional<Vector<std::int32_t>> n_codes;
+    Vector<std::int32_t> features, n_bins;
+};
+
+struct GrowArrays {
+    SplitArrays split;
+    std::optional<RowMajor<std::uint8_t>> groups;
+    std::size_t max_leaves, max_depth;
+};
+
+auto grow_tree(const TableArrays &given, const GrowArrays &limits, RowMajor<float> gh, double sum_abs_g, double sum_h,
+               bool all_rows, InOut1<std::uint32_t> order, InOut1<std::uint32_t> scratch, InOut1<std::int64_t> packed,
+               int threads) {
     constexpr const char *expected =
         "tree.grow: expected rows (n, q), columns (q, n) or None, places (3, p) and n_codes (q,) or None with q = p, "
         "gh (n, 2), features in [0, p), n_bins in [1, 255], categorical and monotone (p,), groups (g, p), order (m,) "
         "with m <= n and entries in [0, n), scratch (m,), packed (n,)";
+    const auto &[rows, columns, places, n_codes, features, n_bins] = given;
+    const auto &groups = limits.groups;
     const std::size_t n = rows.shape(0), q = rows.shape(1), m = order.shape(0);
     require(places.has_value() == n_codes.has_value(), expected);
     const std::size_t p = places ? places->shape(1) : q;
     require(n >= 1 && n < (std::size_t{1} << 30) && m >= 1 && m <= n && (!all_rows || m == n), expected);
     require(!columns || (columns->shape(0) == q && columns->shape(1) == n), expected);
     require(gh.shape(0) == n && gh.shape(1) == 2, expected);
-    require(n_bins.shape(0) == p && categorical.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n,
-            expected);
-    require(!monotone || monotone->shape(0) == p, expected);
+    require(n_bins.shape(0) == p && scratch.shape(0) == m && packed.shape(0) == n, expected);
     require(!groups || groups->shape(1) == p, expected);
-    for (std::size_t j = 0; j < p; ++j) require(n_bins.data()[j] >= 1 && n_bins.data()[j] <= 255, expected);
-    for (std::size_t k = 0; k < features.shape(0); ++k) {
-        const auto j = features.data()[k];
-        require(j >= 0 && static_cast<std::size_t>(j) < p && (k == 0 || j > features.data()[k - 1]), expected);
-    }
-    if (!all_rows)
-        for (std::size_t i = 0; i < m; ++i) require(order.data()[i] < n, expected);
+    check_features(features, n_bins, expected);
+    require(all_rows || all_below(order, n), expected);
     require(std::isfinite(sum_abs_g) && std::isfinite(sum_h) && sum_abs_g >= 0 && sum_h >= 0, expected);
     std::optional<Bundles> bundles;
     if (places) {
@@ -140,10 +139,10 @@ auto grow_tree(RowMajor<std::uint8_t> rows, std::optional<RowMajor<std::uint8_t>
     const BinnedTable table{
         rows.data(),   columns ? columns->data() : nullptr, n, q, features.data(), features.shape(0),
         n_bins.data(), bundles ? &*bundles : nullptr};
-    const GrowRules rules{max_leaves,
-                          max_depth,
-                          {l2, min_child_weight, min_gain, smoothing, min_samples, categorical.data(),
-                           monotone ? monotone->data() : nullptr},
+    const double l2 = limits.split.l2;
+    const GrowRules rules{limits.max_leaves,
+                          limits.max_depth,
+                          limits.split.view(p, expected),
                           groups ? groups->data() : nullptr,
                           groups ? groups->shape(0) : 0,
                           p};
@@ -301,22 +300,30 @@ void bind_tree(nb::module_ &m) {
         },
         "rows"_a.noconvert(), "places"_a.noconvert(), "n_codes"_a.noconvert(), "n_bins"_a.noconvert(),
         "out"_a.noconvert(), "threads"_a);
-    m.def("grow", &grow_tree, "rows"_a.noconvert(), "columns"_a.none(), "places"_a.none(), "n_codes"_a.none(),
-          "gh"_a.noconvert(), "sum_abs_g"_a, "sum_h"_a, "features"_a.noconvert(), "n_bins"_a.noconvert(),
-          "categorical"_a.noconvert(), "monotone"_a.none(), "groups"_a.none(), "all_rows"_a, "order"_a.noconvert(),
-          "scratch"_a.noconvert(), "packed"_a.noconvert(), "max_leaves"_a, "max_depth"_a, "min_samples"_a,
-          "min_child_weight"_a, "l2"_a, "min_gain"_a, "smoothing"_a, "threads"_a);
+    nb::class_<TableArrays>(m, "BinnedTable")
+        .def(nb::init<RowMajor<std::uint8_t>, std::optional<RowMajor<std::uint8_t>>,
+                      std::optional<RowMajor<std::int32_t>>, std::optional<Vector<std::int32_t>>, Vector<std::int32_t>,
+                      Vector<std::int32_t>>(),
+             nb::kw_only(), "rows"_a.noconvert(), "columns"_a.none(), "places"_a.none(), "n_codes"_a.none(),
+             "features"_a.noconvert(), "n_bins"_a.noconvert());
+    nb::class_<SplitArrays>(m, "SplitRules")
+        .def(nb::init<Vector<std::uint8_t>, std::optional<Vector<std::int8_t>>, std::size_t, double, double, double,
+                      double>(),
+             nb::kw_only(), "categorical"_a.noconvert(), "monotone"_a.none(), "min_samples"_a, "min_child_weight"_a,
+             "l2"_a, "min_gain"_a, "smoothing"_a);
+    nb::class_<GrowArrays>(m, "GrowRules")
+        .def(nb::init<SplitArrays, std::optional<RowMajor<std::uint8_t>>, std::size_t, std::size_t>(), nb::kw_only(),
+             "split"_a, "groups"_a.none(), "max_leaves"_a, "max_depth"_a);
+    m.def("grow", &grow_tree, "table"_a, "rules"_a, "gh"_a.noconvert(), "sum_abs_g"_a, "sum_h"_a, "all_rows"_a,
+          "order"_a.noconvert(), "scratch"_a.noconvert(), "packed"_a.noconvert(), "threads"_a);
     m.def(
         "add_to_leaves",
         [](Vector<std::uint32_t> order, Vector<std::int64_t> begin, Vector<std::int64_t> end, Vector<double> values,
            InOut1<double> score, int threads) {
             constexpr const char *expected = "add_to_leaves: expected order (m,) with entries in [0, n), ranges of it, "
                                              "values of the same length, score (n,)";
-            require(end.shape(0) == begin.shape(0) && values.shape(0) == begin.shape(0), expected);
-            for (std::size_t i = 0; i < begin.shape(0); ++i)
-                require(begin.data()[i] >= 0 && begin.data()[i] <= end.data()[i] &&
-                            static_cast<std::size_t>(end.data()[i]) <= order.shape(0),
-                        expected);
+            require(values.shape(0) == begin.shape(0), expected);
+            check_ranges(begin, end, order.shape(0), expected);
             threads = team(threads);
             bool inside = true;
             {
@@ -343,14 +350,8 @@ void bind_tree(nb::module_ &m) {
            RowMajor<std::uint64_t> sides, Vector<double> values, InOut1<double> out, int threads) {
             constexpr const char *expected =
                 "predict_bins: expected rows (n, p), a well-formed tree of m nodes with sides (m, 4), out (n,)";
-            const std::size_t size = left.shape(0);
-            require(feature.shape(0) == size && sides.shape(0) == size && sides.shape(1) == 4, expected);
-            require(size >= 1 && values.shape(0) == size && out.shape(0) == rows.shape(0), expected);
-            for (std::size_t i = 0; i < size; ++i) {
-                const std::int64_t l = left.data()[i], f = feature.data()[i];
-                const bool inner = l > static_cast<std::int64_t>(i) && l + 1 < static_cast<std::int64_t>(size);
-                require(l == 0 || (inner && f >= 0 && f < static_cast<std::int64_t>(rows.shape(1))), expected);
-            }
+            check_tree(feature, left, sides, rows.shape(1), expected);
+            require(values.shape(0) == left.shape(0) && out.shape(0) == rows.shape(0), expected);
             threads = team(threads);
             nb::gil_scoped_release nogil;
             predict_bins(rows.data(), rows.shape(0), rows.shape(1), feature.data(), left.data(),

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/binding.hpp"
+#include "tree/options.hpp"
 #include "tree/parts.hpp"
 
 namespace epicycle {
@@ -23,38 +23,23 @@ Units units_of(const Vector<double> &measure, const char *expected) {
     return units;
 }
 
-void check_features(const Vector<std::int32_t> &features, const Vector<std::int32_t> &n_bins, const char *expected) {
-    const std::size_t p = n_bins.shape(0);
-    for (std::size_t j = 0; j < p; ++j) require(n_bins.data()[j] >= 1 && n_bins.data()[j] <= 255, expected);
-    for (std::size_t k = 0; k < features.shape(0); ++k) {
-        const auto j = features.data()[k];
-        require(j >= 0 && static_cast<std::size_t>(j) < p && (k == 0 || j > features.data()[k - 1]), expected);
-    }
-}
-
 auto best_split(RowMajor<std::int64_t> hist, std::optional<RowMajor<std::uint32_t>> count, std::int64_t total,
-                std::size_t n_rows, double low, double high, std::optional<Vector<std::uint8_t>> allowed,
+                std::size_t n_rows, std::tuple<double, double> range, std::optional<Vector<std::uint8_t>> allowed,
                 Vector<double> measure, Vector<std::int32_t> features, Vector<std::int32_t> n_bins,
-                Vector<std::uint8_t> categorical, std::optional<Vector<std::int8_t>> monotone, std::size_t min_samples,
-                double min_child_weight, double l2, double min_gain, double smoothing) {
+                const SplitArrays &limits) {
     constexpr const char *expected =
         "best_split: expected hist (f, 256), count (f, 256) or None where curvature tells the rows, allowed (f,), "
         "measure (6,), ascending features (f,) in [0, p), n_bins in [1, 255], categorical and monotone (p,)";
     const std::size_t f = features.shape(0), p = n_bins.shape(0);
     const Units units = units_of(measure, expected);
     check_features(features, n_bins, expected);
-    require(f >= 1 && hist.shape(0) == f && hist.shape(1) == BINS && categorical.shape(0) == p, expected);
+    require(f >= 1 && hist.shape(0) == f && hist.shape(1) == BINS, expected);
     require(!count || (count->shape(0) == f && count->shape(1) == BINS), expected);
-    require((!allowed || allowed->shape(0) == f) && (!monotone || monotone->shape(0) == p), expected);
+    require(!allowed || allowed->shape(0) == f, expected);
     const BinnedTable table{nullptr, nullptr, 0, p, features.data(), f, n_bins.data()};
-    const SplitRules rules{l2,
-                           min_child_weight,
-                           min_gain,
-                           smoothing,
-                           min_samples,
-                           categorical.data(),
-                           monotone ? monotone->data() : nullptr};
-    const Bounds bounds{low, high};
+    const SplitRules rules = limits.view(p, expected);
+    const double l2 = limits.l2;
+    const Bounds bounds{std::get<0>(range), std::get<1>(range)};
     Split split;
     bool counted = true;
     double middle = 0.0;
@@ -131,10 +116,8 @@ void bind_tree_parts(nb::module_ &m) {
         },
         "rows"_a.noconvert(), "packed"_a.noconvert(), "order"_a.noconvert(), "features"_a.noconvert(),
         "n_bins"_a.noconvert(), "hist"_a.noconvert(), "count"_a.none());
-    m.def("best_split", &best_split, "hist"_a.noconvert(), "count"_a.none(), "total"_a, "n_rows"_a, "low"_a, "high"_a,
-          "allowed"_a.none(), "measure"_a.noconvert(), "features"_a.noconvert(), "n_bins"_a.noconvert(),
-          "categorical"_a.noconvert(), "monotone"_a.none(), "min_samples"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a,
-          "smoothing"_a);
+    m.def("best_split", &best_split, "hist"_a.noconvert(), "count"_a.none(), "total"_a, "n_rows"_a, "range"_a,
+          "allowed"_a.none(), "measure"_a.noconvert(), "features"_a.noconvert(), "n_bins"_a.noconvert(), "rules"_a);
     // Sums over ranges of rows as (G >> 32, G & 0xffffffff, H >> 32, H & 0xffffffff), which add up.
     m.def(
         "sum_ranges",
@@ -143,11 +126,8 @@ void bind_tree_parts(nb::module_ &m) {
             constexpr const char *expected =
                 "sum_ranges: expected gh (n, 2), order with entries in [0, n), ranges of it, measure (6,)";
             const FixedScale scale(units_of(measure, expected));
-            require(gh.shape(1) == 2 && end.shape(0) == begin.shape(0) && all_below(order, gh.shape(0)), expected);
-            for (std::size_t i = 0; i < begin.shape(0); ++i)
-                require(begin.data()[i] >= 0 && begin.data()[i] <= end.data()[i] &&
-                            static_cast<std::size_t>(end.data()[i]) <= order.shape(0),
-                        expected);
+            require(gh.shape(1) == 2 && all_below(order, gh.shape(0)), expected);
+            check_ranges(begin, end, order.shape(0), expected);
             std::vector<std::int64_t> sums(4 * begin.shape(0));
             {
                 nb::gil_scoped_release nogil;

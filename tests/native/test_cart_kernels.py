@@ -9,6 +9,14 @@ from epicycle import _native
 from epicycle.tree.cart._grow import Rules, binned_table, class_target, exact_table, grow, number_target
 
 ROW, BELOW, GAP, NEW = (1 << 29) - 1, 1 << 29, 1 << 30, 1 << 31
+TABLE = (
+    "codes", "coded_feature", "n_codes", "low", "high", "categorical", "lists", "list_start", "sorted_feature",
+    "values", "value_rows", "value_start", "n_features",
+)  # fmt: skip
+RULES = (
+    "criterion", "l2", "max_depth", "max_leaves", "min_split", "min_leaf", "min_weight", "min_gain", "leaf_cost",
+    "max_features", "random", "monotone",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -104,9 +112,15 @@ def test_arrays_that_do_not_fit_are_refused(change):
         "min_weight": 0.0, "min_gain": 0.0, "leaf_cost": 0.0, "max_features": 2, "random": False, "monotone": None,
         "seed": 0, "threads": 1,
     }  # fmt: skip
-    assert len(_native.cart.grow(**arguments)[0]) == 1
+
+    def grow_from(given):
+        table = _native.cart.FeatureTable(**{name: given.pop(name) for name in TABLE})
+        rules = _native.cart.GrowRules(**{name: given.pop(name) for name in RULES})
+        return _native.cart.grow(table=table, rules=rules, **given)
+
+    assert len(grow_from({**arguments})[0]) == 1
     with pytest.raises(ValueError, match="expected"):
-        _native.cart.grow(**{**arguments, **change})
+        grow_from({**arguments, **change})
 
 
 def test_ill_formed_forests_are_refused():

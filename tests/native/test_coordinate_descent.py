@@ -21,16 +21,17 @@ def layouts(X):
     }
 
 
-def parts(X, index=np.int32):
+def columns_of(X, index=np.int32):
     X = sp.csc_array(X)
-    return X.data, X.indices.astype(index), X.indptr.astype(index), X.shape[0]
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return X
 
 
-def statistics(kernel, *X, v, u, centre, p, cut=None):
+def statistics(X, v, u, centre, p, cut=None):
     mean, square, product = np.full((3, p), np.nan)
     cut = p // 2 if cut is None else cut
     for first, last in ((0, cut), (cut, p)):
-        kernel(*X, v, u, centre, first, last, mean, square, product, threads=2)
+        _native.linear.lasso_columns(X, v, u, centre, first, last, mean, square, product, threads=2)
     return mean, square, product
 
 
@@ -52,32 +53,23 @@ def test_columns_of_any_shape(n, p, seed, weighted, centre, dtype, index, densit
     chosen = np.sort(rng.permutation(p)[: (p + 1) // 2])
     coef = rng.standard_normal(len(chosen))
     left = u - (D - mean)[:, chosen] @ coef
-    sparse = parts(X, index)
     close = {"rtol": 1e-10, "atol": 1e-10}
 
-    def check(kernel_columns, kernel_correlations, kernel_residual, *matrix):
-        measured = statistics(kernel_columns, *matrix, v=weight, u=u, centre=centre, p=p)
+    for form in (columns_of(X, index), *layouts(X).values()):
+        measured = statistics(form, v=weight, u=u, centre=centre, p=p)
         for ours, theirs in zip(measured, expected, strict=True):
             assert_allclose(ours, theirs, **close)
         out = np.zeros(p)
-        kernel_correlations(*matrix, u, mean, None, 0, p, out, 2)
+        _native.linear.lasso_correlations(form, u, mean, None, 0, p, out, 2)
         assert_allclose(out, expected[2], **close)
         out[:] = 0
-        kernel_correlations(*matrix, u, mean, chosen, 0, len(chosen), out, 1)
+        _native.linear.lasso_correlations(form, u, mean, chosen, 0, len(chosen), out, 1)
         assert_allclose(out[chosen], expected[2][chosen], **close)
         assert not out[np.setdiff1d(np.arange(p), chosen)].any()
         r = u.copy()
-        kernel_residual(*matrix, mean, chosen, coef, r)
+        _native.linear.lasso_residual(form, mean, chosen, coef, r)
         assert_allclose(r, left, **close)
-
-    check(
-        _native.linear.csc_lasso_columns,
-        _native.linear.csc_lasso_correlations,
-        _native.linear.csc_lasso_residual,
-        *sparse,
-    )
     for layout in layouts(X).values():
-        check(_native.linear.lasso_columns, _native.linear.lasso_correlations, _native.linear.lasso_residual, layout)
         A = np.empty((n, len(chosen)), order="F")
         _native.linear.lasso_gather(layout, weight, mean, chosen, A)
         assert_allclose(A, np.sqrt(v)[:, None] * (D - mean)[:, chosen], **close)
@@ -93,6 +85,10 @@ def test_columns_do_not_depend_on_threads_or_pieces():
             _native.linear.lasso_columns(layout, v, u, True, 0, 3000, *out, threads=threads)
             results.append(out)
         assert_array_equal(*results)
+
+
+def budget_of(rounds=1, target=0.0, work=1e9):
+    return _native.linear.Budget(rounds=rounds, target=target, work=work)
 
 
 def minimum(A, b, l1, l2, positive):
@@ -125,25 +121,23 @@ def test_every_descent_reaches_the_minimum(positive, ridge, weighted):
     l1, l2, square = np.full(p, 0.05), np.full(p, ridge), (A**2).sum(axis=0)
     expected = minimum(A, b, l1, l2, positive)
     columns = np.arange(p)
-    limits = {"max_epochs": 10_000, "target": 1e-15, "max_work": 1e9}
+    penalty, budget = _native.linear.Penalty(l1, l2, positive), budget_of(rounds=10_000, target=1e-15)
 
     w, r = np.zeros(p), y - v @ y
     epochs, gap, _ = _native.linear.csc_lasso_descend(
-        *parts(X), weight, columns, mean, square, l1, l2, positive, w, r, **limits
+        columns_of(X), weight, columns, mean, square, penalty, w, r, budget
     )
     assert_allclose(w, expected, rtol=0, atol=1e-7)
     assert gap <= 1e-15
     assert epochs < 1000
 
     w, u = np.zeros(p), v * (y - v @ y)
-    _native.linear.lasso_descend(X, weight, columns, mean, square, l1, l2, positive, w, u, **limits)
+    _native.linear.lasso_descend(X, weight, columns, mean, square, penalty, w, u, budget)
     assert_allclose(w, expected, rtol=0, atol=1e-7)
     assert_allclose(u, np.sqrt(v) * (b - A @ w), atol=1e-12)  # the residual was kept
 
     w, q, G = np.zeros(p), A.T @ b, A.T @ A
-    _native.linear.gram_lasso_descend(
-        G, columns, square, A.T @ b, b @ b, l1, l2, positive, w, q, **limits, until_settled=False
-    )
+    _native.linear.gram_lasso_descend(G, columns, square, A.T @ b, b @ b, penalty, w, q, budget, until_settled=False)
     assert_allclose(w, expected, rtol=0, atol=1e-7)
     assert_allclose(q, A.T @ (b - A @ w), atol=1e-12)
 
@@ -157,11 +151,11 @@ def test_work_and_epochs_are_bounded():
     A = rng.standard_normal((30, 1)) + 0.01 * rng.standard_normal((30, 50))
     b = rng.standard_normal(30)
     G, xy, tiny = A.T @ A, A.T @ b, np.full(50, 1e-9)
-    for limits in ({"max_epochs": 7, "max_work": 1e12}, {"max_epochs": 10**6, "max_work": 50 * 50 * 7 - 1}):
+    penalty = _native.linear.Penalty(tiny, 0 * tiny)
+    for budget in (budget_of(rounds=7, work=1e12), budget_of(rounds=10**6, work=50 * 50 * 7 - 1)):
         done, *_ = _native.linear.gram_lasso_descend(
-            G, np.arange(50), np.diag(G).copy(), xy, b @ b, tiny, 0 * tiny, False, np.zeros(50), xy.copy(),
-            target=0.0, until_settled=False, **limits,
-        )  # fmt: skip
+            G, np.arange(50), np.diag(G).copy(), xy, b @ b, penalty, np.zeros(50), xy.copy(), budget, False
+        )
         assert 1 <= done <= 7
 
 
@@ -177,8 +171,8 @@ def test_the_dual_point_is_feasible_and_screening_is_safe(seed, positive, ridge)
     w = np.maximum(w, 0) if positive else w
     r = b - A @ w
     c, alive, norm = A.T @ r, np.ones(9, np.uint8), np.linalg.norm(A, axis=0)
-    none = np.zeros(9)
-    primal, dual, scale = _native.linear.lasso_dual_point(c, none, w, l1, l2, positive, alive, r @ r)
+    none, penalty = np.zeros(9), _native.linear.Penalty(l1, l2, positive)
+    primal, dual, scale = _native.linear.lasso_dual_point(c, none, w, penalty, alive, r @ r)
 
     def value(x):
         return ((b - A @ x) ** 2).sum() / 2 + l1 @ np.abs(x) + l2 @ x**2 / 2
@@ -187,21 +181,20 @@ def test_the_dual_point_is_feasible_and_screening_is_safe(seed, positive, ridge)
     assert dual <= value(best) + 1e-12  # weak duality
     assert 0 < scale <= 1
     score = np.empty(9)
-    left = _native.linear.lasso_screen(
-        c, none, w, norm, l1, l2, positive, scale, np.sqrt(2 * (primal - dual)), alive, score
-    )
+    left = _native.linear.lasso_screen(c, none, w, norm, penalty, scale, np.sqrt(2 * (primal - dual)), alive, score)
     assert left == alive.sum()
     assert not best[alive == 0].any()
     assert np.isinf(score[alive == 0]).all()
     # slack can only make the bound weaker and the screening more careful
-    looser = _native.linear.lasso_dual_point(c, np.full(9, 0.1), w, l1, l2, positive, np.ones(9, np.uint8), r @ r)
+    looser = _native.linear.lasso_dual_point(c, np.full(9, 0.1), w, penalty, np.ones(9, np.uint8), r @ r)
     assert looser[1] <= dual + 1e-12
 
 
-def broken(position, change):
-    given = list(parts(np.arange(12.0).reshape(4, 3) + 1))
-    given[position] = change(given[position].copy() if hasattr(given[position], "copy") else given[position])
-    return given
+def broken(name, change, rows=4):
+    full, X = columns_of(np.arange(12.0).reshape(4, 3) + 1), sp.csc_array((rows, 3))
+    for k in ("data", "indices", "indptr"):
+        setattr(X, k, change(getattr(full, k).copy()) if k == name else getattr(full, k))
+    return X
 
 
 def set_item(index, value):
@@ -213,30 +206,29 @@ def set_item(index, value):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "X",
     [
-        broken(1, set_item(0, -1)),
-        broken(1, set_item(0, 4)),
-        broken(2, set_item(-1, 10_000)),
-        broken(2, set_item(0, -2)),
-        broken(2, set_item(1, 11)),
-        broken(1, lambda a: a[:-1]),
-        broken(3, lambda n: 3),
+        broken("indices", set_item(0, -1)),
+        broken("indices", set_item(0, 4)),
+        broken("indptr", set_item(-1, 10_000)),
+        broken("indptr", set_item(0, -2)),
+        broken("indptr", set_item(1, 11)),
+        broken("indices", lambda a: a[:-1]),
+        broken(None, None, rows=3),
     ],
 )
-def test_malformed_sparse_matrices_are_refused(given):
-    n, p = given[3], 3
+def test_malformed_sparse_matrices_are_refused(X):
+    n, p = X.shape
     three, rows = np.zeros(p), np.zeros(n)
-    columns = np.arange(p)
+    columns, penalty = np.arange(p), _native.linear.Penalty(three, three)
     calls = [
-        lambda: _native.linear.csc_lasso_columns(*given, None, rows, True, 0, p, three, three.copy(), three.copy(), 1),
-        lambda: _native.linear.csc_lasso_correlations(*given, rows, three, None, 0, p, three.copy(), 1),
-        lambda: _native.linear.csc_lasso_residual(*given, three, columns, three, rows.copy()),
+        lambda: _native.linear.lasso_columns(X, None, rows, True, 0, p, three, three.copy(), three.copy(), 1),
+        lambda: _native.linear.lasso_correlations(X, rows, three, None, 0, p, three.copy(), 1),
+        lambda: _native.linear.lasso_residual(X, three, columns, three, rows.copy()),
         lambda: _native.linear.csc_lasso_descend(
-            *given, None, columns, three, three, three, three, False, three.copy(), rows,
-            max_epochs=1, target=0.0, max_work=1e6,
+            X, None, columns, three, three, penalty, three.copy(), rows, budget_of()
         ),
-    ]  # fmt: skip
+    ]
     for call in calls:
         with pytest.raises(ValueError, match="lasso"):
             call()
@@ -244,7 +236,7 @@ def test_malformed_sparse_matrices_are_refused(given):
 
 def test_wrong_shapes_and_indices_are_refused():
     X, three, four, columns = np.asfortranarray(np.ones((4, 3))), np.zeros(3), np.zeros(4), np.arange(3)
-    limits = {"max_epochs": 1, "target": 0.0, "max_work": 1e6}
+    penalty, budget = _native.linear.Penalty(three, three), budget_of()
     calls = [
         lambda: _native.linear.lasso_columns(X, None, three, True, 0, 3, three, three, three, threads=1),
         lambda: _native.linear.lasso_columns(X, None, four, True, 0, 4, three, three, three, threads=1),
@@ -257,17 +249,17 @@ def test_wrong_shapes_and_indices_are_refused():
         lambda: _native.linear.lasso_residual(X, three, columns, four, four),
         lambda: _native.linear.lasso_gather(X, None, three, columns, np.empty((3, 3), order="F")),
         lambda: _native.linear.lasso_descend(
-            np.ascontiguousarray(X), None, columns, three, three, three, three, False, three, four, **limits
+            np.ascontiguousarray(X), None, columns, three, three, penalty, three, four, budget
         ),
-        lambda: _native.linear.lasso_descend(X, None, columns, three, three, three, three, False, four, four, **limits),
+        lambda: _native.linear.lasso_descend(X, None, columns, three, three, penalty, four, four, budget),
         lambda: _native.linear.gram_lasso_descend(
-            np.eye(3), np.array([3]), np.ones(1), three, 1.0, np.ones(1), np.ones(1), False, np.ones(1), three,
-            **limits, until_settled=True,
+            np.eye(3), np.array([3]), np.ones(1), three, 1.0, _native.linear.Penalty(np.ones(1), np.ones(1)),
+            np.ones(1), three, budget, True,
         ),
         lambda: _native.linear.gram_lasso_move(np.eye(3), columns, four, three),
-        lambda: _native.linear.lasso_dual_point(three, three, four, three, three, False, np.ones(3, np.uint8), 1.0),
+        lambda: _native.linear.lasso_dual_point(three, three, four, penalty, np.ones(3, np.uint8), 1.0),
         lambda: _native.linear.lasso_screen(
-            three, three, three, three, three, four, False, 1.0, 1.0, np.ones(3, np.uint8), three
+            three, three, three, three, _native.linear.Penalty(three, four), 1.0, 1.0, np.ones(3, np.uint8), three
         ),
     ]  # fmt: skip
     for call in calls:

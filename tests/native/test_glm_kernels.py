@@ -14,7 +14,10 @@ FAMILIES = [
     families.Gaussian(), families.Binomial(), families.Poisson(), families.Gamma(), families.Tweedie(1.3),
     families.NegativeBinomial(0.6),
 ]  # fmt: skip
-EMPTY = np.empty(0, np.int64)
+
+
+def family_of(response, expected=False):
+    return _native.glm.Family(kind=response.native, a=response.a, b=response.b, expected=expected)
 
 
 def layouts(X):
@@ -57,23 +60,23 @@ def test_a_pass_is_what_numpy_adds_up(family, n, p, k, seed, weighted, with_offs
     terms = response.terms(y, eta)
     h = w * (terms.e if expected else terms.h)
     metric = rng.random(d)
-    tables = (first.astype(np.int64), levels.astype(np.int64), skip.astype(np.int64))
+    categories = (codes, first.astype(np.int64), levels.astype(np.int64), skip.astype(np.int64))
     scale = 1e-9 * max(
         1.0, float(np.abs(A).max(initial=0.0)) ** 2 * max(float(np.abs(h).sum()), float(np.abs(w * terms.r).sum()))
     )
     for layout in layouts(X):
-        given_y = (y, weight, offset, shift, coef, b, metric, response.native, response.a, response.b, expected)
-        loss, pearson, least, reach, g, H = _native.glm.evaluate(layout, codes, *tables, *given_y, True)
+        given_y, family = (y, weight, offset, shift, coef, b), family_of(response, expected)
+        loss, pearson, least, reach, g, H = _native.glm.evaluate(layout, categories, *given_y, metric, family, True)
         assert_allclose(loss, w @ (terms.loss - response.constant(y)), rtol=1e-9, atol=1e-9 * max(n, 1))
         assert_allclose(pearson, np.sum(w * terms.r**2 / terms.e), rtol=1e-8, atol=1e-12)
         assert_allclose(least, h[w > 0].min(initial=np.inf), rtol=1e-9)
         assert_allclose(reach, (A**2 @ metric)[h > 0].max(initial=0.0), rtol=1e-9)
         assert_allclose(g, A.T @ (w * terms.r), rtol=1e-8, atol=scale)
         assert_allclose(lower(H), lower(A.T @ (h[:, None] * A)), rtol=1e-8, atol=scale)
-        *_, g1, nothing = _native.glm.evaluate(layout, codes, *tables, *given_y[:6], None, *given_y[7:], False)
+        *_, g1, nothing = _native.glm.evaluate(layout, categories, *given_y, None, family, False)
         assert nothing.shape == (0, 0)
         assert_allclose(g1, g, rtol=1e-8, atol=scale)
-    *_, g2, H2 = _native.glm.accumulate(X, codes, *tables, shift, w * terms.r, h, None)
+    *_, g2, H2 = _native.glm.accumulate(X, categories, shift, w * terms.r, h, None)
     assert_allclose(g2, g, rtol=1e-7, atol=scale)
     assert_allclose(lower(H2), lower(H), rtol=1e-8, atol=scale)
 
@@ -88,19 +91,20 @@ def test_sparse_rows(family, dtype, index):
     response = response_of(family, "auto")
     y = rng.gamma(2.0, 1.0, n) if family.name != "binomial" else rng.integers(0, 2, n) * 1.0
     coef, offset, weight = rng.standard_normal(p), rng.standard_normal(n) * 0.1, rng.integers(0, 3, n) * 1.0
-    parts = X.data, X.indices.astype(index), X.indptr.astype(index), p
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     A = np.column_stack([X.toarray(), np.ones(n)]).astype(float)
     terms = response.terms(y, A @ np.append(coef, 0.3) + offset)
     metric = rng.random(p + 1)
-    how = (y, weight, offset, coef, 0.3, metric, response.native, response.a, response.b, False)
-    loss, _, least, reach, g, H = _native.glm.csr_evaluate(*parts, *how, True)
+    shift = np.zeros(p)
+    how = (y, weight, offset, shift, coef, 0.3, metric, family_of(response))
+    loss, _, least, reach, g, H = _native.glm.evaluate(X, None, *how, True)
     assert_allclose(loss, weight @ (terms.loss - response.constant(y)), rtol=1e-10)
     assert_allclose(least, (weight * terms.h)[weight > 0].min(), rtol=1e-10)
     assert_allclose(reach, (A**2 @ metric)[weight > 0].max(), rtol=1e-6)
     assert_allclose(g, A.T @ (weight * terms.r), rtol=1e-6, atol=1e-6)
     expected = lower(A.T @ ((weight * terms.h)[:, None] * A))
     assert_allclose(lower(H), expected, rtol=1e-6, atol=1e-6)
-    *_, g2, H2 = _native.glm.csr_accumulate(*parts, weight * terms.r, weight * terms.h, metric)
+    *_, g2, H2 = _native.glm.accumulate(X, None, shift, weight * terms.r, weight * terms.h, metric)
     assert_allclose(g2, g, rtol=1e-9, atol=1e-9)
     assert_allclose(lower(H2), lower(H), rtol=1e-9, atol=1e-9)
 
@@ -110,8 +114,8 @@ def test_sparse_rows(family, dtype, index):
 def test_extreme_predictors_do_not_poison_what_is_finite(family, eta):
     response = response_of(family, "auto")
     one = np.ones((1, 1))
-    arguments = (one, one[:, :0], EMPTY, EMPTY, EMPTY, np.ones(1), None, np.array([eta]), np.zeros(1), np.zeros(1), 0.0)
-    loss, _, _, _, g, _ = _native.glm.evaluate(*arguments, None, response.native, response.a, response.b, False, False)
+    arguments = (one, None, np.ones(1), None, np.array([eta]), np.zeros(1), np.zeros(1), 0.0, None)
+    loss, _, _, _, g, _ = _native.glm.evaluate(*arguments, family_of(response), False)
     assert not np.isnan(loss)
     with np.errstate(over="ignore"):
         expected = response.terms(np.ones(1), np.array([eta])).loss[0] - response.constant(np.ones(1))[0]
@@ -136,14 +140,24 @@ def test_shapes_are_checked_at_the_boundary(change):
         "coef": np.zeros(4), "intercept": 0.0, "metric": None, "kind": 0, "a": 0.0, "b": 0.0, "expected": False,
         "hessian": True,
     }  # fmt: skip
-    _native.glm.evaluate(**good)
+
+    def evaluate(given):
+        family = _native.glm.Family(**{name: given.pop(name) for name in ("kind", "a", "b", "expected")})
+        categories = tuple(given.pop(name) for name in ("codes", "first", "levels", "skip"))
+        _native.glm.evaluate(**given, categories=categories, family=family)
+
+    evaluate({**good})
     with pytest.raises(ValueError, match=r"glm\.evaluate: expected"):
-        _native.glm.evaluate(**{**good, **change})
+        evaluate({**good, **change})
 
 
 def test_malformed_sparse_matrices():
-    data, indices, indptr = np.ones(2), np.array([0, 7], np.int32), np.array([0, 1, 2], np.int32)
+    X = sp.csr_array(np.eye(2, 3))
+    shift, two = np.zeros(3), np.ones(2)
+    with pytest.raises(ValueError, match=r"glm\.accumulate: expected"):
+        _native.glm.accumulate(X, None, shift, two, None, np.ones(9))
+    with pytest.raises(ValueError, match=r"glm\.accumulate: expected"):
+        _native.glm.accumulate(X, None, shift + 1.0, two, None, None)  # sparse rows are not shifted
+    X.indices[1] = 7
     with pytest.raises(ValueError, match="well-formed"):
-        _native.glm.csr_accumulate(data, indices, indptr, 3, np.ones(2), None, None)
-    with pytest.raises(ValueError, match=r"glm\.csr_accumulate: expected"):
-        _native.glm.csr_accumulate(data, np.array([0, 1], np.int32), indptr, 3, np.ones(2), None, np.ones(9))
+        _native.glm.accumulate(X, None, shift, two, None, None)

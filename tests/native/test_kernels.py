@@ -149,17 +149,17 @@ def test_logistic_far_out(z):
 def test_sparse_equals_dense(n, p, seed, density, dtype, index):
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, p), density=density, rng=rng, dtype=np.float64, format="csr").astype(dtype)
-    parts = X.data, X.indices.astype(index), X.indptr.astype(index), p
+    X.indices, X.indptr, none = X.indices.astype(index), X.indptr.astype(index), np.zeros(p)
     Y, weight, y, coef = rng.standard_normal((n, 2)), rng.random(n), (rng.random(n) < 0.5) * 1.0, rng.standard_normal(p)
-    shift = np.array([0.5, -1.0])
-    expected = reference_moments(X.toarray(), Y, weight, np.append(np.zeros(p), shift))
-    np.testing.assert_allclose(_native.core.csr_moments(*parts, Y, weight, shift), expected, rtol=1e-12, atol=1e-12)
+    shift = np.append(none, [0.5, -1.0])
+    expected = reference_moments(X.toarray(), Y, weight, shift)
+    np.testing.assert_allclose(_native.core.moments(X, Y, weight, shift), expected, rtol=1e-12, atol=1e-12)
     loss, g, H = reference_logistic(X.toarray(), y, weight, np.zeros(p), coef, -0.2)
-    value, gradient, curvature = _native.linear.csr_logistic_gradient(*parts, y, weight, coef, -0.2)
+    value, gradient, curvature = _native.linear.logistic_gradient(X, y, weight, none, coef, -0.2)
     np.testing.assert_allclose(value, loss, rtol=1e-12)
     np.testing.assert_allclose(gradient, g, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(curvature, H[-1, -1], rtol=1e-11)
-    value, gradient, hessian = _native.linear.csr_logistic_hessian(*parts, y, weight, coef, -0.2)
+    value, gradient, hessian = _native.linear.logistic_hessian(X, y, weight, none, coef, -0.2)
     np.testing.assert_allclose(gradient, g, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(hessian, H, rtol=1e-11, atol=1e-12)
 
@@ -181,15 +181,10 @@ def test_all_finite_sees_every_place(dtype, bad):
     assert _native.core.all_finite(np.empty((3, 0), dtype))
 
 
-def csr(n=4, p=3):
-    X = sp.csr_array(np.arange(n * p, dtype=float).reshape(n, p))
-    return [X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), p]
-
-
-def broken(position, change):
-    parts = csr()
-    parts[position] = change(parts[position].copy() if hasattr(parts[position], "copy") else parts[position])
-    return parts
+def broken(name, change):
+    X = sp.csr_array(np.arange(12.0).reshape(4, 3))
+    setattr(X, name, change(getattr(X, name).copy()))
+    return X
 
 
 def set_item(index, value):
@@ -201,24 +196,23 @@ def set_item(index, value):
 
 
 @pytest.mark.parametrize(
-    "parts",
+    "X",
     [
-        broken(1, set_item(0, -1)),  # a column before the first
-        broken(1, set_item(0, 3)),  # a column after the last
-        broken(2, set_item(-1, 10_000)),  # rows beyond the stored entries
-        broken(2, set_item(0, -2)),
-        broken(2, set_item(1, 9)),  # a row that ends before it begins
-        broken(1, lambda a: a[:-1]),
-        broken(2, lambda a: a[:0]),
+        broken("indices", set_item(0, -1)),  # a column before the first
+        broken("indices", set_item(0, 3)),  # a column after the last
+        broken("indptr", set_item(-1, 10_000)),  # rows beyond the stored entries
+        broken("indptr", set_item(0, -2)),
+        broken("indptr", set_item(1, 9)),  # a row that ends before it begins
+        broken("indices", lambda a: a[:-1]),
+        broken("indptr", lambda a: a[:0]),
     ],
 )
-def test_malformed_sparse_matrices_are_refused(parts):
-    n = max(len(parts[2]) - 1, 0)
-    y = np.zeros(n)
-    with pytest.raises(ValueError, match="csr_logistic"):
-        _native.linear.csr_logistic_gradient(*parts, y, None, np.zeros(3), 0.0)
-    with pytest.raises(ValueError, match="csr_moments"):
-        _native.core.csr_moments(*parts, y[:, None], None, np.zeros(1))
+def test_malformed_sparse_matrices_are_refused(X):
+    four, none = np.ones(4), np.zeros(3)
+    with pytest.raises(ValueError, match="logistic"):
+        _native.linear.logistic_gradient(X, four, None, none, none, 0.0)
+    with pytest.raises(ValueError, match="moments"):
+        _native.core.moments(X, np.zeros((4, 1)), None, np.zeros(4))
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,16 @@ def test_softmax_curvature(index, dtype):
     X = sp.random_array((n, p), density=0.4, rng=rng, format="csr", dtype=np.float64).astype(dtype)
     P = rng.dirichlet(np.ones(K), size=n)
     w = rng.uniform(size=n)
-    H = _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    H = _native.linear.multinomial_curvature(X, w, P)
     X1 = np.column_stack([X.toarray().astype(float), np.ones(n)])
     plain = sum(w[i] * np.kron(np.diag(P[i]) - np.outer(P[i], P[i]), np.outer(X1[i], X1[i])) for i in range(n))
     assert_allclose(H, plain, atol=1e-12)
-    with pytest.raises(ValueError, match="csr_multinomial_curvature"):
-        _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index) + 9, X.indptr.astype(index), p, w, P)
-    with pytest.raises(ValueError, match="csr_multinomial_curvature"):
-        _native.linear.csr_multinomial_curvature(X.data, X.indices.astype(index), X.indptr.astype(index), p, w, P[1:])
+    with pytest.raises(ValueError, match="multinomial_curvature"):
+        _native.linear.multinomial_curvature(X, w, P[1:])
+    X.indices += 9
+    with pytest.raises(ValueError, match="multinomial_curvature"):
+        _native.linear.multinomial_curvature(X, w, P)
 
 
 @pytest.mark.parametrize("form", ["dense", "csc"])
@@ -75,12 +77,12 @@ def test_descent_reaches_its_gap(form, intercept, l2, dtype):
     columns = np.sort(rng.choice(p, k, replace=False))
     w, z, l1 = np.zeros(k), np.zeros(n), 0.01
     centre = (v @ X[:, columns].astype(float)) if intercept else np.zeros(k)
-    arguments = (columns, y, v, np.full(k, l1), np.full(k, l2), intercept, centre, w, z, 50, 1e-11, 1e12)
-    if form == "csc":
-        S = sp.csc_array(X)
-        steps, gap, moved = _native.linear.csc_logistic_descend(S.data, S.indices, S.indptr, n, *arguments)
-    else:
-        steps, gap, moved = _native.linear.logistic_descend(np.asfortranarray(X), *arguments)
+    penalty = _native.linear.Penalty(np.full(k, l1), np.full(k, l2))
+    budget = _native.linear.Budget(rounds=50, target=1e-11, work=1e12)
+    steps, gap, moved = _native.linear.logistic_descend(
+        sp.csc_array(X) if form == "csc" else np.asfortranarray(X), columns, y, v, penalty, intercept, centre, w, z,
+        budget,
+    )  # fmt: skip
     assert 0 < steps < 50
     assert gap <= 1e-11
     A = X[:, columns].astype(float)
@@ -98,9 +100,8 @@ def test_descent_checks_its_arguments():
 
     def call(X=X, columns=(0,), y=ones, z=None, w=None):
         z, w = ones.copy() if z is None else z, one.copy() if w is None else w
-        return _native.linear.logistic_descend(
-            X, np.array(columns), y, ones / 5, one, one, True, one, w, z, 1, 1.0, 1.0
-        )
+        penalty, budget = _native.linear.Penalty(one, one), _native.linear.Budget(rounds=1, target=1.0, work=1.0)
+        return _native.linear.logistic_descend(X, np.array(columns), y, ones / 5, penalty, True, one, w, z, budget)
 
     call()
     for bad in (
@@ -114,8 +115,6 @@ def test_descent_checks_its_arguments():
         with pytest.raises(ValueError, match="logistic_descend"):
             call(**bad)
     S = sp.csc_array(X)
-    parts = (S.data, S.indices + 10, S.indptr, 5)
-    with pytest.raises(ValueError, match="csc_logistic_descend"):
-        _native.linear.csc_logistic_descend(
-            *parts, np.array([0]), ones, ones / 5, one, one, True, one, one.copy(), ones.copy(), 1, 1.0, 1.0
-        )
+    S.indices = S.indices + np.int32(10)
+    with pytest.raises(ValueError, match="well-formed"):
+        call(X=S)

@@ -14,14 +14,13 @@ def table(seed, n=17, p=9, dtype=np.float64):
 
 
 def layouts(X):
-    """Dense in every layout, and sparse with both types of index: name -> (function prefix, arguments)."""
+    """Dense in every layout, and sparse with both types of index."""
     wide = np.empty((X.shape[0] * 2, X.shape[1] * 3), X.dtype)
     wide[::2, ::3] = X
-    csr = sp.csr_array(X)
-    long = (csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64), X.shape[1])
-    short = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32), X.shape[1])
+    short, long = sp.csr_array(X), sp.csr_array(X)
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
     dense = {"C": X, "F": np.asfortranarray(X), "strided": wide[::2, ::3], "reversed": X[::-1, ::-1].copy()[::-1, ::-1]}
-    return {**{name: ("", (x,)) for name, x in dense.items()}, "csr32": ("csr_", short), "csr64": ("csr_", long)}
+    return {**dense, "csr32": short, "csr64": long}
 
 
 def state(p, K, extra):
@@ -31,15 +30,17 @@ def state(p, K, extra):
     return arrays | {name: np.zeros(shape) if extra else None for name, shape in names.items()}
 
 
-def learn(prefix, given_rows, y, K, *, loss=2, extra=False, order=None, fraction=None, positive=True, one=False):
-    p = given_rows[-1] if prefix else given_rows[0].shape[1]
-    arrays = state(p, K, extra)
-    rule = np.array([loss, 0.1, 1, 0.05, 0.5, 1.0, 0.01, 0.01, 0.003 if extra else 0.0, 1.0, 1.0 if extra else 0.0])
+def learn(X, y, K, *, loss=2, extra=False, order=None, fraction=None, positive=True, one=False):
+    arrays = state(X.shape[1], K, extra)
+    rule = _native.online.Rule(
+        loss=loss, epsilon=0.1, schedule=1, eta0=0.05, exponent=0.5, offset=1.0, alpha=0.01, l2=0.01,
+        l1=0.003 if extra else 0.0, intercept=1.0, average_from=1.0 if extra else 0.0,
+    )  # fmt: skip
+    learner = _native.online.State(**arrays)
     mistakes, m = np.zeros(K), len(y) if order is None else len(order)
     dual, scores = np.zeros((len(y), K)), np.zeros((m, K))
-    function = getattr(_native.online, f"{prefix}learn")
     signs = np.arange(K, dtype=float) if positive else None
-    losses = function(*given_rows, rule, y, signs, order, fraction, *arrays.values(), dual, scores, mistakes, one)
+    losses = _native.online.learn(X, rule, learner, y, signs, order, fraction, dual, scores, mistakes, one)
     return losses, arrays, dual, scores, mistakes
 
 
@@ -61,8 +62,7 @@ def test_every_layout_gives_the_same_model(seed, K, extra, dtype):
     y = rng.integers(K + 1, size=len(X)).astype(float)
     order, fraction = rng.integers(len(X), size=40), rng.uniform(0.1, 2, size=40)
     results = {
-        name: learn(prefix, rows, y, K, extra=extra, order=order, fraction=fraction)
-        for name, (prefix, rows) in layouts(X).items()
+        name: learn(rows, y, K, extra=extra, order=order, fraction=fraction) for name, rows in layouts(X).items()
     }
     first = results["C"]
     for name, other in results.items():
@@ -76,8 +76,8 @@ def test_every_layout_gives_the_same_model(seed, K, extra, dtype):
 
 def test_one_model_and_several_agree():
     X, y = table(1, n=200), np.random.default_rng(1).integers(2, size=200).astype(float)
-    for prefix, rows in layouts(X).values():
-        alone, general = (learn(prefix, rows, y, 1, one=one) for one in (True, False))
+    for rows in layouts(X).values():
+        alone, general = (learn(rows, y, 1, one=one) for one in (True, False))
         np.testing.assert_allclose(alone[1]["v"], general[1]["v"], rtol=1e-10, atol=1e-13)
 
 
@@ -86,18 +86,16 @@ def test_hashes_squares_and_margin_passes(dtype):
     X = table(2, dtype=dtype)
     X[5] = X[3]
     hashes = {}
-    for name, (prefix, rows) in layouts(X).items():
+    for name, rows in layouts(X).items():
         hashes[name] = np.empty(len(X), np.uint64)
-        getattr(_native.core, f"{prefix}row_hashes")(*rows, hashes[name])
-        np.testing.assert_allclose(
-            getattr(_native.core, f"{prefix}row_squares")(*rows), (X.astype(float) ** 2).sum(axis=1)
-        )
+        _native.core.row_hashes(rows, hashes[name])
+        np.testing.assert_allclose(_native.core.row_squares(rows), (X.astype(float) ** 2).sum(axis=1))
         assert np.array_equal(hashes[name], hashes["C"])
         sign, a, w = np.where(np.arange(len(X)) % 2, 1.0, -1.0), np.zeros(len(X)), np.zeros(X.shape[1] + 1)
         sign[5] = 0.0
         square = (X.astype(float) ** 2).sum(axis=1) + 1
         for _ in range(3):
-            getattr(_native.online, f"{prefix}margin_pass")(*rows, sign, square, True, a, w)
+            _native.online.margin_pass(rows, sign, square, True, a, w)
         np.testing.assert_allclose(np.column_stack([X, np.ones(len(X))]).T @ (a * sign), w, atol=1e-6)
         assert a.min() >= 0
         assert a[5] == 0
@@ -110,7 +108,10 @@ def test_unsound_sparse_rows_are_refused():
     y = np.zeros(17)
 
     def arrays(**change):
-        return tuple(change.get(k, getattr(X, k)) for k in ("data", "indices", "indptr"))
+        bad = sp.csr_array(X.shape)
+        for k in ("data", "indices", "indptr"):
+            setattr(bad, k, change.get(k, getattr(X, k)))
+        return bad
 
     low, nan, infinite = X.indices.copy(), X.data.copy(), X.data.astype(np.float32)
     low[4], nan[7], infinite[9] = -1, np.nan, np.inf
@@ -125,25 +126,26 @@ def test_unsound_sparse_rows_are_refused():
     for bad in [*cases, arrays(indices=X.indices + np.int32(6))]:
         for order in (None, np.arange(17)[::-1].copy()):
             with pytest.raises(ValueError, match="well-formed"):
-                learn("csr_", (*bad, 9), y, 1, order=order)
+                learn(bad, y, 1, order=order)
             with pytest.raises(ValueError, match="well-formed"):
-                learn("csr_", (*bad, 9), y, 2, order=order)
+                learn(bad, y, 2, order=order)
 
 
 def test_bad_calls_are_refused():
     X, y = table(0), np.zeros(17)
     with pytest.raises(ValueError, match=r"online\.learn"):
-        learn("", (X,), y[:3], 1)
+        learn(X, y[:3], 1)
     with pytest.raises(ValueError, match=r"online\.learn"):
-        learn("", (X,), y, 1, order=np.array([0, 17]))
+        learn(X, y, 1, order=np.array([0, 17]))
     with pytest.raises(ValueError, match=r"online\.learn"):
-        learn("", (X,), y, 1, order=np.array([0, -1]))
+        learn(X, y, 1, order=np.array([0, -1]))
     with pytest.raises(ValueError, match=r"online\.learn"):
-        learn("", (X,), y, 2, one=True)
-    with pytest.raises(ValueError, match=r"online\.learn"):
-        learn("", (X,), y, 1, loss=9)
-    csr = sp.csr_array(X)
+        learn(X, y, 2, one=True)
+    with pytest.raises(ValueError, match=r"online\.Rule"):
+        learn(X, y, 1, loss=9)
+    csr, narrow = sp.csr_array(X), sp.csr_array((17, 4))
+    narrow.data, narrow.indices, narrow.indptr = csr.data, csr.indices, csr.indptr
     with pytest.raises(ValueError, match="well-formed"):
-        learn("csr_", (csr.data, csr.indices, csr.indptr, 4), y, 1)
+        learn(narrow, y, 1)
     with pytest.raises(TypeError):
         learn("", (X.astype(int),), y, 1)

@@ -46,11 +46,17 @@ def arguments(rows, gh, **changed):
     }
 
 
+TABLE = ("rows", "columns", "places", "n_codes", "features", "n_bins")
+SPLIT = ("categorical", "monotone", "min_samples", "min_child_weight", "l2", "min_gain", "smoothing")
+RULES = ("groups", "max_leaves", "max_depth")
 NAMES = ("feature", "bin", "left", "kind", "sides", "gain", "G", "H", "value", "begin", "end")
 
 
-def grow(**arguments):
-    return dict(zip(NAMES, _native.tree.grow(**arguments), strict=True))
+def grow(**given):
+    table = _native.tree.BinnedTable(**{name: given.pop(name) for name in TABLE})
+    split = _native.tree.SplitRules(**{name: given.pop(name) for name in SPLIT})
+    rules = _native.tree.GrowRules(split=split, **{name: given.pop(name) for name in RULES})
+    return dict(zip(NAMES, _native.tree.grow(table=table, rules=rules, **given), strict=True))
 
 
 def test_columns_may_be_read_from_rows():
@@ -135,7 +141,7 @@ BAD = {
 def test_bad_calls_of_the_grower(name):
     rows, gh = problem()
     with pytest.raises(ValueError, match=r"tree\.grow|threads"):
-        _native.tree.grow(**(arguments(rows, gh) | {name.split()[0]: BAD[name]}))
+        grow(**(arguments(rows, gh) | {name.split()[0]: BAD[name]}))
 
 
 def test_rows_outside_the_table():
@@ -143,7 +149,7 @@ def test_rows_outside_the_table():
     order = np.array([0, 300], np.uint32)
     asked = arguments(rows, gh, all_rows=False, order=order, scratch=np.empty(2, np.uint32))
     with pytest.raises(ValueError, match=r"tree\.grow"):
-        _native.tree.grow(**asked)
+        grow(**asked)
     with pytest.raises(ValueError, match="add_to_leaves"):
         _native.tree.add_to_leaves(order, np.zeros(1, np.int64), np.full(1, 2), np.ones(1), np.zeros(300), 1)
     with pytest.raises(ValueError, match="add_to_leaves"):

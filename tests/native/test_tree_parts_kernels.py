@@ -23,6 +23,13 @@ def measure_of(gh, order):
     return np.array([len(order), np.abs(g).sum(), h.sum(), 0, 0, 0])
 
 
+def rules_of(categorical, min_samples, l2=0.0, smoothing=0.0):
+    return _native.tree.SplitRules(
+        categorical=categorical, monotone=None, min_samples=min_samples, min_child_weight=0.0, l2=l2, min_gain=0.0,
+        smoothing=smoothing,
+    )  # fmt: skip
+
+
 def quantised(gh, order):
     measure, packed = measure_of(gh, order), np.zeros(len(gh), np.int64)
     measure[3:] = _native.tree.quantise_rows(gh, order, measure, packed)
@@ -84,14 +91,17 @@ def test_the_root_is_split_as_in_one_tree(problem, min_samples):
     hist[:] = 0
     _native.tree.node_histogram(rows, packed, order, features, n_bins, hist, count)
     total = int(hist[0, [*range(BINS), 255]].sum())
-    rules = (min_samples, 0.0, 0.5, 0.0, 1.0)
+    rules = rules_of(categorical, min_samples, l2=0.5, smoothing=1.0)
     feature, bin_, kind, sides, gain, left_sum, _ = _native.tree.best_split(
-        hist, count, total, N, -np.inf, np.inf, None, measure, features, n_bins, categorical, None, *rules
+        hist, count, total, N, (-np.inf, np.inf), None, measure, features, n_bins, rules
     )
+    table = _native.tree.BinnedTable(
+        rows=rows, columns=np.ascontiguousarray(rows.T), places=None, n_codes=None, features=features, n_bins=n_bins
+    )
+    growth = _native.tree.GrowRules(split=rules, groups=None, max_leaves=2, max_depth=0)
     tree = _native.tree.grow(
-        rows, np.ascontiguousarray(rows.T), None, None, gh, measure[1], measure[2], features, n_bins, categorical,
-        None, None, True, order, np.empty_like(order), np.empty(N, np.int64), 2, 0, *rules, 1,
-    )  # fmt: skip
+        table, growth, gh, measure[1], measure[2], True, order, np.empty_like(order), np.empty(N, np.int64), 1
+    )
     assert (feature, bin_, kind, gain) == (tree[0][0], tree[1][0], tree[3][0], tree[5][0])
     assert_array_equal(sides[0], tree[4][:4])
     begin, end = tree[9][1:], tree[10][1:]
@@ -120,8 +130,8 @@ def test_bad_calls(problem):
     outside = np.array([N], np.uint32)
     features, n_bins = np.arange(P, dtype=np.int32), np.full(P, BINS, np.int32)
     hist, count = np.zeros((P, 256), np.int64), np.zeros((P, 256), np.uint32)
-    rules = (5, 0.0, 0.0, 0.0, 0.0)
-    split = [hist, count, 0, N, 0.0, 0.0, None, measure, features, n_bins, np.zeros(P, np.uint8), None, *rules]
+    rules = rules_of(np.zeros(P, np.uint8), 5)
+    split = [hist, count, 0, N, (0.0, 0.0), None, measure, features, n_bins, rules]
     calls = [
         (_native.tree.quantise_rows, (gh, outside, measure, packed)),
         (_native.tree.quantise_rows, (gh, order, measure[:5].copy(), packed)),
@@ -137,7 +147,7 @@ def test_bad_calls(problem):
         (_native.tree.sum_ranges, (gh, order, np.array([0]), np.array([301]), measure)),
         (_native.tree.sum_ranges, (gh, outside, np.array([0]), np.array([1]), measure)),
         (_native.tree.sums_of_ranges, (np.zeros((1, 3), np.int64), measure)),
-        (_native.tree.best_split, [*split[:8], features[:0], *split[9:]]),
+        (_native.tree.best_split, [*split[:7], features[:0], *split[8:]]),
         (_native.tree.best_split, [hist[1:].copy(), *split[1:]]),
     ]
     for function, arguments in calls:
@@ -153,8 +163,6 @@ def test_rows_that_curvature_does_not_tell_have_to_be_counted(problem):
     hist = np.zeros((P, 256), np.int64)
     _native.tree.node_histogram(rows, packed, order, features, n_bins, hist, None)
     total = int(hist[0].sum())
-    numbers, rules = np.zeros(P, np.uint8), (150, 0.0, 0.0, 0.0, 0.0)
+    rules = rules_of(np.zeros(P, np.uint8), 150)
     with pytest.raises(ValueError, match="best_split"):
-        _native.tree.best_split(
-            hist, None, total, N, -np.inf, np.inf, None, measure, features, n_bins, numbers, None, *rules
-        )  # fmt: skip
+        _native.tree.best_split(hist, None, total, N, (-np.inf, np.inf), None, measure, features, n_bins, rules)

@@ -1,15 +1,18 @@
 """Kernels: generalised linear models."""
 
 import numpy as np
+import scipy.sparse as sp
 
 Array = np.ndarray
+Rows = Array | sp.csr_array | sp.csr_matrix
+Categories = tuple[Array, Array, Array, Array]
+
+class Family:
+    def __init__(self, *, kind: int, a: float, b: float, expected: bool) -> None: ...
 
 def evaluate(
-    X: Array,
-    codes: Array,
-    first: Array,
-    levels: Array,
-    skip: Array,
+    X: Rows,
+    categories: Categories | None,
     y: Array,
     weight: Array | None,
     offset: Array | None,
@@ -17,40 +20,9 @@ def evaluate(
     coef: Array,
     intercept: float,
     metric: Array | None,
-    kind: int,
-    a: float,
-    b: float,
-    expected: bool,
+    family: Family,
     hessian: bool,
 ) -> tuple[float, float, float, float, Array, Array]: ...
 def accumulate(
-    X: Array,
-    codes: Array,
-    first: Array,
-    levels: Array,
-    skip: Array,
-    shift: Array,
-    r: Array,
-    h: Array | None,
-    metric: Array | None,
-) -> tuple[float, float, float, float, Array, Array]: ...
-def csr_evaluate(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    n_columns: int,
-    y: Array,
-    weight: Array | None,
-    offset: Array | None,
-    coef: Array,
-    intercept: float,
-    metric: Array | None,
-    kind: int,
-    a: float,
-    b: float,
-    expected: bool,
-    hessian: bool,
-) -> tuple[float, float, float, float, Array, Array]: ...
-def csr_accumulate(
-    data: Array, indices: Array, indptr: Array, n_columns: int, r: Array, h: Array | None, metric: Array | None
+    X: Rows, categories: Categories | None, shift: Array, r: Array, h: Array | None, metric: Array | None
 ) -> tuple[float, float, float, float, Array, Array]: ...

@@ -1,59 +1,52 @@
 """Kernels: stochastic gradients, one row at a time."""
 
 import numpy as np
+import scipy.sparse as sp
 
 Array = np.ndarray
+Rows = Array | sp.csr_array | sp.csr_matrix
+
+class Rule:
+    def __init__(
+        self,
+        *,
+        loss: int,
+        epsilon: float,
+        schedule: int,
+        eta0: float,
+        exponent: float,
+        offset: float,
+        alpha: float,
+        l2: float,
+        l1: float,
+        intercept: float,
+        average_from: float,
+    ) -> None: ...
+
+class State:
+    def __init__(
+        self,
+        *,
+        v: Array,
+        b: Array,
+        number: Array,
+        a: Array | None,
+        base: Array | None,
+        b_sum: Array | None,
+        q: Array | None,
+    ) -> None: ...
 
 def learn(
-    X: Array,
-    rule: Array,
+    X: Rows,
+    rule: Rule,
+    state: State,
     y: Array,
     positive: Array | None,
     order: Array | None,
     fraction: Array | None,
-    v: Array,
-    b: Array,
-    number: Array,
-    a: Array | None,
-    base: Array | None,
-    b_sum: Array | None,
-    q: Array | None,
     dual: Array | None,
     scores: Array | None,
     mistakes: Array,
     one: bool,
 ) -> float: ...
-def csr_learn(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    n_columns: int,
-    rule: Array,
-    y: Array,
-    positive: Array | None,
-    order: Array | None,
-    fraction: Array | None,
-    v: Array,
-    b: Array,
-    number: Array,
-    a: Array | None,
-    base: Array | None,
-    b_sum: Array | None,
-    q: Array | None,
-    dual: Array | None,
-    scores: Array | None,
-    mistakes: Array,
-    one: bool,
-) -> float: ...
-def margin_pass(X: Array, sign: Array, square: Array, intercept: bool, a: Array, w: Array) -> None: ...
-def csr_margin_pass(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    n_columns: int,
-    sign: Array,
-    square: Array,
-    intercept: bool,
-    a: Array,
-    w: Array,
-) -> None: ...
+def margin_pass(X: Rows, sign: Array, square: Array, intercept: bool, a: Array, w: Array) -> None: ...

@@ -1,9 +1,31 @@
 """Kernels: support vector machines."""
 
 import numpy as np
+import scipy.sparse as sp
 
 Array = np.ndarray
+Rows = Array | sp.csr_array | sp.csr_matrix
 
+class MarginLoss:
+    def __init__(self, *, regression: bool, squared: bool, epsilon: float, width: float = 1.0) -> None: ...
+
+def margin_sums(
+    X: Rows, y: Array, bound: Array | None, coef: Array, intercept: float, loss: MarginLoss
+) -> tuple[float, float, float, float, float, Array, Array]: ...
+def dual_passes(
+    X: Rows,
+    loss: MarginLoss,
+    scale: float,
+    table: Array,
+    w: Array,
+    order: Array,
+    number: Array,
+    seed: int,
+    first: int,
+    target: float,
+    report: Array,
+) -> int: ...
+def dual_weights(X: Rows, table: Array, scale: float) -> Array: ...
 def smo(
     K: Array,
     diagonal: Array,
@@ -40,65 +62,3 @@ def gaussian_single(
     rows: Array | None = None,
     start: int = 0,
 ) -> None: ...
-def margin_sums(
-    X: Array,
-    y: Array,
-    bound: Array | None,
-    coef: Array,
-    intercept: float,
-    regression: bool,
-    squared: bool,
-    epsilon: float,
-    width: float,
-) -> tuple[float, float, float, float, float, Array, Array]: ...
-def csr_margin_sums(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    n_columns: int,
-    y: Array,
-    bound: Array | None,
-    coef: Array,
-    intercept: float,
-    regression: bool,
-    squared: bool,
-    epsilon: float,
-    width: float,
-) -> tuple[float, float, float, float, float, Array, Array]: ...
-def dual_passes(
-    X: Array,
-    regression: bool,
-    squared: bool,
-    epsilon: float,
-    scale: float,
-    table: Array,
-    w: Array,
-    order: Array,
-    number: Array,
-    seed: int,
-    first: int,
-    target: float,
-    report: Array,
-) -> int: ...
-def csr_dual_passes(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    n_columns: int,
-    regression: bool,
-    squared: bool,
-    epsilon: float,
-    scale: float,
-    table: Array,
-    w: Array,
-    order: Array,
-    number: Array,
-    seed: int,
-    first: int,
-    target: float,
-    report: Array,
-) -> int: ...
-def dual_weights(X: Array, table: Array, scale: float) -> Array: ...
-def csr_dual_weights(
-    data: Array, indices: Array, indptr: Array, n_columns: int, table: Array, scale: float
-) -> Array: ...

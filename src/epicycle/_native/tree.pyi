@@ -4,6 +4,58 @@ import numpy as np
 
 Array = np.ndarray
 
+class BinnedTable:
+    def __init__(
+        self,
+        *,
+        rows: Array,
+        columns: Array | None,
+        places: Array | None,
+        n_codes: Array | None,
+        features: Array,
+        n_bins: Array,
+    ) -> None: ...
+
+class SplitRules:
+    def __init__(
+        self,
+        *,
+        categorical: Array,
+        monotone: Array | None,
+        min_samples: int,
+        min_child_weight: float,
+        l2: float,
+        min_gain: float,
+        smoothing: float,
+    ) -> None: ...
+
+class GrowRules:
+    def __init__(self, *, split: SplitRules, groups: Array | None, max_leaves: int, max_depth: int) -> None: ...
+
+def grow(
+    table: BinnedTable,
+    rules: GrowRules,
+    gh: Array,
+    sum_abs_g: float,
+    sum_h: float,
+    all_rows: bool,
+    order: Array,
+    scratch: Array,
+    packed: Array,
+    threads: int,
+) -> tuple[Array, ...]: ...
+def best_split(
+    hist: Array,
+    count: Array | None,
+    total: int,
+    n_rows: int,
+    range: tuple[float, float],
+    allowed: Array | None,
+    measure: Array,
+    features: Array,
+    n_bins: Array,
+    rules: SplitRules,
+) -> tuple[int, int, int, Array, float, int, float]: ...
 def quantile_cuts(x: Array, weight: Array | None, max_bins: int) -> Array: ...
 def bin_rows(X: Array, cuts: Array, out: Array, threads: int) -> None: ...
 def transpose_bytes(rows: Array, out: Array, threads: int) -> None: ...
@@ -20,32 +72,6 @@ def loss_rows(
 def class_rows(
     y: Array, weight: Array | None, score: Array, normal: Array, k: int, K: int, gh: Array, threads: int
 ) -> None: ...
-def grow(
-    rows: Array,
-    columns: Array | None,
-    places: Array | None,
-    n_codes: Array | None,
-    gh: Array,
-    sum_abs_g: float,
-    sum_h: float,
-    features: Array,
-    n_bins: Array,
-    categorical: Array,
-    monotone: Array | None,
-    groups: Array | None,
-    all_rows: bool,
-    order: Array,
-    scratch: Array,
-    packed: Array,
-    max_leaves: int,
-    max_depth: int,
-    min_samples: int,
-    min_child_weight: float,
-    l2: float,
-    min_gain: float,
-    smoothing: float,
-    threads: int,
-) -> tuple[Array, ...]: ...
 def add_to_leaves(order: Array, begin: Array, end: Array, values: Array, score: Array, threads: int) -> None: ...
 def predict_bins(
     rows: Array, feature: Array, left: Array, sides: Array, values: Array, out: Array, threads: int
@@ -92,25 +118,6 @@ def divide_rows(rows: Array, feature: int, sides: Array, order: Array) -> int: .
 def node_histogram(
     rows: Array, packed: Array, order: Array, features: Array, n_bins: Array, hist: Array, count: Array | None
 ) -> None: ...
-def best_split(
-    hist: Array,
-    count: Array | None,
-    total: int,
-    n_rows: int,
-    low: float,
-    high: float,
-    allowed: Array | None,
-    measure: Array,
-    features: Array,
-    n_bins: Array,
-    categorical: Array,
-    monotone: Array | None,
-    min_samples: int,
-    min_child_weight: float,
-    l2: float,
-    min_gain: float,
-    smoothing: float,
-) -> tuple[int, int, int, Array, float, int, float]: ...
 def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array) -> Array: ...
 def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
 def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...

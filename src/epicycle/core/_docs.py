@@ -1,10 +1,10 @@
-"""Entries of docstrings that many classes share, each written once; their domains are in `core._parameters`.
+r"""Entries of docstrings that many classes share, each written once; their domains are in `core._parameters`.
 
 A docstring line ``%(n_jobs)s`` stands for the shared entry `n_jobs`; ``{default}`` in an entry is the default value in
 the signature. A class adds or overrides entries for itself and its subclasses in ``_docs``::
 
     class Forest(Estimator):
-        _docs = {"n_estimators": "n_estimators : int, default={default}\\n    Number of trees."}
+        _docs = {"n_estimators": "n_estimators : int, default={default}\n    Number of trees."}
 
 A function gets its entries from the decorator :func:`documented`. To the docstring of a `fit` or
 `partial_fit` the usual sections are added where it does not have them: the entries of its arguments as parameters, and

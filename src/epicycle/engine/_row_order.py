@@ -7,10 +7,9 @@ stored in another order, and for rows that are repeated instead of weighted.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-import scipy.sparse as sp
 
 from epicycle import _native
 
@@ -23,9 +22,7 @@ _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of
 def row_hashes(X: Any) -> np.ndarray:
     """64 bits for each row of an array, a CSR matrix or an array of strings; equal rows have equal ones."""
     out = np.empty(X.shape[0], np.uint64)
-    if sp.issparse(X):
-        _native.core.csr_row_hashes(X.data, X.indices, X.indptr, X.shape[1], out)
-    elif X.dtype == object:
+    if X.dtype == object:
         texts = (text.encode("utf-8", "surrogatepass") for text in X.tolist())
         out[:] = [int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") for text in texts]
     else:
@@ -40,6 +37,12 @@ def content_order(X: Any, y: np.ndarray, weight: np.ndarray | None = None) -> np
     return np.argsort(keys) if weight is None else np.lexsort((weight, keys))
 
 
+@overload
+def repeated(weight: np.ndarray | None, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]: ...
+@overload
+def repeated(
+    weight: np.ndarray | None, rows: np.ndarray | None = None
+) -> tuple[np.ndarray | None, np.ndarray | None]: ...
 def repeated(weight: np.ndarray | None, rows: np.ndarray | None = None) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(row of every visit, fraction of a row that each counts for), for the rows in this order.
 

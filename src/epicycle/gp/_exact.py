@@ -184,7 +184,7 @@ class ExactLikelihood:
         del found, S
         C, U, kernel = solved.C, solved.own_part, model.kernel
         total = np.zeros(len(kernel.theta) + 1)
-        moved = np.zeros((len(kernel.theta), n, t)) if curved else None  # dK C
+        moved = np.zeros((len(kernel.theta) if curved else 0, n, t))  # dK C
 
         def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, list[np.ndarray]]:
             T *= -t
@@ -214,7 +214,7 @@ class ExactLikelihood:
         # tr((a a' - P) S) = y'a - t (n - q): how far rounding is from that is how far it is elsewhere
         missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(obs.Y, C)) - t * (n - q))
         self.standard_error = 2 * abs(missed)
-        information = None if moved is None else self._information(model, moved, C, U, inverse)
+        information = None if not curved else self._information(model, moved, C, U, inverse)
         if self.model.noise_bounds is None:
             return value, total[:-1], information
         own = 0.5 * float((diagonal / obs.weight).sum()) + by_noise
@@ -237,7 +237,7 @@ class ExactLikelihood:
         if self.model.noise_bounds is not None:
             share = model.noise / obs.variances(model.noise + self.jitter)
             inner[-1, -1] += t * float(((obs.weight - 1) * share**2).sum())
-        return inner / 2
+        return np.asarray(inner / 2)
 
     # ------------------------------------------------------------------------------------------- the end
 

@@ -65,7 +65,7 @@ class _HasPredict(Domain):
         return "a fitted estimator"
 
 
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Gaussian process regression, with its hyper-parameters and the noise learnt by marginal likelihood.
 
     .. math:: y_i = m(x_i) + f(x_i) + \varepsilon_i, \qquad f \sim \mathcal{GP}(0, k),
@@ -222,7 +222,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         """
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         self._vector_ = bool(data.target_is_vector)
-        Y = np.asarray(data.y[:, None] if self._vector_ else data.y, dtype=np.float64)
+        Y = np.asarray(data.y, dtype=np.float64)
+        Y = Y[:, None] if self._vector_ else Y
         weight = np.ones(len(Y)) if data.weight is None else data.weight
         state = self._resume_state()
         seed = int((state or {}).get("seed", seed_of(self.random_state)))
@@ -417,7 +418,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     def _noise_added(self) -> float:
         """Of a new observation, on the scale of the likelihood."""
         known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
-        return self._noise_ + known + self.jitter_
+        return float(self._noise_ + known + self.jitter_)
 
     def _means(self, X: Any, *, variance: bool = False) -> tuple[np.ndarray, Any]:
         """Means in the units of y, or (means, variance) on the scale of the likelihood; of a batch after the other."""
@@ -478,7 +479,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         L = np.tril(factor_repaired(covariance, extra, 1)[0].L)
         drawn = stream(random_state, "sample").standard_normal((len(means), means.shape[1], n_samples))
         found = means[:, :, None] + np.einsum("ij,jtk->itk", L, drawn) * self._y_scale_[:, None]
-        return (found[:, 0] if self._vector_ else found).astype(dtype)
+        return np.asarray((found[:, 0] if self._vector_ else found).astype(dtype))
 
     # ------------------------------------------------------------------------------------------- evidence
 

@@ -266,8 +266,8 @@ class InducingPosterior(Posterior):
 
     def reduction(self, K: np.ndarray) -> np.ndarray:
         V, W = self._halves(K)
-        return np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W)
+        return np.asarray(np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W))
 
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
         V, W = self._halves(K)
-        return V.T @ V - W.T @ W
+        return np.asarray(V.T @ V - W.T @ W)

@@ -73,7 +73,7 @@ class CovarianceOperator:
     def times(self, U: np.ndarray) -> np.ndarray:
         """S U."""
         if self.K is not None:
-            return matrix_product(self.K, U, self.threads) + self.D[:, None] * U
+            return np.asarray(matrix_product(self.K, U, self.threads) + self.D[:, None] * U)
         out = self.D[:, None] * U
         rows = block_rows(self.n)
 
@@ -82,16 +82,16 @@ class CovarianceOperator:
             out[part] += self.kernel.block(self.A.take(part), self.A) @ U
 
         in_order(iter(range(0, self.n, rows)), work, lambda _done: None, self.threads)
-        return out
+        return np.asarray(out)
 
     def precondition(self, U: np.ndarray) -> np.ndarray:
         """P^-1 U."""
         scaled = U / self.D[:, None]
-        return scaled - self._RD.T @ scipy.linalg.cho_solve(self._inner, self.R @ scaled)
+        return np.asarray(scaled - self._RD.T @ scipy.linalg.cho_solve(self._inner, self.R @ scaled))
 
     def draw(self, e: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Draws of N(0, P) from standard normal e (n, s) and f (at least rank, s)."""
-        return self.R.T @ f[: len(self.R)] + np.sqrt(self.D)[:, None] * e
+        return np.asarray(self.R.T @ f[: len(self.R)] + np.sqrt(self.D)[:, None] * e)
 
     def solve(self, Y: np.ndarray, tol: float) -> IterativeSolution:
         """S^-1 Y to a relative residual of `tol`."""
@@ -224,7 +224,7 @@ class IterativePosterior(Posterior):
 
     def reduction(self, K: np.ndarray) -> np.ndarray:
         right = np.ascontiguousarray(K.T)
-        return np.einsum("ij,ij->j", right, self._operator.solve(right, _LIKELIHOOD_TOL).X)
+        return np.asarray(np.einsum("ij,ij->j", right, self._operator.solve(right, _LIKELIHOOD_TOL).X))
 
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
-        return K @ self._operator.solve(np.ascontiguousarray(K.T), _LIKELIHOOD_TOL).X
+        return np.asarray(K @ self._operator.solve(np.ascontiguousarray(K.T), _LIKELIHOOD_TOL).X)

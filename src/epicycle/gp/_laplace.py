@@ -175,7 +175,7 @@ class BinaryLaplace(ExactLaplace):
             W = self.obs.curvature(p)[:, 0, 0]
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.obs.gradient(p)
-            return b - root[:, None] * found.solve(root[:, None] * self._times(K, b))
+            return np.asarray(b - root[:, None] * found.solve(root[:, None] * self._times(K, b)))
 
         return self._find_mode(K, newton)
 
@@ -232,7 +232,7 @@ class SoftmaxBlocks:
         """Q X for X of shape (n, k)."""
         EX = np.column_stack([E @ x for E, x in zip(self.E, X.T, strict=True)])
         total = scipy.linalg.cho_solve((self.M, True), EX.sum(axis=1), check_finite=False)
-        return EX - np.column_stack([E @ total for E in self.E])
+        return np.asarray(EX - np.column_stack([E @ total for E in self.E]))
 
 
 class SoftmaxLaplace(ExactLaplace):
@@ -267,7 +267,7 @@ class SoftmaxLaplace(ExactLaplace):
         def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)
             b = np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p)
-            return b - self.blocks(K, p).times(self._times(K, b))
+            return np.asarray(b - self.blocks(K, p).times(self._times(K, b)))
 
         return self._find_mode(K, newton)
 

@@ -85,7 +85,7 @@ class LowRankLaplace:
             W = self.obs.curvature(p)
             right = V @ (np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p))
             found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
-            return scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T
+            return np.asarray(scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T)
 
         mode = find_mode(self.obs, self.w, lambda w: V.T @ w, lambda w, _f: float(np.vdot(w, w)), newton, self.most)
         self.w, self.decrement = mode.a, mode.decrement

@@ -68,7 +68,7 @@ class BinaryLatent(Latent):
 
     def taken(self, K: np.ndarray) -> np.ndarray:
         V = self.found.half_solve((K * self.root).T)
-        return np.einsum("ij,ij->j", V, V)[:, None, None]
+        return np.asarray(np.einsum("ij,ij->j", V, V)[:, None, None])
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ _ROWS_AT_ONCE = 512  # rows whose 512 points are held in memory together
 def average_logistic(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """E 1 / (1 + exp(-f)) for f ~ N(mean, variance)."""
     s = _SCALES[:, None]
-    return np.asarray(_WEIGHTS @ scipy.special.ndtr(mean * s / np.sqrt(1 + variance * s * s))) / _WEIGHTS.sum()
+    return np.asarray(
+        np.asarray(_WEIGHTS @ scipy.special.ndtr(mean * s / np.sqrt(1 + variance * s * s))) / _WEIGHTS.sum()
+    )
 
 
 @cache
@@ -166,4 +168,4 @@ def average_softmax(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         part = slice(start, start + _ROWS_AT_ONCE)
         f = mean[part][:, None, :] + np.einsum("sj,ikj->isk", z, roots[part])
         out[part] = scipy.special.softmax(f, axis=2).mean(axis=1)
-    return out / out.sum(axis=1, keepdims=True)
+    return np.asarray(out / out.sum(axis=1, keepdims=True))

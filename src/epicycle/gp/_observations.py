@@ -59,7 +59,7 @@ class Observations:
     @property
     def scale(self) -> float:
         """Half the number of observations, at least one: about what the terms of the likelihood add up to."""
-        return max(1.0, 0.5 * float(self.weight.sum()) * self.Y.shape[1])
+        return float(max(1.0, 0.5 * float(self.weight.sum()) * self.Y.shape[1]))
 
     def variances(self, noise: float) -> np.ndarray:
         """Of a single target of each row."""
@@ -77,8 +77,8 @@ class Observations:
     def take(self, chosen: np.ndarray, kernel: Kernel) -> Observations:
         """Some of the distinct rows."""
         rows, group = select_rows(self.rows, kernel, chosen), np.arange(len(chosen))
-        arrays = (self.Y, self.weight, self.alpha, self.spread)
-        return Observations(rows, *(values[chosen] for values in arrays), group)
+        Y, weight, alpha, spread = (values[chosen] for values in (self.Y, self.weight, self.alpha, self.spread))
+        return Observations(rows, Y, weight, alpha, spread, group)
 
 
 def observe(
@@ -142,7 +142,7 @@ class Counts:
 
     @property
     def n_latent(self) -> int:
-        return self.N.shape[1]
+        return int(self.N.shape[1])
 
     @property
     def scale(self) -> float:
@@ -160,27 +160,27 @@ class Counts:
     def probabilities(self, f: np.ndarray) -> np.ndarray:
         """(n, 1), of the second class, or (n, k)."""
         log_p = log_probabilities(f)
-        return np.exp(log_p[:, 1:] if f.shape[1] == 1 else log_p)
+        return np.asarray(np.exp(log_p[:, 1:] if f.shape[1] == 1 else log_p))
 
     def gradient(self, p: np.ndarray) -> np.ndarray:
-        return self.N - self.total[:, None] * p
+        return np.asarray(self.N - self.total[:, None] * p)
 
     def curvature(self, p: np.ndarray) -> np.ndarray:
         """W of every row, (n, k, k)."""
         if p.shape[1] == 1:
-            return (self.total * p[:, 0] * (1 - p[:, 0]))[:, None, None]
+            return np.asarray((self.total * p[:, 0] * (1 - p[:, 0]))[:, None, None])
         W = -p[:, :, None] * p[:, None, :]
         index = np.arange(p.shape[1])
         W[:, index, index] += p
-        return self.total[:, None, None] * W
+        return np.asarray(self.total[:, None, None] * W)
 
     def third(self, p: np.ndarray, V: np.ndarray) -> np.ndarray:
         """-1/2 d / df of tr(V W) for given covariances V (n, k, k) of every row: (n, k)."""
         if p.shape[1] == 1:
             q = p[:, 0]
-            return (-0.5 * V[:, 0, 0] * self.total * q * (1 - q) * (1 - 2 * q))[:, None]
+            return np.asarray((-0.5 * V[:, 0, 0] * self.total * q * (1 - q) * (1 - 2 * q))[:, None])
         v = np.einsum("ikk->ik", V) - 2 * np.einsum("ikl,il->ik", V, p)
-        return -0.5 * self.total[:, None] * p * (v - np.einsum("ik,ik->i", p, v)[:, None])
+        return np.asarray(-0.5 * self.total[:, None] * p * (v - np.einsum("ik,ik->i", p, v)[:, None]))
 
 
 def count_labels(rows: Any, codes: np.ndarray, weight: np.ndarray, n_classes: int, kernel: Kernel) -> Counts:

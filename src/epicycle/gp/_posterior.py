@@ -74,7 +74,7 @@ class Posterior(ABC):
             if H is not None:
                 R = np.linalg.solve(self.LA, (H[part] - K @ self.SH).T)
                 out[part] += np.einsum("ij,ij->j", R, R)
-        return np.maximum(out, 0.0)
+        return np.asarray(np.maximum(out, 0.0))
 
     def covariance(self, A: Any, X: Any) -> np.ndarray:
         """Of shape (n, n)."""
@@ -86,7 +86,7 @@ class Posterior(ABC):
         out = (out + out.T) / 2
         index = np.arange(len(out))
         out[index, index] = np.maximum(out[index, index], 0.0)
-        return out
+        return np.asarray(out)
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class ExactPosterior(Posterior):
 
     def reduction(self, K: np.ndarray) -> np.ndarray:
         V = self._factor.half_solve(K.T)
-        return np.einsum("ij,ij->j", V, V)
+        return np.asarray(np.einsum("ij,ij->j", V, V))
 
     def reduction_matrix(self, K: np.ndarray) -> np.ndarray:
         V = self._factor.half_solve(K.T)
-        return V.T @ V
+        return np.asarray(V.T @ V)
 
 
 def predict_rows(rows: Any, posterior: Posterior, *, variance: bool) -> np.ndarray:

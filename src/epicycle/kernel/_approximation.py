@@ -24,7 +24,7 @@ from epicycle.optim import Solution
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     r"""Random cosines and sines whose inner products are a stationary kernel on average.
 
     .. math:: \varphi(x) = \sqrt{\tfrac{k(0)}{m}} \bigl(\cos w_1'x, \dots, \cos w_m'x, \sin w_1'x, \dots,
@@ -162,7 +162,7 @@ def fourier_batch(
     return out
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Features from the kernel with a few landmark rows, of any kernel.
 
     .. math:: \varphi(x) = K_{LL}^{-1/2} \, k_L(x), \qquad \varphi(x)'\varphi(z) = k_L(x)' K_{LL}^{-1} k_L(z)

@@ -31,7 +31,7 @@ __all__ = ["KernelPCA"]
 _FEW = 400  # rows up to which all eigenvalues cost nothing
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Principal components in the feature space of a kernel.
 
     .. math:: H K H = \sum_j \lambda_j a_j a_j', \qquad

@@ -250,8 +250,8 @@ class KernelPerceptron(KernelClassifier):
         if self.fit_intercept:
             K += 1.0
         content = self.shuffle and self.kernel_.takes != "precomputed"
-        order = content_order(rows, codes.astype(np.float64), weight) if content else np.arange(len(codes))
-        order, share = repeated(weight, order)
+        first = content_order(rows, codes.astype(np.float64), weight) if content else np.arange(len(codes))
+        order, share = repeated(weight, first)
         mercer = self._least_eigenvalue(K) == 0
         solution, learners = self._learn(K, codes, order, share, (rows, kept), mercer=mercer)
         self._set_margins(K, learners, share)
@@ -406,7 +406,7 @@ def _averaged(learner: KernelLearner, total: float) -> np.ndarray:
     """Coefficients of the mean over all rows shown: a mistake at time s counts from there on."""
     rows, shares, times = learner.sequence()
     mean = np.bincount(rows, weights=shares * (total - times), minlength=len(learner.counts))
-    return mean * learner.sign / max(total, 1.0)
+    return np.asarray(mean * learner.sign / max(total, 1.0))
 
 
 def _votes(learner: KernelLearner, place: np.ndarray, total: float) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective belo
 _ALPHA_RANGE, _N_ALPHAS = (1e-12, 10.0), 40
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Ridge regression in the feature space of a kernel, with exact leave-one-out errors.
 
     .. math:: \min_f \sum_i v_i \bigl(y_i - f(x_i)\bigr)^2 + \alpha \|f\|^2,
@@ -141,7 +141,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
-        Y = data.y[:, None] if data.target_is_vector else data.y
+        Y = np.asarray(data.y)
+        Y = Y[:, None] if data.target_is_vector else Y
         weight = np.ones(len(Y)) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)
         alphas, choose = self._alphas(Y.shape[1])
@@ -153,8 +154,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):
         least = self._least_eigenvalue(K)
         if choose:
             self._require_mercer(K)
-            C, b, chosen = self._by_spectrum(K, Y, weight, alphas, len(data.y), kept)
+            C, b, chosen = self._by_spectrum(K, Y, weight, alphas, data.n_rows, kept)
         else:
+            assert alphas is not None  # only a choice has no numbers
             C, b, chosen = self._by_factor(K, Y, weight, alphas)
         vector = data.target_is_vector
         self.dual_coef_ = C[:, 0] if vector else C
@@ -352,4 +354,4 @@ def _choose_alphas(
 
 def _errors(spectrum: RidgeSpectrum, Y: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
     left_out = np.column_stack([spectrum.solve(Y[:, [t]], alpha)[2] for t in range(Y.shape[1])])
-    return (weight[:, None] * left_out**2).sum(axis=0) / weight.sum()
+    return np.asarray((weight[:, None] * left_out**2).sum(axis=0) / weight.sum())

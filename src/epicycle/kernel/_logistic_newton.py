@@ -86,8 +86,8 @@ class LogisticProblem:
     def curvature(self, P: np.ndarray, U: np.ndarray) -> np.ndarray:
         """W U before b is eliminated."""
         if U.shape[1] == 1:
-            return self.V * P * (1 - P) * U
-        return self.V * P * (U - (P * U).sum(axis=1, keepdims=True))
+            return np.asarray(self.V * P * (1 - P) * U)
+        return np.asarray(self.V * P * (U - (P * U).sum(axis=1, keepdims=True)))
 
     def eliminated(self, P: np.ndarray, U: np.ndarray, S: np.ndarray | None) -> np.ndarray:
         """W U with b eliminated, for S the inverse of 1'W 1."""
@@ -98,8 +98,8 @@ class LogisticProblem:
         """1'W 1, of shape (t, t)."""
         VP = self.V * P
         if P.shape[1] == 1:
-            return (VP * (1 - P)).sum(axis=0)[:, None]
-        return np.diag(VP.sum(axis=0)) - P.T @ VP
+            return np.asarray((VP * (1 - P)).sum(axis=0)[:, None])
+        return np.asarray(np.diag(VP.sum(axis=0)) - P.T @ VP)
 
     def intercept_inverse(self, P: np.ndarray) -> np.ndarray | None:
         """The inverse of 1'W 1, for more than two classes on scores that add up to zero; None without an intercept."""
@@ -138,14 +138,14 @@ class LogisticProblem:
         """R = V (Y - Q) for feasible Q next to P; with an intercept its columns add up to zero."""
         R = self.V * (self.Y - P)
         if not self.intercept:
-            return R
+            return np.asarray(R)
         excess = R.sum(axis=0)
         # taken from rows in the measure of their smallest probability, so that no probability becomes negative
         room = self.V[:, 0] * (np.minimum(P[:, 0], 1 - P[:, 0]) if P.shape[1] == 1 else P.min(axis=1))
         total = float(room.sum())
         if total <= 0 or np.abs(excess).max() > total:
-            return R
-        return R - room[:, None] / total * excess
+            return np.asarray(R)
+        return np.asarray(R - room[:, None] / total * excess)
 
     def gap(self, R: np.ndarray, point: Point) -> float:
         """sum_i v_i KL(q_i | p_i) for the distributions behind R, at the point C = R / l2."""

@@ -145,7 +145,7 @@ class Sum(_OfTwo):
         return K
 
     def prepared_diagonal(self, A: Pair) -> Array:
-        return self.left.prepared_diagonal(A.left) + self.right.prepared_diagonal(A.right)
+        return np.asarray(self.left.prepared_diagonal(A.left) + self.right.prepared_diagonal(A.right))
 
     def gradients(self, A: Pair) -> Iterator[Array]:
         yield from self.left.gradients(A.left)
@@ -196,7 +196,7 @@ class Product(_OfTwo):
         return K
 
     def prepared_diagonal(self, A: Pair) -> Array:
-        return self.left.prepared_diagonal(A.left) * self.right.prepared_diagonal(A.right)
+        return np.asarray(self.left.prepared_diagonal(A.left) * self.right.prepared_diagonal(A.right))
 
     def gradients(self, A: Pair) -> Iterator[Array]:
         if len(self.left.theta):
@@ -231,7 +231,7 @@ class Product(_OfTwo):
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
         """Sums of independent draws: the spectral density of a product is a convolution."""
         drawn = [k.spectral_frequencies(n_columns, n, rng) for k in (self.left, self.right)]
-        return drawn[0] + drawn[1]
+        return np.asarray(drawn[0] + drawn[1])
 
     def __repr__(self) -> str:
         return f"{_in_brackets(self.left, Sum)} * {_in_brackets(self.right, Sum, Product, Scaled)}"
@@ -439,7 +439,9 @@ class Normalized(_OfOne):
 
     def _inverse_lengths(self, A: Any) -> Array:
         squares = self.kernel.prepared_diagonal(A)
-        return np.divide(1.0, np.sqrt(np.maximum(squares, 0)), out=np.zeros(len(squares)), where=squares > 0)
+        return np.asarray(
+            np.divide(1.0, np.sqrt(np.maximum(squares, 0)), out=np.zeros(len(squares)), where=squares > 0)
+        )
 
     def block(self, A: Any, B: Any) -> Array:
         K = self.kernel.block(A, B)

@@ -68,7 +68,7 @@ class Precomputed(LeafKernel):
     def prepared_diagonal(self, A: Entries) -> Array:
         if A.matrix is None:
             raise DataError("X: the kernel matrix of the rows of the fit was not kept")
-        return A.matrix[np.arange(len(A.matrix)), A.column]
+        return np.asarray(A.matrix[np.arange(len(A.matrix)), A.column])
 
 
 def asymmetry(K: Array) -> tuple[int, int, float]:

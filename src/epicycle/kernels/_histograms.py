@@ -62,7 +62,7 @@ class ChiSquare(_OfHistograms):
     def block(self, A: Vectors, B: Vectors) -> Array:
         D = self._distances(A, B)
         D *= -self.gamma
-        return np.exp(D, out=D)
+        return np.asarray(np.exp(D, out=D))
 
     def prepared_diagonal(self, A: Vectors) -> Array:
         return np.ones(A.n_rows)
@@ -87,7 +87,7 @@ class HistogramIntersection(_OfHistograms):
         return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), SMALLER, 0.0)
 
     def prepared_diagonal(self, A: Vectors) -> Array:
-        return A.values.sum(axis=1)
+        return np.asarray(A.values.sum(axis=1))
 
     def features(self, A: Vectors, B: Vectors) -> tuple[Any, Any]:
         """Counts in unary: for every column as many zeros and ones as its largest count."""

@@ -149,7 +149,7 @@ class Sigmoid(_OfProducts):
     def _of(self, products: Array, n_columns: int) -> Array:
         products *= self.gamma
         products += self.c
-        return np.tanh(products, out=products)
+        return np.asarray(np.tanh(products, out=products))
 
     def _gradient(self, A: Vectors, name: str) -> Iterator[Array]:
         G = inner_products(A, A) * self.gamma

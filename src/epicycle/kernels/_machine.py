@@ -197,7 +197,7 @@ class KernelMachine(Estimator):
         return engine.map(combine_batch, data, self.kernel_, self._kept(), C, offset, n_jobs=self.n_jobs)
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):
+class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     """A kernel machine for labels."""
 
     classes_: np.ndarray
@@ -235,7 +235,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The same for a batch, in the type of its rows."""
     A = kernel.prepare(batch.X, like=B)
-    return (kernel_product(kernel, A, B, C) + offset).astype(batch.X.dtype)
+    return np.asarray((kernel_product(kernel, A, B, C) + offset).astype(batch.X.dtype))
 
 
 def select_rows(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:

@@ -53,7 +53,7 @@ def _versine(short: Array, q: Array, r: Array, b: float) -> Array:
         short = short + b * np.subtract.outer(np.sqrt(q), np.sqrt(r)) ** 2 / (lengths + root + b)
     v = np.divide(short, lengths, out=np.ones_like(lengths), where=lengths > 0)
     v[v >= 2.0 - _ROUNDING] = 2.0
-    return np.clip(v, 0.0, 2.0, out=v)
+    return np.asarray(np.clip(v, 0.0, 2.0, out=v))
 
 
 def angle(v: Array) -> Array:
@@ -63,7 +63,7 @@ def angle(v: Array) -> Array:
 
 def after_ramp(v: Array, t: Array) -> Array:
     """1 - J_1 / pi, of the cosine after a layer of rectified units."""
-    return v - (np.sin(t) - t * (1 - v)) / np.pi
+    return np.asarray(v - (np.sin(t) - t * (1 - v)) / np.pi)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +106,7 @@ class ArcCosine(LeafKernel):
             else:
                 v = (np.pi * (4 * v - 2 * v**2) + t * (3 - 4 * v + 2 * v**2) - 1.5 * np.sin(2 * t)) / (3 * np.pi)
             q, r = self._next(q), self._next(r)
-        return (1 - v) * np.sqrt(np.multiply.outer(q, r))
+        return np.asarray((1 - v) * np.sqrt(np.multiply.outer(q, r)))
 
     def _next(self, q: Array) -> Array:
         """k(x, x) after a layer; for order 0 a zero row is at a right angle even to itself."""

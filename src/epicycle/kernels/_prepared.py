@@ -100,8 +100,8 @@ def prepared_vectors(
     """
     if like is not None and like.n_columns != X.shape[1]:
         raise DataError(f"X: has {X.shape[1]} columns; expected {like.n_columns}, as the rows it is compared with")
-    if np.ndim(scale) and len(np.asarray(scale)) != X.shape[1]:
-        raise DataError(f"X: has {X.shape[1]} columns, but length_scale has {len(np.asarray(scale))} entries")
+    if isinstance(scale, np.ndarray) and scale.ndim and len(scale) != X.shape[1]:
+        raise DataError(f"X: has {X.shape[1]} columns, but length_scale has {len(scale)} entries")
     shift = None
     if sp.issparse(X) and like is not None and like.shift is not None:
         X = X.toarray()
@@ -124,7 +124,7 @@ def squared_lengths(values: Any) -> np.ndarray:
     """|x_i|^2."""
     if sp.issparse(values):
         return np.asarray(values.multiply(values).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", values, values)
+    return np.asarray(np.einsum("ij,ij->i", values, values))
 
 
 def inner_products(A: Vectors, B: Vectors) -> np.ndarray:

@@ -107,7 +107,7 @@ class Radial(LeafKernel):
         sums, X = M.sum(axis=1), A.values
         squares = X.multiply(X) if sp.issparse(X) else X * X
         cross = X.multiply(M @ X).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, M @ X)
-        return 2 * (np.asarray(squares.T @ sums).ravel() - np.asarray(cross).ravel())
+        return np.asarray(2 * (np.asarray(squares.T @ sums).ravel() - np.asarray(cross).ravel()))
 
     def contract_between(self, A: Vectors, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         if [h.name for h in self.hyperparameters if h.size] != ["length_scale"]:
@@ -125,7 +125,7 @@ class Radial(LeafKernel):
         found = (self._slopes(B, C, K) @ (powers[:, :, None] * V[:, None, :]).reshape(m, -1)).reshape(len(X), -1, t)
         p = X.shape[1]
         x = X[:, :, None]
-        return (x * x * found[:, :1] - 2 * x * found[:, 1 : p + 1] + found[:, p + 1 :]).transpose(1, 0, 2)
+        return np.asarray((x * x * found[:, :1] - 2 * x * found[:, 1 : p + 1] + found[:, p + 1 :]).transpose(1, 0, 2))
 
     def _slopes(self, A: Vectors, B: Vectors, K: Array | None) -> Array:
         """g(s) of all pairs, of which K are the kernels where they are known."""
@@ -140,7 +140,7 @@ class Radial(LeafKernel):
         squares = [v.multiply(v) if sp.issparse(v) else v * v for v in (X, Z)]
         cross = X.multiply(M @ Z).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, M @ Z)
         ends = np.asarray(squares[0].T @ M.sum(axis=1)).ravel() + np.asarray(squares[1].T @ M.sum(axis=0)).ravel()
-        return ends - 2 * np.asarray(cross).ravel()
+        return np.asarray(ends - 2 * np.asarray(cross).ravel())
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,7 +178,7 @@ class Gaussian(Radial):
         return self.block(A, B) if K is None else K
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
-        return rng.standard_normal((n, n_columns)) / np.asarray(self.length_scale)
+        return np.asarray(rng.standard_normal((n, n_columns)) / np.asarray(self.length_scale))
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,7 +220,9 @@ class Matern(Radial):
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
         normal = rng.standard_normal((n, n_columns))  # Student's t with 2 nu degrees of freedom
-        return normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu)) / np.asarray(self.length_scale)
+        return np.asarray(
+            normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu)) / np.asarray(self.length_scale)
+        )
 
 
 class _Half(Real):
@@ -273,7 +275,7 @@ class RationalQuadratic(Radial):
 
     def _by_alpha(self, u: Array) -> Array:
         """dk / d log alpha for u = s / 2 alpha."""
-        return self.alpha * np.exp(-self.alpha * np.log1p(u)) * (u / (1 + u) - np.log1p(u))
+        return np.asarray(self.alpha * np.exp(-self.alpha * np.log1p(u)) * (u / (1 + u) - np.log1p(u)))
 
     def contract_between(self, A: Vectors, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         B, C = A.take(rows), A.take(cols)
@@ -288,7 +290,7 @@ class RationalQuadratic(Radial):
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
         precision = rng.gamma(self.alpha, 1 / self.alpha, (n, 1))
-        return rng.standard_normal((n, n_columns)) * np.sqrt(precision) / np.asarray(self.length_scale)
+        return np.asarray(rng.standard_normal((n, n_columns)) * np.sqrt(precision) / np.asarray(self.length_scale))
 
 
 @dataclass(frozen=True, repr=False)
@@ -321,7 +323,7 @@ class Laplacian(LeafKernel):
     def block(self, A: Vectors, B: Vectors) -> Array:
         D = self._distances(A, B)
         np.negative(D, out=D)
-        return np.exp(D, out=D)
+        return np.asarray(np.exp(D, out=D))
 
     def prepared_diagonal(self, A: Vectors) -> Array:
         return np.ones(A.n_rows)
@@ -336,7 +338,7 @@ class Laplacian(LeafKernel):
             yield np.abs(np.subtract.outer(A.values[:, d], A.values[:, d])) * K
 
     def spectral_frequencies(self, n_columns: int, n: int, rng: np.random.Generator) -> Array:
-        return rng.standard_cauchy((n, n_columns)) / np.asarray(self.length_scale)
+        return np.asarray(rng.standard_cauchy((n, n_columns)) / np.asarray(self.length_scale))
 
 
 @dataclass(frozen=True)
@@ -389,7 +391,7 @@ class Periodic(LeafKernel):
     def block(self, A: Circles, B: Circles) -> Array:
         D = _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
         D *= -0.5
-        return np.exp(D, out=D)
+        return np.asarray(np.exp(D, out=D))
 
     def prepared_diagonal(self, A: Circles) -> Array:
         return np.ones(A.n_rows)

@@ -30,8 +30,8 @@ from epicycle.kernels._texts import (
 __all__ = ["Mismatch", "Spectrum", "Subsequence"]
 
 Array = np.ndarray
-_MOST = 2**62
-_TABLE = 1 << 27  # entries of a dense table of words at most
+_MAX_CODE = 2**62  # words are numbered by 64-bit integers
+_MAX_TABLE = 1 << 27  # entries of a dense table of words: 1 GB
 
 
 class _OfWords(LeafKernel):
@@ -76,13 +76,13 @@ class Spectrum(_OfWords):
     def prepare(self, X: Array, like: Words | None = None) -> Words:
         texts = as_letters(X)
         own = letters_of(texts)
-        named = float(len(own)) ** self.k >= _MOST  # too many words to be numbered
+        named = float(len(own)) ** self.k >= _MAX_CODE  # too many words to be numbered
         if (named and like is None) or (like is not None and like.by_name is not None):
             return _named_words(X, self.k, like)
         if like is None:
             words, n = len(own) ** self.k, texts.n_rows
             # a table that is no larger than the counts in a sparse matrix, or small anyway
-            if 0 < words <= max(256, 4 * len(texts.letters) // n) and words * n <= _TABLE:
+            if 0 < words <= max(256, 4 * len(texts.letters) // n) and words * n <= _MAX_TABLE:
                 table = self._table(texts, own)
                 return table_of_words(table, np.einsum("ij,ij->i", table, table), own)
             codes, counts, indptr = self._counts(texts, own)
@@ -100,7 +100,7 @@ class Spectrum(_OfWords):
 
     def _lengths(self, X: Array, texts: Texts, own: Array) -> Array:
         """|counts|^2 of all words."""
-        if float(len(own)) ** self.k >= _MOST:
+        if float(len(own)) ** self.k >= _MAX_CODE:
             return _named_words(X, self.k, None).squares
         return _squares(*self._counts(texts, own)[1:])
 
@@ -174,7 +174,7 @@ class Mismatch(_OfWords):
         else:
             alphabet = letters_of(texts)
         base = max(len(alphabet), 1)
-        if float(base + 1) ** self.k >= _MOST:
+        if float(base + 1) ** self.k >= _MAX_CODE:
             raise ParameterError(f"Mismatch: k={self.k} with {base} letters gives more words than can be numbered")
         ranked = texts.ranked(alphabet)
         ranked.letters[ranked.letters < 0] = base  # one more letter stands for all that the alphabet does not have
@@ -183,10 +183,8 @@ class Mismatch(_OfWords):
         digits = distinct[:, None] // (base + 1) ** np.arange(self.k - 1, -1, -1) % (base + 1)
         digits[digits == base] = -1
         near = sum(comb(self.k, j) * (base - 1) ** j for j in range(self.m + 1))
-        require_memory(
-            24.0 * near * (len(distinct) + len(codes)), f"{near:,} neighbours of each of {len(distinct):,} words",
-            "take a smaller m or k",
-        )  # fmt: skip
+        what = f"{near:,} neighbours of each of {len(distinct):,} words"
+        require_memory(24.0 * near * (len(distinct) + len(codes)), what, "take a smaller m or k")
         words, runs = _native.kernel.neighbour_words(digits.astype(np.int32).ravel(), self.k, base, self.m)
         reached, place = np.unique(words, return_inverse=True)
         spread = sp.csr_array((np.ones(len(words)), place, runs), shape=(len(distinct), len(reached)))
@@ -257,7 +255,7 @@ class Subsequence(LeafKernel):
         """Whether a table of all words is cheaper than to compare all pairs of strings."""
         words, n = float(len(alphabet)) ** self.length, texts.n_rows
         letters = len(texts.letters) / n
-        return 0 < words <= 16 * self.length * letters**2 and words * n <= _TABLE
+        return 0 < words <= 16 * self.length * letters**2 and words * n <= _MAX_TABLE
 
     def _words(self, texts: Texts, alphabet: Array, *, slope: bool) -> Array:
         found = texts.ranked(alphabet)

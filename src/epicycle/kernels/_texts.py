@@ -14,8 +14,8 @@ from epicycle.kernels._prepared import Prepared
 
 __all__ = ["Gapped", "Texts", "Words", "as_letters", "as_words", "letters_of", "product_of_words", "table_of_words"]
 
-_DENSE = 1 / 12  # share of the products that are not zero from which a product of dense matrices is faster
-_EXACT = 2**24  # whole numbers below this are exact in float32
+_DENSE_SHARE = 1 / 12  # share of the products that are not zero from which a product of dense matrices is faster
+_EXACT_FLOAT32 = 2**24  # whole numbers below this are exact in float32
 
 
 @dataclass(frozen=True)
@@ -126,15 +126,19 @@ class Gapped(Prepared):
 
 def table_of_words(table: np.ndarray, squares: np.ndarray, alphabet: np.ndarray) -> Words:
     """Dense counts of all words that there are."""
-    if float(squares.max(initial=0.0)) < _EXACT:
+    if float(squares.max(initial=0.0)) < _EXACT_FLOAT32:
         table = table.astype(np.float32)
     return Words(table, squares, np.arange(table.shape[1]), alphabet)
 
 
 def as_words(
-    codes: np.ndarray, counts: np.ndarray, indptr: np.ndarray, squares: np.ndarray, alphabet: np.ndarray,
+    codes: np.ndarray,
+    counts: np.ndarray,
+    indptr: np.ndarray,
+    squares: np.ndarray,
+    alphabet: np.ndarray,
     like: Words | None,
-) -> Words:  # fmt: skip
+) -> Words:
     """Counts of numbered words, in columns of their own or in those of `like`, where other words are left out."""
     n = len(indptr) - 1
     if like is None:
@@ -167,12 +171,13 @@ def product_of_words(A: Words, B: Words) -> np.ndarray:
     n, m, words = A.n_rows, B.n_rows, A.matrix.shape[1]
     if not (sp.issparse(A.matrix) or sp.issparse(B.matrix)):
         return np.ascontiguousarray(A.matrix @ B.matrix.T, dtype=np.float64)
-    if float(A.matrix.nnz) * B.matrix.nnz > _DENSE * (n * float(words)) * (m * float(words)):
+    if float(A.matrix.nnz) * B.matrix.nnz > _DENSE_SHARE * (n * float(words)) * (m * float(words)):
         return np.ascontiguousarray(A.matrix.toarray() @ B.matrix.toarray().T)
     out = np.zeros((n, m))
-    left, right = A.matrix, B.columns
-    _native.kernel.sparse_product(
-        left.data, left.indices.astype(np.int64, copy=False), left.indptr.astype(np.int64, copy=False),
-        right.data, right.indices.astype(np.int64, copy=False), right.indptr.astype(np.int64, copy=False), out,
-    )  # fmt: skip
+    _native.kernel.sparse_product(*_wide_parts(A.matrix), *_wide_parts(B.columns), out)
     return out
+
+
+def _wide_parts(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, indices and pointers of a compressed matrix, with 64 bits for an index."""
+    return matrix.data, matrix.indices.astype(np.int64, copy=False), matrix.indptr.astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""What the estimators of nearest neighbours share: the rows they keep, and the search."""
+"""The base of the estimators of nearest neighbours: the rows they keep, and the search."""
 
 from __future__ import annotations
 
@@ -11,28 +11,58 @@ import scipy.sparse as sp
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, Integer, Real
+from epicycle.core.estimator._estimator import Estimator, MethodCard
 from epicycle.data import ArrayData, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.neighbors._metrics import NAMES, Distance, distance
-from epicycle.neighbors._search import nearest, without_self
+from epicycle.neighbors._search import METRICS, metric_by_name, nearest, without_self
 from epicycle.optim import Solution
 
-__all__ = ["NEIGHBOUR_PARAMETERS", "WEIGHTS", "NeighboursEstimator", "neighbour_weights"]
+__all__ = ["CARD", "NEIGHBORS_PARAMETERS", "WEIGHTS", "NeighborsEstimator", "neighbor_weights"]
 
-NEIGHBOUR_PARAMETERS: Mapping[str, Domain] = {
+NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
     "n_neighbors": Integer(minimum=1),
     "algorithm": Choice("auto", "brute", "kd_tree"),
     "p": Real(minimum=1, allow_inf=True),
-    "metric": Choice(*NAMES),
-    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
+    "metric": Choice(*METRICS),
 }
 WEIGHTS: Domain = AnyOf(Choice("uniform", "distance"), Callable())
+CARD: MethodCard = MethodCard(
+    family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
+)
 
 
-class NeighboursEstimator(Estimator):
+class NeighborsEstimator(Estimator):
     """Rows of the fit and their neighbours."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "n_neighbors": """n_neighbors : int, default={default}
+    Number of neighbours.""",
+        "weights": """weights : {"uniform", "distance"} or callable, default={default}
+    Neighbours count alike, by the inverse of their distance (those at distance zero alone), or by a function that
+    maps an array of distances to weights.""",
+        "algorithm": """algorithm : {"auto", "brute", "kd_tree"}, default={default}
+    "auto" takes a tree for up to eight columns. The result is the same.""",
+        "metric": """metric : str, default={default}
+    "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", or "minkowski" with its `p`.""",
+        "p": """p : float, default={default}
+    Power of Minkowski's distance, at least 1; infinity for the largest difference.""",
+        "attributes": """X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
+    The rows.
+n_samples_fit_ : int
+certificate_ : Certificate
+    The search is exact.
+history_ : History
+n_iter_ : int
+converged_ : bool""",
+        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
+        "queries": """X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
+    Default: the rows of the fit, each without itself.""",
+        "left_out": """X : array, sparse matrix, data frame or Scan of shape (n_queries, n_features), optional
+    Default: the rows of the fit, each predicted from the others (leave one out).""",
+        "k": """n_neighbors : int, optional
+    Default: that of the constructor.""",
+    }
 
     n_neighbors: int
     algorithm: str
@@ -41,12 +71,11 @@ class NeighboursEstimator(Estimator):
     n_jobs: int | None
     X_fit_: Any
     n_samples_fit_: int
-    _title: ClassVar[str] = "neighbours"
 
     _takes_sparse: ClassVar[bool] = True
 
     def _keep_rows(self, X: Any, y: Any, **checks: Any) -> ArrayData:
-        """Check and keep the rows, and say what the fit shows."""
+        """Check and keep the rows."""
         if is_dask(X):
             raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; compute() them first")
         data = self._fit_data(X, y, **checks)
@@ -70,9 +99,6 @@ class NeighboursEstimator(Estimator):
         certificate = Certificate("exact search", 0.0, 0.0, meaning)
         self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
 
-    def _distance(self) -> Distance:
-        return distance(self.metric, self.p)
-
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
@@ -80,10 +106,8 @@ class NeighboursEstimator(Estimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
-            Default: the rows of the fit, each without itself.
-        n_neighbors : int, optional
-            Default: that of the constructor.
+        %(queries)s
+        %(k)s
         return_distance : bool, default=True
 
         Returns
@@ -119,7 +143,7 @@ class NeighboursEstimator(Estimator):
     def _search(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         n = int(Q.shape[0])
         require_memory(16.0 * n * k, f"{k:,} neighbours of {n:,} rows", "ask for fewer, or for parts of the rows")
-        distances, rows = nearest(self.X_fit_, Q, k, self._distance(), self.algorithm, self.n_jobs)
+        distances, rows = nearest(self.X_fit_, Q, k, metric_by_name(self.metric, self.p), self.algorithm, self.n_jobs)
         single = self.X_fit_.dtype == np.float32 and Q.dtype == np.float32
         return distances.astype(np.float32 if single else np.float64, copy=False), rows
 
@@ -139,10 +163,8 @@ class NeighboursEstimator(Estimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
-            Default: the rows of the fit, each without itself.
-        n_neighbors : int, optional
-            Default: that of the constructor.
+        %(queries)s
+        %(k)s
         mode : {"connectivity", "distance"}, default="connectivity"
             Ones, or distances.
 
@@ -158,8 +180,8 @@ class NeighboursEstimator(Estimator):
         return sp.csr_array((values, rows.ravel(), np.arange(0, n * k + 1, k)), shape=(n, self.n_samples_fit_))
 
 
-def neighbour_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
-    """What each neighbour counts for, of shape (n, k); None where all count alike.
+def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
+    """The weights of neighbours, of shape (n, k); None where all count alike.
 
     By distance, neighbours at distance zero count alone.
     """

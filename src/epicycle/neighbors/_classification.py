@@ -11,14 +11,14 @@ from sklearn.base import ClassifierMixin
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.neighbors._base import NEIGHBOUR_PARAMETERS, WEIGHTS, NeighboursEstimator, neighbour_weights
+from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, WEIGHTS, NeighborsEstimator, neighbor_weights
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 
 __all__ = ["KNeighborsClassifier"]
 
 
-class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
+class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -27,30 +27,17 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Neighbours count alike, by the inverse of their distance (those at distance zero alone), or by a function that
-        maps an array of distances to weights.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        "auto" takes a tree for up to eight columns. The result is the same.
-    metric : str, default="minkowski"
-        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", or "minkowski" with its `p`.
-    p : float, default=2
-        Power of Minkowski's distance, at least 1; infinity for the largest difference.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_neighbors)s
+    %(weights)s
+    %(algorithm)s
+    %(metric)s
+    %(p)s
+    %(n_jobs)s
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
-        The rows.
-    n_samples_fit_ : int
-    certificate_ : Certificate
-        The search is exact.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(attributes)s
 
     Examples
     --------
@@ -62,10 +49,8 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
     (0.967, 0.967)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBOUR_PARAMETERS, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
-    )
+    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBORS_PARAMETERS, "weights": WEIGHTS}
+    _card: ClassVar[MethodCard] = CARD
 
     def __init__(
         self,
@@ -86,13 +71,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        """
+        """Keep rows X and labels y."""
         data = self._keep_rows(X, y, target="labels")
         self.classes_ = distinct(np.asarray(data.y))
         self._codes_ = codes(np.asarray(data.y), labels=self.classes_)
@@ -106,8 +85,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_queries, n_features), optional
-            Default: the rows of the fit, each predicted from the others (leave one out).
+        %(left_out)s
 
         Returns
         -------
@@ -115,7 +93,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
         """
         self._check_fitted()
         distances, rows = self._neighbours_of(X)
-        weights = neighbour_weights(self.weights, distances)
+        weights = neighbor_weights(self.weights, distances)
         n = len(rows)
         classes = len(self.classes_)
         place = (np.arange(n)[:, None] * classes + self._codes_[rows]).ravel()
@@ -124,15 +102,14 @@ class KNeighborsClassifier(ClassifierMixin, NeighboursEstimator):
         total = votes.sum(axis=1, keepdims=True)
         if (total == 0).any():
             raise ParameterError(f"weights: are all zero for row {int((total == 0).argmax())}; expected some above")
-        return votes / total
+        return np.asarray(votes / total)
 
     def predict(self, X: Any = None) -> np.ndarray:
         """The class with the most votes.
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_queries, n_features), optional
-            Default: the rows of the fit, each predicted from the others (leave one out).
+        %(left_out)s
 
         Returns
         -------

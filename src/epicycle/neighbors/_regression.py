@@ -11,12 +11,12 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.neighbors._base import NEIGHBOUR_PARAMETERS, WEIGHTS, NeighboursEstimator, neighbour_weights
+from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, WEIGHTS, NeighborsEstimator, neighbor_weights
 
 __all__ = ["KNeighborsRegressor"]
 
 
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator):
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
     r"""The mean of the targets of the k nearest rows.
 
     .. math:: f(q) = \frac{\sum_{i \in N_k(q)} w_i \, y_i}{\sum_{i \in N_k(q)} w_i}
@@ -25,29 +25,16 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Neighbours count alike, by the inverse of their distance (those at distance zero alone), or by a function that
-        maps an array of distances to weights.
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        "auto" takes a tree for up to eight columns. The result is the same.
-    metric : str, default="minkowski"
-        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", or "minkowski" with its `p`.
-    p : float, default=2
-        Power of Minkowski's distance, at least 1; infinity for the largest difference.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_neighbors)s
+    %(weights)s
+    %(algorithm)s
+    %(metric)s
+    %(p)s
+    %(n_jobs)s
 
     Attributes
     ----------
-    X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
-        The rows.
-    n_samples_fit_ : int
-    certificate_ : Certificate
-        The search is exact.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(attributes)s
 
     Examples
     --------
@@ -59,10 +46,8 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
     array([0.5, 0.5, 0.5, 0.5])
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBOUR_PARAMETERS, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
-    )
+    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBORS_PARAMETERS, "weights": WEIGHTS}
+    _card: ClassVar[MethodCard] = CARD
 
     def __init__(
         self,
@@ -83,15 +68,9 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and targets y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        """
+        """Keep rows X and targets y."""
         data = self._keep_rows(X, y, target="numeric", multi_output=True)
-        self._targets_ = data.y.copy()
+        self._targets_ = np.array(data.y)
         self._conclude_exact()
         return self
 
@@ -100,8 +79,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_queries, n_features), optional
-            Default: the rows of the fit, each predicted from the others (leave one out).
+        %(left_out)s
 
         Returns
         -------
@@ -109,7 +87,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighboursEstimator)
         """
         self._check_fitted()
         distances, rows = self._neighbours_of(X)
-        weights = neighbour_weights(self.weights, distances)
+        weights = neighbor_weights(self.weights, distances)
         Y = self._targets_[rows]
         if weights is None:
             mean = Y.mean(axis=1)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.neighbors._base import NEIGHBOUR_PARAMETERS, NeighboursEstimator
+from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, NeighborsEstimator
 
 __all__ = ["NearestNeighbors"]
 
 
-class NearestNeighbors(NeighboursEstimator):
+class NearestNeighbors(NeighborsEstimator):
     r"""The k nearest rows, exactly.
 
     .. math:: N_k(q) = \text{the } k \text{ rows } x_i \text{ of least } d(x_i, q)
@@ -22,26 +22,15 @@ class NearestNeighbors(NeighboursEstimator):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-    algorithm : {"auto", "brute", "kd_tree"}, default="auto"
-        "auto" takes a tree for up to eight columns. The result is the same.
-    metric : str, default="minkowski"
-        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", or "minkowski" with its `p`.
-    p : float, default=2
-        Power of Minkowski's distance, at least 1; infinity for the largest difference.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
+    %(n_neighbors)s
+    %(algorithm)s
+    %(metric)s
+    %(p)s
+    %(n_jobs)s
 
     Attributes
     ----------
-    X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
-        The rows.
-    n_samples_fit_ : int
-    certificate_ : Certificate
-        The search is exact.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(attributes)s
 
     Examples
     --------
@@ -52,10 +41,8 @@ class NearestNeighbors(NeighboursEstimator):
     (array([[1., 1.]]), array([[1, 2]]))
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = NEIGHBOUR_PARAMETERS
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
-    )
+    _parameters: ClassVar[Mapping[str, Domain]] = NEIGHBORS_PARAMETERS
+    _card: ClassVar[MethodCard] = CARD
 
     def __init__(
         self,
@@ -78,7 +65,7 @@ class NearestNeighbors(NeighboursEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        %(X)s
         y : ignored
         """
         self._keep_rows(X, None, target="none")

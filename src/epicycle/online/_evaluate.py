@@ -235,6 +235,7 @@ def evaluate(
     curve = Curve(window)
     progress = ProgressLine("online.evaluate", total) if verbose else None
     began = time.perf_counter()
+    # Batches that are predicted and wait for their labels.
     late: deque[tuple[Any, Any]] = deque()
     try:
         for X_rows, targets, one_by_one in batches:
@@ -315,6 +316,7 @@ class _Learner:
         while start < n:
             known = getattr(self.model, "classes_", None)
             new = np.zeros(0, np.intp) if known is None else np.flatnonzero(~np.isin(y[start:], known))
+            # Compiled code knows the classes so far: it runs up to the next new label.
             stop = start + int(new[0]) if new.size else n
             if stop > start:
                 found.append(self.model._predict_then_learn(X[start:stop], y[start:stop]))

@@ -56,7 +56,7 @@ def clipped(value: object, most: int = 60) -> Html:
 
 
 def more(left: int, what: str) -> Html:
-    """ "and 9,940 more columns", or nothing."""
+    """Note of what is left out, "and 9,940 more columns", or nothing."""
     if left <= 0:
         return Html("")
     return tag(

@@ -43,21 +43,10 @@ def _columns(y: np.ndarray) -> np.ndarray:
     return y[:, None] if y.ndim == 1 else y
 
 
-def csr_parts(X: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """The arguments of sparse kernels: values, column indices, row pointers, number of columns."""
-    return np.asarray(X.data), X.indices, X.indptr, int(X.shape[1])
-
-
 def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, float]:
     """(M, number of rows of positive weight, sum of the logarithms of their weights)."""
     Y = _columns(batch.y)
-    p = batch.X.shape[1]
-    if sp.issparse(batch.X):
-        X = batch.X
-        M = _native.core.csr_moments(*csr_parts(X), Y, batch.weight, shift[p:])
-    else:
-        M = _native.core.moments(batch.X, Y, batch.weight, shift)
-    return M, *_counted(batch)
+    return _native.core.moments(batch.X, Y, batch.weight, shift), *_counted(batch)
 
 
 def _counted(batch: Batch) -> tuple[int, float]:

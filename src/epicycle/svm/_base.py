@@ -41,7 +41,9 @@ MACHINE_PARAMETERS: Mapping[str, Domain] = {
 }
 
 _KIND = "duality gap and KKT violation"
-CARD = MethodCard(family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True)
+CARD: MethodCard = MethodCard(
+    family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True
+)
 
 
 @dataclass(frozen=True)
@@ -312,7 +314,8 @@ def linear_batch(batch: Batch, W: Array, offset: Array) -> Array:
 
 def _variance(data: ArrayData) -> float:
     """The variance of all entries of X, rows counted by their weights."""
-    X, weight = data.X, data.weight
+    X: Any = data.X
+    weight = data.weight
     if sp.issparse(X):
         row = np.ones(X.shape[0]) if weight is None else weight
         size = float(row.sum()) * X.shape[1]
@@ -320,7 +323,7 @@ def _variance(data: ArrayData) -> float:
         values = X.data.astype(np.float64)
         mean = float(counts @ values) / size
         inside = float(counts @ (values - mean) ** 2)
-        return (inside + (size - float(counts.sum())) * mean * mean) / size
+        return float((inside + (size - float(counts.sum())) * mean * mean) / size)
     if weight is None:
         return float(X.var(dtype=np.float64))
     row = weight / weight.sum()

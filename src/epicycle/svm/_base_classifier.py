@@ -37,7 +37,7 @@ CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
 
 
 class Margins(NamedTuple):
-    """Margins of rows: y (f(x) + b), the same divided by \\|w\\|, and by how much the first falls short of 1.
+    r"""Margins of rows: y (f(x) + b), the same divided by \|w\|, and by how much the first falls short of 1.
 
     For more than two classes there is a column for each function, nan where the class of the row has no part in it.
     """
@@ -158,7 +158,7 @@ intercept_ : ndarray of shape (n_functions,)""",
         if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
             return F
         votes, sums = self._votes(F)
-        return (votes + sums / (3 * (np.abs(sums) + 1))).astype(F.dtype)  # less than half a vote
+        return np.asarray((votes + sums / (3 * (np.abs(sums) + 1))).astype(F.dtype))  # less than half a vote
 
     def _votes(self, F: Array) -> tuple[Array, Array]:
         K = len(self.classes_)
@@ -281,7 +281,7 @@ intercept_ : ndarray of shape (n_functions,)""",
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
 
 def _folds(coded: Array, seed: int) -> Array:

@@ -63,7 +63,7 @@ def probabilities_of(f: Array, calibration: dict[str, Array]) -> Array:
     if "sigmoid" in calibration:
         A, B = calibration["sigmoid"]
         return np.asarray(expit(-(A * f + B)))
-    return np.interp(f, calibration["at"], calibration["value"])
+    return np.asarray(np.interp(f, calibration["at"], calibration["value"]))
 
 
 def couple(r: Array) -> Array:

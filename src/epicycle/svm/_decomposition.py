@@ -150,7 +150,7 @@ class Decomposition:
 
     def scores(self) -> Array:
         f = self.problem.z - self.v
-        return f if self.ridge is None else f - self.ridge * self.b
+        return np.asarray(f if self.ridge is None else f - self.ridge * self.b)
 
     def refresh(self) -> None:
         if not self.exact:
@@ -276,7 +276,7 @@ class Decomposition:
     def _excess(self, which: Array) -> Array:
         """Distance of each variable beyond what the others allow."""
         top, bottom = self.up.max(), self.low.min()
-        return np.maximum(self.up[which] - bottom, top - self.low[which])
+        return np.asarray(np.maximum(self.up[which] - bottom, top - self.low[which]))
 
     def _worst(self, g: Array, count: int, chosen: Array) -> None:
         """Mark `count` variables of a group: those that gain most by growing, and lose least by shrinking."""

@@ -71,7 +71,7 @@ class DualProblem:
     def slopes(self, b: Array, f: Array) -> Array:
         """v = z - (K + diag d) b, from f = K b."""
         v = self.z - f
-        return v if self.ridge is None else v - self.ridge * b
+        return np.asarray(v if self.ridge is None else v - self.ridge * b)
 
     def moves(self, b: Array, v: Array) -> tuple[Array, Array]:
         """Gain of each variable by growing, and loss by shrinking; minus and plus infinity where it cannot move."""

@@ -187,14 +187,14 @@ class _SingleGaussian:
         G = A @ B.T
         first = columns.start if K is not None else 0
         _native.svm.gaussian_single(G, self.squares[rows], self.squares[columns], A, B, K, places, first)
-        return G
+        return np.asarray(G)
 
     def square(self, rows: Array) -> Array:
         """Rows against themselves, for half the cost."""
         A, squares = self.values[rows], self.squares[rows]
         G = A @ A.T
         _native.svm.gaussian_single(G, squares, squares, A, A)
-        return G
+        return np.asarray(G)
 
 
 def _single(kernel: Kernel, prepared: Any) -> _SingleGaussian | None:
@@ -261,8 +261,11 @@ class PairMatrices:
     def run_each(
         self, subsets: Sequence[Sequence[Array]], work: Callable[[int, KernelRows], Any], consume: Callable[[Any], None]
     ) -> None:
-        """``consume(work(k, matrix of the k-th subset))`` in the order of the subsets, several at a time where the
-        matrices fit. A subset is made of parts, the same arrays in several of them."""
+        """Call ``consume(work(k, matrix of the k-th subset))`` in the order of the subsets.
+
+        Several are at work at a time where their matrices fit. A subset is made of parts, the same arrays in several
+        of them.
+        """
         n = self.prepared.n_rows
         sizes = [sum(len(part) for part in subset) for subset in subsets]
         if all(size == n for size in sizes):

@@ -28,7 +28,7 @@ LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "solver": Choice("auto", "dual-cd", "newton"),
 }
 _ENGINES = ("memory", "files", "dask")
-LINEAR_CARD = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
+LINEAR_CARD: MethodCard = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
 
 # Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes: measured crossovers.
 _NEWTON_COLUMNS = 300  # up to which "auto" takes Newton's method for any number of rows

@@ -22,7 +22,6 @@ from epicycle.core._monitor import Monitor
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData
 from epicycle.engine._ordered import in_order
-from epicycle.stats._moments import csr_parts
 from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 
 __all__ = ["dual_descent"]
@@ -99,30 +98,16 @@ class Descent:
         return report[:done] if done else self.last
 
     def _call(self, report: np.ndarray) -> int:
-        state = (self.table, self.w, self.order, self.number)
-        rest: tuple[Any, ...] = (
-            *self.problem.loss,
-            self.problem.scale,
-            *state,
-            self.seed,
-            self.passes,
-            self.target,
-            report,
-        )
-        X: Any = self.data.X
-        done = (
-            _native.svm.csr_dual_passes(*csr_parts(X), *rest) if sp.issparse(X) else _native.svm.dual_passes(X, *rest)
+        problem, state = self.problem, (self.table, self.w, self.order, self.number)
+        done = _native.svm.dual_passes(
+            self.data.X, problem.loss(), problem.scale, *state, self.seed, self.passes, self.target, report
         )
         self.passes += done
         return done
 
     def measure(self, *, final: bool = False) -> Optimum:
         """The gap itself, at theta(beta) summed afresh. Where it is too large, all rows are visited again."""
-        X: Any = self.data.X
-        if sp.issparse(X):
-            self.w = _native.svm.csr_dual_weights(*csr_parts(X), self.table, self.problem.scale)
-        else:
-            self.w = _native.svm.dual_weights(X, self.table, self.problem.scale)
+        self.w = _native.svm.dual_weights(self.data.X, self.table, self.problem.scale)
         y, c, beta = self.table[:, TARGET], self.table[:, BOUND], self.table[:, BETA]
         half = 0.5 * float(self.w @ self.w)
         linear = float(y @ beta) - self.problem.epsilon * float(np.abs(beta).sum())
@@ -171,7 +156,7 @@ def dual_descent(
 ) -> tuple[list[Optimum], str, dict[str, Any]]:
     """Solve all problems, a few side by side: (optima, why it ended, state to go on from)."""
     X: Any = data.X
-    square = _native.core.csr_row_squares(*csr_parts(X)) if sp.issparse(X) else _native.core.row_squares(X)
+    square = _native.core.row_squares(X)
     square += problem.scale**2
     entries = X.nnz if sp.issparse(X) else X.size
     # One pass at a time where there are callbacks; the passes themselves do not depend on it.

@@ -46,7 +46,7 @@ def _direction(H: np.ndarray, g: np.ndarray) -> np.ndarray:
         except LinAlgError:
             continue
         return np.asarray(-scale * cho_solve(factor, scale * g, check_finite=False))
-    return -g * scale**2
+    return np.asarray(-g * scale**2)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Point:
         """
         H = np.eye(len(self.theta)) + (self.hessian - np.eye(len(self.theta))) / factor
         g = self.gradient + (1 / factor - 1) * self.curved_gradient
-        return self.theta + _direction(H, g)
+        return np.asarray(self.theta + _direction(H, g))
 
 
 class Bounds:

@@ -13,14 +13,11 @@ Without an intercept s is 0, and u stays there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from epicycle import _native
 from epicycle.data import Batch
-from epicycle.stats._moments import csr_parts
 
 __all__ = ["MarginProblem", "Optimum", "line_statistic", "loss_statistic", "margin_statistic", "signs"]
 
@@ -43,10 +40,11 @@ class MarginProblem:
     scale: float
     class_weight: np.ndarray | None = None
 
-    @property
-    def loss(self) -> tuple[bool, bool, float]:
-        """The form of the loss, as the native code takes it."""
-        return self.regression, self.squared, self.epsilon
+    def loss(self, width: float = 1.0) -> _native.svm.MarginLoss:
+        """The loss of the kernels, its corners rounded over this width."""
+        return _native.svm.MarginLoss(
+            regression=self.regression, squared=self.squared, epsilon=self.epsilon, width=width
+        )
 
     def split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(W, b) of parameters of shape (n, p + 1)."""
@@ -98,12 +96,7 @@ def margin_statistic(
     totals, gradients, hessians = [], [], []
     for at, k in enumerate(which):
         rest = (problem.targets(np.asarray(batch.y), k), weight, np.ascontiguousarray(W[at]), float(b[at]))
-        form: tuple[Any, ...] = (*problem.loss, float(width[at]))
-        X: Any = batch.X
-        if sp.issparse(X):
-            *sums, g, H = _native.svm.csr_margin_sums(*csr_parts(X), *rest, *form)
-        else:
-            *sums, g, H = _native.svm.margin_sums(X, *rest, *form)
+        *sums, g, H = _native.svm.margin_sums(batch.X, *rest, problem.loss(float(width[at])))
         totals.append(sums)
         gradients.append(g)
         hessians.append(H)

@@ -23,7 +23,7 @@ from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMach
 __all__ = ["LinearSVC"]
 
 
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
     r"""Linear support vector classification, with the duality gap as its certificate.
 
     Two classes :math:`y_i \in \{-1, 1\}` minimise

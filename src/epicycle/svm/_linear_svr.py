@@ -22,7 +22,7 @@ from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMach
 __all__ = ["LinearSVR"]
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
     r"""Linear support vector regression, with the duality gap as its certificate.
 
     .. math:: P(w, b) = \tfrac{1}{2} \|w\|^2 + \tfrac{1}{2} (b / s)^2

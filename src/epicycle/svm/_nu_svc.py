@@ -15,8 +15,8 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.svm._base import CARD, Fit
-from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, Split, SupportVectorClassifier
-from epicycle.svm._subproblems import nu_machine
+from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
+from epicycle.svm._subproblems import Split, nu_machine
 
 __all__ = ["NuSVC"]
 

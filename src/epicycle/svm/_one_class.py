@@ -22,7 +22,7 @@ from epicycle.svm._subproblems import Solved, Subproblem, filled
 __all__ = ["OneClassSVM"]
 
 
-class OneClassSVM(OutlierMixin, SupportVectorMachine):
+class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # untyped mixin
     r"""One-class support vector machine: the region where most of the rows are.
 
     .. math:: \min_{w, \rho} \tfrac12 \|w\|^2 - \nu \rho \sum_i v_i + \sum_i v_i \max(\rho - w^\top \phi(x_i), 0)

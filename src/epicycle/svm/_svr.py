@@ -22,7 +22,7 @@ from epicycle.svm._subproblems import Subproblem
 __all__ = ["SVR"]
 
 
-class SVR(RegressorMixin, SupportVectorMachine):
+class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untyped mixin
     r"""Support vector regression: errors count beyond a tube of width epsilon only.
 
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i \max(|y_i - w^\top \phi(x_i) - b| - \varepsilon, 0)

@@ -246,8 +246,9 @@ def bound(error: float, n: int, d: int, *, level: float = 0.95) -> float:
 
 
 def margin_dimension(radius: float, margin: float, n_features: int) -> int:
-    r"""The VC dimension of linear classifiers with a margin, on points in a ball: at most
-    :math:`\min(\lceil R^2 / \gamma^2 \rceil, p) + 1`.
+    r"""Bound the VC dimension of linear classifiers with a margin, on points in a ball.
+
+    It is at most :math:`\min(\lceil R^2 / \gamma^2 \rceil, p) + 1`.
 
     Examples
     --------

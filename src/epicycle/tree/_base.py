@@ -42,6 +42,7 @@ class TreeModel(Estimator, ABC):
     _target: ClassVar[Literal["numeric", "labels"]]
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
     _takes_dask: ClassVar[bool] = False
+    _multi_output: ClassVar[bool] = False
 
     categorical_features: Any
     handle_unknown: Any
@@ -55,6 +56,7 @@ class TreeModel(Estimator, ABC):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.target_tags.multi_output = self._multi_output
         return tags
 
     @abstractmethod
@@ -83,7 +85,7 @@ class TreeModel(Estimator, ABC):
 
     # ------------------------------------------------------------------------------------------- data
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False) -> Data:
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """The training data with codes for levels; NaN and infinity are accepted."""
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
@@ -96,7 +98,7 @@ class TreeModel(Estimator, ABC):
             y,
             sample_weight,
             target=self._target,
-            multi_output=multi_output,
+            multi_output=self._multi_output,
             check_finite=False,
             missing=True,
         )

@@ -166,8 +166,10 @@ def _column(X: Any, j: int) -> np.ndarray:
 
 
 def _sample(data: Data, size: int, seed: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-    """The rows of positive weight with the smallest priorities, at most `size`, in their order: (X, which of its rows
-    these are where not all, their weights)."""
+    """Draw the rows of positive weight with the smallest priorities, at most `size`, in their order.
+
+    The result is (X, which of its rows these are where not all, their weights).
+    """
     if isinstance(data, ArrayData):
         rows = np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
         if len(rows) > size:

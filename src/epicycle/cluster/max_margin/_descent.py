@@ -1,4 +1,13 @@
-"""From a start to a clustering that no single move improves.
+"""The objective of maximum margin clustering, and the descent to a clustering that no single move improves.
+
+The objective is the separability of clusters,  J(T) = min_{f, b}  |f|^2 / 2 + C sum_i v_i |t_i - f(x_i) - b|^2.  Row i
+of T is the vertex t_i of a regular simplex that stands for its cluster: -1 and 1 for two clusters, of which
+|t - f|^2 = (1 - t f)^2 is the squared distance of the margin from one. With K = G G', the rows weighted and centred,
+V^1/2 (G - mean) = U diag(s) Q' and D = s^2 / (s^2 + 1 / (2 C)),
+
+    J(T) = tr(T'A T),      A = C V^1/2 (Pi - U D U') V^1/2,
+
+where Pi takes away the weighted mean. Every clustering is a point  N = T T'  with unit diagonal.
 
 Alternation fits the machine to the labels and then gives every row the cluster that its score is nearest to, as far as
 the balance allows; J falls with every step. From a rough start it begins with a strong penalty, which weakens step by
@@ -10,17 +19,99 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
-from epicycle.cluster.max_margin._separability import Separability
+__all__ = ["Balance", "Clustered", "Separability", "best_move", "descend", "simplex"]
 
-__all__ = ["Balance", "Clustered", "best_move", "descend"]
+_INITIAL_STRENGTH = 1e3  # of the penalty from a rough start, relative to that of C
+_SHAKES = (3.0, 10.0, 30.0)  # strengths to which it is raised again: whole groups of rows can move then
+_MAX_ALTERNATIONS = 100  # for each strength
+_ROUNDING = 1e-12  # a fall of J that is rounding, relative to it
+_NULL = 1e-13  # singular values below this share of the largest are zero but for rounding
 
-#: How much stronger the penalty is at first from a rough start, and later, to shake what was found.
-STRONGER, SHAKES = 1e3, (3.0, 10.0, 30.0)
-#: Alternations at most for each of them.
-ALTERNATIONS = 100
-#: A fall of J that is rounding, relative to it.
-ROUNDING = 1e-12
+
+def simplex(k: int) -> np.ndarray:
+    """The k vertices of a regular simplex around zero, of length one: shape (k, k - 1). For two: 1 and -1."""
+    if k == 1:
+        return np.zeros((1, 0))
+    H = scipy.linalg.helmert(k).T
+    return np.asarray(H * np.sqrt(k / (k - 1)))
+
+
+class Separability:
+    """The matrix A, never formed but for the relaxation.
+
+    Parameters
+    ----------
+    G : ndarray of shape (n, r)
+        A factor of the kernel matrix.
+    weight : ndarray of shape (n,)
+    C : float
+    """
+
+    def __init__(self, G: np.ndarray, weight: np.ndarray, C: float) -> None:
+        self.weight, self.root, self.total = weight, np.sqrt(weight), float(weight.sum())
+        self.mean = weight @ G / self.total
+        self.U, self.s, self.Q = scipy.linalg.svd(self.root[:, None] * (G - self.mean), full_matrices=False)
+        kept = self.s > _NULL * max(float(self.s.max(initial=0.0)), np.finfo(float).tiny)
+        self.U, self.s, self.Q = np.ascontiguousarray(self.U[:, kept]), self.s[kept], self.Q[kept]
+        self.C = C
+        self._like = np.einsum("ij,jk,ik->i", G, (weight[:, None] * G).T @ G, G, optimize=True)
+
+    def likeness(self, labels: np.ndarray, k: int) -> np.ndarray:
+        """The mean of k(x, x')^2 over rows x of every cluster and all rows x', up to a factor."""
+        loads = np.bincount(labels, weights=self.weight, minlength=k)
+        sums = np.bincount(labels, weights=self.weight * self._like, minlength=k)
+        return np.asarray(sums / np.maximum(loads, np.finfo(float).tiny))
+
+    @property
+    def shrinkage(self) -> np.ndarray:
+        """D: how much of a component of the labels the machine reproduces."""
+        return np.asarray(self.s**2 / (self.s**2 + 1 / (2 * self.C)))
+
+    def at(self, C: float) -> Separability:
+        """The same rows with another C, for free."""
+        other = object.__new__(Separability)
+        other.__dict__.update(self.__dict__, C=C)
+        return other
+
+    def residual(self, T: np.ndarray) -> np.ndarray:
+        """T - f - b, of the best f and b."""
+        centred = self.root[:, None] * (T - self.weight @ T / self.total)
+        left = centred - self.U @ (self.shrinkage[:, None] * (self.U.T @ centred))
+        return np.asarray(left / self.root[:, None])
+
+    def product(self, T: np.ndarray) -> np.ndarray:
+        """A T."""
+        return np.asarray(self.C * self.weight[:, None] * self.residual(T))
+
+    def value(self, T: np.ndarray) -> float:
+        return float(np.sum(T * self.product(T)))
+
+    def diagonal(self) -> np.ndarray:
+        """Of A."""
+        inside = np.einsum("ij,j,ij->i", self.U, self.shrinkage, self.U)
+        return np.asarray(self.C * self.weight * (1 - self.weight / self.total - inside))
+
+    def column(self, i: int) -> np.ndarray:
+        """Of A."""
+        out = -self.root * (self.U @ (self.shrinkage * self.U[i])) * self.root[i]
+        out -= self.weight * self.weight[i] / self.total
+        out[i] += self.weight[i]
+        return np.asarray(self.C * out)
+
+    def matrix(self) -> np.ndarray:
+        """A itself."""
+        A = -(self.U * self.shrinkage) @ self.U.T - np.outer(self.root, self.root) / self.total
+        A[np.diag_indices(len(A))] += 1
+        return np.asarray(self.C * A * np.outer(self.root, self.root))
+
+    def machine(self, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(c, b) of f(x) + b = sum_i c_i k(x_i, x) + b."""
+        residual = self.residual(T)
+        centred = self.root[:, None] * (T - self.weight @ T / self.total)
+        B = self.Q.T @ ((self.shrinkage / self.s)[:, None] * (self.U.T @ centred))
+        return 2 * self.C * self.weight[:, None] * residual, self.weight @ T / self.total - self.mean @ B
 
 
 @dataclass(frozen=True)
@@ -41,7 +132,7 @@ class Balance:
 
     @property
     def spread(self) -> float:
-        """The most that v'N v can be, for N = T T' of a balanced clustering."""
+        """Upper bound on v'N v, for N = T T' of a balanced clustering."""
         W, k = float(self.weight.sum()), self.k
         if k == 1:
             return W**2
@@ -70,12 +161,12 @@ class Balance:
                     labels[i] = light
                     loads[a] -= self.weight[i]
                     loads[light] += self.weight[i]
-        return labels
+        return np.asarray(labels)
 
 
 @dataclass
 class Clustered:
-    """Labels and what they cost."""
+    """Labels and their objective."""
 
     labels: np.ndarray
     value: float
@@ -90,10 +181,10 @@ def descend(
 
     In the end it is made stronger again by several factors, and weakened: whole groups of rows can move then.
     """
-    best = _weaken(problem, vertices, balance, balance.assign(scores), STRONGER if anneal else 1.0)
-    for strength in SHAKES:
+    best = _weaken(problem, vertices, balance, balance.assign(scores), _INITIAL_STRENGTH if anneal else 1.0)
+    for strength in _SHAKES:
         other = _weaken(problem, vertices, balance, best.labels, strength)
-        better = other.value < best.value * (1 - ROUNDING)
+        better = other.value < best.value * (1 - _ROUNDING)
         winner = other if better else best
         best = Clustered(winner.labels, winner.value, best.steps + other.steps, best.moves + other.moves)
     return best
@@ -126,17 +217,17 @@ def _alternate(
     T = vertices[labels]
     left = problem.residual(T)
     value = problem.C * float(np.sum(problem.weight[:, None] * T * left))
-    for step in range(ALTERNATIONS):
+    for step in range(_MAX_ALTERNATIONS):
         new = balance.assign((T - left) @ vertices.T)
         if np.array_equal(new, labels):
             return labels, step
         T = vertices[new]
         left = problem.residual(T)
         lower = problem.C * float(np.sum(problem.weight[:, None] * T * left))
-        if not lower < value - ROUNDING * value:
+        if not lower < value - _ROUNDING * value:
             return labels, step
         labels, value = new, lower
-    return labels, ALTERNATIONS
+    return labels, _MAX_ALTERNATIONS
 
 
 def best_move(
@@ -166,7 +257,7 @@ def _single_moves(
     value = float(np.sum(vertices[labels] * product))
     for moved in range(10 * len(labels)):
         change, i, c = best_move(product, diagonal, vertices, balance, labels)
-        if not change < -ROUNDING * abs(value):
+        if not change < -_ROUNDING * abs(value):
             return labels, moved
         product += np.outer(problem.column(i), vertices[c] - vertices[labels[i]])
         labels[i] = c

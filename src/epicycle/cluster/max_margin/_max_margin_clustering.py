@@ -14,13 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from epicycle.cluster.max_margin._descent import Balance, Clustered, best_move, descend
-from epicycle.cluster.max_margin._relaxation import Relaxed, relax, spectral_bound
-from epicycle.cluster.max_margin._separability import Separability, simplex
-from epicycle.cluster.max_margin._starts import Starts
+from epicycle.cluster.max_margin._descent import Balance, Clustered, Separability, best_move, descend, simplex
+from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral_bound
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
@@ -29,13 +27,11 @@ from epicycle.optim import Monitor, Solution
 
 __all__ = ["MaxMarginClustering"]
 
-#: Rows up to which "auto" solves the relaxation.
-SMALL = 300
-#: A move that lowers J by less than this share of it is none.
-TOLERANCE = 1e-9
+_RELAXED_ROWS = 300  # up to which "auto" solves the relaxation: its matrices have as many rows and columns
+_MOVE_TOL = 1e-9  # a move that lowers J by less than this share of it is none
 
 
-class MaxMarginClustering(ClusterMixin, KernelMachine):
+class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     r"""Clusters that a kernel machine separates with the widest margins, with a bound on how much better any could be.
 
     .. math:: \min_{t_i \in \{-1, 1\}} \; \min_{f, b} \; \tfrac{1}{2} \|f\|^2
@@ -106,9 +102,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         "balance": Real(minimum=0, maximum=1, inclusive=(False, True)),
         "n_init": Integer(minimum=1),
         "relaxation": AnyOf(Boolean(), Choice("auto")),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C6",), engines=("memory",), certificate="single moves", keeps_rows=True
@@ -202,7 +195,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         return distinct, np.bincount(number, weights=weight[kept]), place
 
     def _relaxes(self, n: int) -> bool:
-        return n <= SMALL if self.relaxation == "auto" else bool(self.relaxation)
+        return n <= _RELAXED_ROWS if self.relaxation == "auto" else bool(self.relaxation)
 
     # ------------------------------------------------------------------------------------------- the search
 
@@ -228,11 +221,9 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
             if best is None or end.value < best.value:
                 best = end
             kept = {"labels": best.labels, "done": start + 1, "seed": seed}
-            stop = monitor(
-                start + 1, best.labels.astype(np.float64), objective=best.value, state=kept.copy,
-                start=end.value, alternations=end.steps, moves=end.moves,
-            )  # fmt: skip
-            if stop:
+            facts = {"start": end.value, "alternations": end.steps, "moves": end.moves}
+            x = best.labels.astype(np.float64)
+            if monitor(start + 1, x, objective=best.value, state=kept.copy, **facts):
                 return best, relaxed, "stopped"
         assert best is not None
         return best, relaxed, "converged"
@@ -256,7 +247,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
             f"no row can change its cluster and lower the objective by more than {gain:.1e} of it; "
             f"no clustering at all can by more than {gap:.1%}"
         )
-        certificate = Certificate("single moves", gain, TOLERANCE, meaning)
+        certificate = Certificate("single moves", gain, _MOVE_TOL, meaning)
         if reason == "converged" and not certificate.holds:
             reason = "stalled"
         history = monitor.history()
@@ -279,9 +270,8 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
         number = np.empty(len(vertices), dtype=np.intp)
         number[order] = np.arange(len(order))
         kept = {name: value for name, value in vars(self).items() if name in ("X_fit_", "_n_fit_", "kernel_")}
-        return {
-            "labels_": number[every], "dual_coef_": coef, "intercept_": intercept, "_vertices_": vertices[order], **kept
-        }  # fmt: skip
+        machine = {"dual_coef_": coef, "intercept_": intercept, "_vertices_": vertices[order]}
+        return {"labels_": number[every], **machine, **kept}
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -301,4 +291,4 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):
 
         For rows of the fit it can differ from `labels_` where the balance, or single moves, decided.
         """
-        return np.asarray(self._scores(X)).argmax(axis=1)
+        return np.asarray(np.asarray(self._scores(X)).argmax(axis=1))

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 from epicycle.data import ArrayData, Data
 from epicycle.data._categories import LevelEncoder, Levels
-from epicycle.stats._moments import csr_parts
 
 __all__ = ["Design", "in_large_blocks"]
 
@@ -87,8 +86,9 @@ class Design:
     def parts(self, X: Any) -> tuple[Any, ...]:
         """The leading arguments of the native kernels for the X of a batch."""
         if sp.issparse(X):
-            return csr_parts(X)
-        return (*self.split(X), *self.tables())
+            return X, None
+        dense, codes = self.split(X)
+        return dense, (codes, *self.tables())
 
     def predictor(self, X: Any, coef: Array) -> Array:
         """X w for a batch; unknown levels add nothing."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,11 +66,10 @@ def row_statistic(
     parts = model.design.parts(X)
     if response.native is None:
         return _in_python(batch, parts, model, rows, w, b, metric, expected, hessian)
-    given = (rows.y, rows.weight, rows.offset)
-    how = (w, b, metric, response.native, response.a, response.b, expected, hessian)
-    sparse = sp.issparse(X)
-    kernel: Any = _native.glm.csr_evaluate if sparse else _native.glm.evaluate
-    loss, pearson, least, reach, g, H = kernel(*parts, *given, *(() if sparse else (model.shift,)), *how)
+    family = _native.glm.Family(kind=response.native, a=response.a, b=response.b, expected=expected)
+    loss, pearson, least, reach, g, H = _native.glm.evaluate(
+        *parts, rows.y, rows.weight, rows.offset, model.shift, w, b, metric, family, hessian
+    )
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
 
@@ -103,7 +101,7 @@ def _in_python(
             np.full(size, np.nan),
             np.full((size * hessian,) * 2, np.nan),
         )
-    g, H, reach = _add_up(batch, parts, model, r, h if hessian else None, metric)
+    g, H, reach = _add_up(parts, model, r, h if hessian else None, metric)
     return loss, pearson, Largest(-least), Largest(reach), g, H
 
 
@@ -118,12 +116,10 @@ def _terms(batch: Batch, model: Model, rows: Rows, w: Array, b: float) -> tuple[
 
 
 def _add_up(
-    batch: Batch, parts: tuple[Array, ...], model: Model, r: Array, h: Any, metric: Array | None
+    parts: tuple[Array, ...], model: Model, r: Array, h: Any, metric: Array | None
 ) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
-    sparse = sp.issparse(batch.X)
-    kernel: Any = _native.glm.csr_accumulate if sparse else _native.glm.accumulate
-    head = parts if sparse else (*parts, model.shift)
+    kernel, head = _native.glm.accumulate, (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
     positive = np.maximum(h, 0.0) if below else h
     _, _, _, reach, g, H = kernel(*head, np.ascontiguousarray(r), positive, metric)

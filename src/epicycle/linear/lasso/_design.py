@@ -1,4 +1,4 @@
-"""What the lasso asks of the data: columns in memory, dense or CSC, and responses; nothing here is copied or centred.
+"""Columns in memory, dense or CSC, and responses, as the lasso needs them; nothing is copied or centred.
 
 A design holds the weighted means and lengths of the columns and computes correlations and residuals about the mean.
 Row weights v sum to one. Long loops come back from compiled code every tenth of a second or so.
@@ -17,7 +17,7 @@ from epicycle import _native
 
 __all__ = ["Columns", "DenseColumns", "Response", "SparseColumns", "columns_of"]
 
-#: Multiply-adds between two returns to Python.
+#: Multiply-adds between two returns to Python: about a tenth of a second, so that interrupts are seen.
 WORK_PER_CALL = 2e8
 EPS = float(np.finfo(np.float64).eps)
 
@@ -145,25 +145,25 @@ class SparseColumns(Columns):
 
     @property
     def cost(self) -> float:
-        return self.X.nnz / self.p + 4.0
+        return float(self.X.nnz / self.p + 4.0)
 
     def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
-        _native.linear.csc_lasso_columns(
-            *self.parts, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
+        _native.linear.lasso_columns(
+            self.X, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
         )
 
     def _correlate(self, u: np.ndarray, columns: np.ndarray | None, first: int, last: int, out: np.ndarray) -> None:
-        _native.linear.csc_lasso_correlations(*self.parts, u, self.mean, columns, first, last, out, self.threads)
+        _native.linear.lasso_correlations(self.X, u, self.mean, columns, first, last, out, self.threads)
 
     def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
         for first, last in self._pieces(len(columns)):
-            _native.linear.csc_lasso_residual(*self.parts, self.mean, columns[first:last], coef[first:last], r)
+            _native.linear.lasso_residual(self.X, self.mean, columns[first:last], coef[first:last], r)
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         A = self.X[:, columns].astype(np.float64)
         V = sp.diags_array(np.full(self.n, 1 / self.n) if self.v is None else self.v)
         m = self.mean[columns]
-        return (A.T @ V @ A).toarray() - np.outer(m, m)
+        return np.asarray((A.T @ V @ A).toarray() - np.outer(m, m))
 
 
 def columns_of(X: Any, weight: np.ndarray | None, *, centre: bool, threads: int) -> Columns:

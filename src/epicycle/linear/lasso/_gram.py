@@ -22,7 +22,7 @@ from epicycle.optim._penalties import ElasticNet
 
 __all__ = ["GramProblem", "WorkingGram", "minimise_on_gram", "solve_positive"]
 
-#: Largest support that Newton's method factorises.
+#: Largest support that Newton's method factorises: about a second for one factor.
 MAX_NEWTON = 3000
 
 
@@ -47,16 +47,16 @@ class GramProblem:
 def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int, finish: bool = False) -> None:
     """Minimise until the duality gap over these columns is at most `target`; with `finish` to the last digit."""
     square = np.ascontiguousarray(np.diagonal(problem.G)[problem.slots])
+    penalty = _native.linear.Penalty(problem.penalty.l1, problem.penalty.l2, problem.penalty.positive)
+    budget = _native.linear.Budget(rounds=20, target=target, work=WORK_PER_CALL)
     epochs, share = 0, 1.0
     while epochs < max_epochs:
         # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
         # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
         settle = share == 1.0
         done, gap, _ = _native.linear.gram_lasso_descend(
-            problem.G, problem.slots, square, problem.xy, problem.yy, problem.penalty.l1, problem.penalty.l2,
-            problem.penalty.positive, problem.w, problem.q, max_epochs=20, target=target,
-            max_work=WORK_PER_CALL, until_settled=settle,
-        )  # fmt: skip
+            problem.G, problem.slots, square, problem.xy, problem.yy, penalty, problem.w, problem.q, budget, settle
+        )
         epochs += done
         if gap <= target or done == 0:
             if finish:
@@ -122,7 +122,7 @@ def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
         B = A if ridge == 0 else A + ridge * np.diagonal(A).max() * np.eye(len(A))
         _, x, info = scipy.linalg.lapack.dposv(B, b, lower=1)
         if info == 0 and np.isfinite(x).all():
-            return x
+            return np.asarray(x)
     return None
 
 

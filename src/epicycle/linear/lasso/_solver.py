@@ -82,19 +82,18 @@ class LassoSolver(ABC):
 
     def look(self) -> Look:
         """The objective, the dual value and the columns that are left at the present w."""
-        penalty = self.penalty
         if len(self.free):
             self.fit_unpenalised(self.free)
         self.refresh()
+        penalty = _native.linear.Penalty(self.penalty.l1, self.penalty.l2, self.penalty.positive)
         objective, dual, scale = _native.linear.lasso_dual_point(
-            self.c, self.slack, self.w, penalty.l1, penalty.l2, penalty.positive, self.alive, self.rr
+            self.c, self.slack, self.w, penalty, self.alive, self.rr
         )
         gap = max(objective - dual, 0.0)
         radius = float(np.sqrt(2 * SMOOTHNESS * gap))
         left = _native.linear.lasso_screen(
-            self.c, self.slack, self.w, self.norm, penalty.l1, penalty.l2, penalty.positive, scale, radius, self.alive,
-            self.score,
-        )  # fmt: skip
+            self.c, self.slack, self.w, self.norm, penalty, scale, radius, self.alive, self.score
+        )
         return Look(self.w, objective, gap, dual, self.total, self.score, left, int(np.count_nonzero(self.w)))
 
     def fit_unpenalised(self, free: np.ndarray) -> None:
@@ -202,15 +201,16 @@ class ColumnSolver(LassoSolver):
         """Coordinate descent with residuals instead of a Gram matrix."""
         design = self.design
         mean, square = design.mean[working_set], design.square[working_set]
+        weights = _native.linear.Penalty(penalty.l1, penalty.l2, penalty.positive)
         r = self.r.copy()
         if isinstance(design, SparseColumns):
             before = w.copy()
             epochs = 0
             while epochs < EPOCHS_PER_ROUND:
+                budget = _native.linear.Budget(rounds=EPOCHS_PER_ROUND - epochs, target=target, work=WORK_PER_CALL)
                 done, gap, _ = _native.linear.csc_lasso_descend(
-                    *design.parts, design.v, working_set, mean, square, penalty.l1, penalty.l2, penalty.positive,
-                    w, r, max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
-                )  # fmt: skip
+                    design.X, design.v, working_set, mean, square, weights, w, r, budget
+                )
                 epochs += done
                 if gap <= target or done == 0 or epochs >= EPOCHS_PER_ROUND:
                     return
@@ -222,10 +222,8 @@ class ColumnSolver(LassoSolver):
             X, columns = np.asfortranarray(design.X[:, working_set]), np.arange(len(working_set))
         u, epochs = design.weighted(r), 0
         while epochs < EPOCHS_PER_ROUND:
-            done, gap, _ = _native.linear.lasso_descend(
-                X, design.v, columns, mean, square, penalty.l1, penalty.l2, penalty.positive, w, u,
-                max_epochs=EPOCHS_PER_ROUND - epochs, target=target, max_work=WORK_PER_CALL,
-            )  # fmt: skip
+            budget = _native.linear.Budget(rounds=EPOCHS_PER_ROUND - epochs, target=target, work=WORK_PER_CALL)
+            done, gap, _ = _native.linear.lasso_descend(X, design.v, columns, mean, square, weights, w, u, budget)
             epochs += done
             if gap <= target or done == 0:
                 return
@@ -250,7 +248,7 @@ class ColumnSolver(LassoSolver):
     def correlation(self, columns: np.ndarray) -> np.ndarray:
         out = np.empty(self.p)
         self.design.correlations(self.design.weighted(self.r), columns, out)
-        return out[columns]
+        return np.asarray(out[columns])
 
 
 class MomentSolver(LassoSolver):
@@ -290,7 +288,7 @@ class MomentSolver(LassoSolver):
         self.update()
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
-        return self.G[np.ix_(columns, columns)]
+        return np.asarray(self.G[np.ix_(columns, columns)])
 
     def correlation(self, columns: np.ndarray) -> np.ndarray:
-        return self.c[columns]
+        return np.asarray(self.c[columns])

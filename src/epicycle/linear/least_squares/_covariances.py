@@ -22,7 +22,6 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, DaskData, Data, as_data
 from epicycle.data._dask_data import is_dask
-from epicycle.stats._moments import csr_parts
 
 __all__ = [
     "COVARIANCES",
@@ -211,10 +210,8 @@ def _weighted_moments(batch: Batch, weight: np.ndarray, frame: Frame) -> np.ndar
     """sum_i weight_i z_i z_i'."""
     p = batch.X.shape[1]
     nothing = np.zeros((batch.n_rows, 1))
-    if not sp.issparse(batch.X):
-        M = _native.core.moments(batch.X, nothing, weight, np.append(frame.mean, 0.0))
-    else:
-        M = _native.core.csr_moments(*csr_parts(batch.X), nothing, weight, np.zeros(1))
+    shift = np.zeros(p + 1) if sp.issparse(batch.X) else np.append(frame.mean, 0.0)
+    M = _native.core.moments(batch.X, nothing, weight, shift)
     keep = [*range(p), p + 1] if frame.intercept else [*range(p)]
     M = M[np.ix_(keep, keep)]
     if sp.issparse(batch.X) and frame.intercept:  # from (x, 1) to (x - mean, 1)

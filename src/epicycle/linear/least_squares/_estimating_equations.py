@@ -75,8 +75,11 @@ def _laplace(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
 
 
 def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
-    """Mayer 1750: disjoint groups, each summed. A row goes to the unknown on which it bears most; what bears on none,
-    being below the mean of all, is the group of the intercept. Without one, a row goes in with its sign."""
+    """Disjoint groups of rows, each summed (Mayer 1750).
+
+    A row goes to the unknown on which it bears most; what bears on none, being below the mean of all, is the group of
+    the intercept. Without one, a row goes in with its sign.
+    """
     n, p = z.shape
     out = np.zeros((n, p))
     rows = np.arange(n)

@@ -45,8 +45,9 @@ def minimise(
     random_state: Any,
     start: np.ndarray | None = None,
 ) -> Solution:
-    """Minimise by the named solver, or with "auto" by the one that suits the size: from `start`, or where there is
-    none from the optimum of a subsample.
+    """Minimise by the named solver, or with "auto" by the one that suits the size.
+
+    It begins at `start`, or where there is none at the optimum of a subsample.
     """
     if objective.penalty == 0:
         monitor = SeparationMonitor(monitor, objective)

@@ -10,15 +10,13 @@ A few columns and classes together are finished by Newton's method on all classe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from epicycle import _native
 from epicycle.data import ArrayData
-from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns, SparseColumns
+from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns
 from epicycle.linear.logistic._duality import column_gap, dual_scales, stationary
 from epicycle.linear.logistic._proximal_newton import HessianSolver
 from epicycle.optim._losses import Logistic
@@ -88,7 +86,7 @@ class ColumnLogistic:
     def _intercepts_alone(self) -> np.ndarray:
         share = self.Y @ self.v
         if self.rows == 1:
-            return np.log(share) - np.log1p(-share)
+            return np.asarray(np.log(share) - np.log1p(-share))
         logs = np.log(share)
         return np.asarray(logs - logs.mean())
 
@@ -133,11 +131,11 @@ class ColumnLogistic:
         objective = self.loss + l1 * float(np.abs(self.W).sum()) + l2 / 2 * float((self.W**2).sum())
         gap, scale = self._gap(slack)
         radius = float(np.sqrt(2 * SMOOTHNESS * gap))
-        l1s, l2s, left = self.penalty.l1, self.penalty.l2, 0
+        penalty, left = _native.linear.Penalty(self.penalty.l1, self.penalty.l2), 0
         score = np.empty_like(self.c)
         for k in range(self.rows):
             of_class = _native.linear.lasso_screen(
-                self.c[k], slack[k], self.W[k], self.norm, l1s, l2s, False, scale, radius, self.alive[k], score[k]
+                self.c[k], slack[k], self.W[k], self.norm, penalty, scale, radius, self.alive[k], score[k]
             )
             left = max(left, of_class)
         point, support = np.column_stack([self.W, self.intercept]), int(np.count_nonzero(self.W.any(axis=0)))
@@ -225,21 +223,16 @@ class ColumnLogistic:
         design, w = self.design, self.W[k, columns]
         y, mean = self.Y[k], design.mean[columns]
         penalty = self.penalty.on(columns)
+        weights = _native.linear.Penalty(penalty.l1, penalty.l2)
         X, chosen = design.X, columns
         if isinstance(design, DenseColumns) and not design.column_major:
             X, chosen = np.asfortranarray(design.X[:, columns]), np.arange(len(columns))
         steps, gap = 0, np.inf
         while steps < max_steps:
-            arguments: dict[str, Any] = {
-                "columns": chosen, "y": y, "v": self.v, "l1": penalty.l1, "l2": penalty.l2, "intercept": design.centre,
-                "centre": mean, "w": w, "z": z, "max_steps": max_steps - steps, "target": target,
-                "max_work": WORK_PER_CALL,
-            }  # fmt: skip
-            if isinstance(design, SparseColumns):
-                data, indices, indptr, n = design.parts
-                taken, gap, moved = _native.linear.csc_logistic_descend(data, indices, indptr, n, **arguments)
-            else:
-                taken, gap, moved = _native.linear.logistic_descend(X, **arguments)
+            budget = _native.linear.Budget(rounds=max_steps - steps, target=target, work=WORK_PER_CALL)
+            taken, gap, moved = _native.linear.logistic_descend(
+                X, chosen, y, self.v, weights, design.centre, mean, w, z, budget
+            )
             self.beta[k] += moved
             steps += taken
             if gap <= target or taken == 0:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +33,6 @@ __all__ = [
     "State",
     "coefficients",
     "copy_state",
-    "csr_parts",
     "learn",
     "new_state",
     "pick_models",
@@ -68,23 +66,22 @@ class Rule:
     intercept_rate: float | None = 1.0
     average_from: int = 0
 
-    def vector(self, sparse: bool) -> np.ndarray:
-        """The numbers in the order of the kernel's OnlineRule."""
+    def native(self, sparse: bool) -> _native.online.Rule:
+        """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
-        numbers = [
-            LOSSES[self.loss].native["online"],
-            self.epsilon,
-            SCHEDULES.index(self.schedule),
-            self.eta0,
-            self.exponent,
-            self.offset,
-            self.alpha,
-            self.l2,
-            self.l1,
-            rate if self.intercept else 0.0,
-            self.average_from,
-        ]
-        return np.array(numbers, dtype=np.float64)
+        return _native.online.Rule(
+            loss=LOSSES[self.loss].native["online"],
+            epsilon=self.epsilon,
+            schedule=SCHEDULES.index(self.schedule),
+            eta0=self.eta0,
+            exponent=self.exponent,
+            offset=self.offset,
+            alpha=self.alpha,
+            l2=self.l2,
+            l1=self.l1,
+            intercept=rate if self.intercept else 0.0,
+            average_from=self.average_from,
+        )
 
     def penalty(self, W: np.ndarray) -> float:
         """The penalty of all models, of shape (K, p)."""
@@ -152,19 +149,19 @@ def learn(
         nan where a score overflowed; the state is then of no use.
     """
     complete(state, rule)
-    rest: tuple[Any, ...] = (
-        rule.vector(sp.issparse(X)), np.ascontiguousarray(y), positive, order, fraction,
-        state["v"], state["b"], state["number"], state.get("a"), state.get("base"), state.get("b_sum"), state.get("q"),
-        dual, scores, state["mistakes"], one,
-    )  # fmt: skip
-    if sp.issparse(X):
-        return _native.online.csr_learn(*csr_parts(X), *rest)
-    return _native.online.learn(X, *rest)
-
-
-def csr_parts(X: Any) -> tuple[Any, Any, Any, int]:
-    """The arguments of a kernel for a CSR matrix."""
-    return X.data, X.indices, X.indptr, X.shape[1]
+    learner = _native.online.State(
+        v=state["v"],
+        b=state["b"],
+        number=state["number"],
+        a=state.get("a"),
+        base=state.get("base"),
+        b_sum=state.get("b_sum"),
+        q=state.get("q"),
+    )
+    y = np.ascontiguousarray(y)
+    return _native.online.learn(
+        X, rule.native(sp.issparse(X)), learner, y, positive, order, fraction, dual, scores, state["mistakes"], one
+    )
 
 
 def coefficients(state: State, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
@@ -297,6 +294,4 @@ def row_batches(data: Data) -> Iterator[Batch]:
 
 def row_squares(X: Matrix) -> np.ndarray:
     """|x_i|^2."""
-    if sp.issparse(X):
-        return _native.core.csr_row_squares(*csr_parts(X))
     return _native.core.row_squares(X)

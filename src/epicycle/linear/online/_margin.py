@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +21,7 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Matrix
 from epicycle.linear.online._epochs import Epoch, StoppingRule
-from epicycle.linear.online._learner import Presentations, State, csr_parts, row_squares
+from epicycle.linear.online._learner import Presentations, State, row_squares
 
 __all__ = ["Margin", "Separation", "bracket"]
 
@@ -195,11 +194,7 @@ def _ascend(rows: _Signed, bounds: _Bounds, a: np.ndarray, w: np.ndarray, passes
 
 def _pass(rows: _Signed, a: np.ndarray, w: np.ndarray) -> None:
     X = rows.X
-    rest: tuple[Any, ...] = (rows.sign, rows.square, rows.intercept, a, w)
-    if sp.issparse(X):
-        _native.online.csr_margin_pass(*csr_parts(X), *rest)
-    else:
-        _native.online.margin_pass(X, *rest)
+    _native.online.margin_pass(X, rows.sign, rows.square, rows.intercept, a, w)
 
 
 # --------------------------------------------------------------------------------------------------------------------

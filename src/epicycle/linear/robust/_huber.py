@@ -247,7 +247,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
                 at = better
                 best = min(best, better, key=lambda point: point.gap)
             if settled and on_the_way:
-                sigma = max(float(target), at.sigma / FACTOR)
+                sigma = at.sigma / FACTOR if target is None else max(target, at.sigma / FACTOR)
                 objective.sigma, misses = sigma, 0
                 at = best = objective.at(at.theta, sigma)
             elif settled:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import brentq
@@ -25,7 +24,6 @@ from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.linear.logistic._statistics import Largest, least_weight_statistic
 from epicycle.linear.robust._quantile_problem import Frame
-from epicycle.stats._moments import csr_parts
 
 __all__ = ["HuberObjective", "Point"]
 
@@ -70,13 +68,13 @@ class Point:
 
 
 def huber_statistic(batch: Batch, frame: Frame, coef: np.ndarray, intercept: float, limit: float) -> tuple[Any, ...]:
-    """Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
-    weight, sum of |r| and number; the largest |r| of an inlier."""
+    """Sums over inliers and outliers.
+
+    Second moments of (x, 1, r) over inliers; sum of sign(r) (x, 1) over outliers; the total weight; of outliers the
+    weight, sum of |r| and number; the largest |r| of an inlier.
+    """
     y = (batch.y - frame.y_shift) / frame.y_scale
-    if sp.issparse(batch.X):
-        sums = _native.linear.csr_huber_sums(*csr_parts(batch.X), y, batch.weight, coef, intercept, limit)
-    else:
-        sums = _native.linear.huber_sums(batch.X, y, batch.weight, frame.shift, coef, intercept, limit)
+    sums = _native.linear.huber_sums(batch.X, y, batch.weight, frame.shift, coef, intercept, limit)
     return *sums[:-1], Largest(sums[-1])
 
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, Matrix
-from epicycle.stats._moments import csr_parts, moment_statistic
+from epicycle.stats._moments import moment_statistic
 
 __all__ = [
     "Band",
@@ -158,13 +158,17 @@ class Programme:
     ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
         """Up to `limit` simplex pivots: (state, pivots, beta, residuals, dual over rows and all coordinates)."""
         f = self.frame
-        bounds = (self.y, self.upper, self.lower, f.penalty, self.g, f.second)
-        if sp.issparse(self.X):
-            values, indices, indptr, p = csr_parts(self.X)
-            return _native.linear.csr_quantile_pivots(
-                values, indices, indptr, p, f.inv_scale, *bounds, basis, inverse, max_pivots=limit
-            )
-        return _native.linear.quantile_pivots(self.X, f.shift, f.inv_scale, *bounds, basis, inverse, max_pivots=limit)
+        programme = _native.linear.QuantileProgramme(
+            shift=f.shift,
+            inv_scale=f.inv_scale,
+            y=self.y,
+            upper=self.upper,
+            lower=self.lower,
+            penalty=f.penalty,
+            g=self.g,
+            g2=f.second,
+        )
+        return _native.linear.quantile_pivots(self.X, programme, basis, inverse, max_pivots=limit)
 
     def objective(self, beta: np.ndarray) -> float:
         """The value at beta, in scaled units."""

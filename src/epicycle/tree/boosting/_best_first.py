@@ -209,9 +209,8 @@ class Plan:
             if node.groups is not None and g.groups is not None:
                 allowed = g.groups[node.groups][:, self.features].any(axis=0).astype(np.uint8)
             feature, bin_, kind, sides, gain, left_sum, middle = _native.tree.best_split(
-                node.hist, node.count, node.sum, node.rows, node.low, node.high, allowed, self.measure, self.features,
-                g.n_bins, g.categorical, g.monotone, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain,
-                g.smoothing,
+                node.hist, node.count, node.sum, node.rows, (node.low, node.high), allowed, self.measure,
+                self.features, g.n_bins, g.split_rules(),
             )  # fmt: skip
             if feature >= 0:
                 node.split = _Split(feature, bin_, kind, sides[0], gain, left_sum, middle)

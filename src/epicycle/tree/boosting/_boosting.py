@@ -53,6 +53,18 @@ class Growth:
     monotone: np.ndarray | None = None
     groups: np.ndarray | None = None
 
+    def split_rules(self) -> _native.tree.SplitRules:
+        """The rules that the search for one split follows."""
+        return _native.tree.SplitRules(
+            categorical=self.categorical,
+            monotone=self.monotone,
+            min_samples=self.min_samples_leaf,
+            min_child_weight=self.min_child_weight,
+            l2=self.l2,
+            min_gain=self.min_gain,
+            smoothing=self.smoothing,
+        )
+
 
 @dataclass(frozen=True)
 class Grown:
@@ -66,8 +78,11 @@ class Grown:
 
 @dataclass
 class Round:
-    """One round: a tree for each output with the values of its nodes, the training loss after it, the factor of the
-    step, and whether the loss fell."""
+    """One round of boosting.
+
+    It holds a tree for each output with the values of its nodes, the training loss after it, the factor of the step,
+    and whether the loss fell.
+    """
 
     trees: list[tuple[GrownTree, np.ndarray]] = field(default_factory=list)
     loss: float = np.nan
@@ -267,12 +282,16 @@ class MemoryBoosting(Boosting):
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
         # Gradients are quantised to integers in units of their sums: histograms then add up without rounding.
+        table = _native.tree.BinnedTable(
+            rows=bins.rows, columns=bins.columns, places=places, n_codes=n_codes, features=features, n_bins=g.n_bins
+        )
+        rules = _native.tree.GrowRules(
+            split=g.split_rules(), groups=g.groups, max_leaves=g.max_leaf_nodes, max_depth=g.max_depth
+        )
+        buffers = (order, self.scratch[:m], self.packed)
         arrays = _native.tree.grow(
-            bins.rows, bins.columns, places, n_codes, gh, abs_gradient, curvature, features,
-            g.n_bins, g.categorical, g.monotone, g.groups, rows is None, order, self.scratch[:m], self.packed,
-            g.max_leaf_nodes, g.max_depth, g.min_samples_leaf, g.min_child_weight, g.l2, g.min_gain, g.smoothing,
-            self.threads,
-        )  # fmt: skip
+            table, rules, gh, abs_gradient, curvature, rows is None, *buffers, threads=self.threads
+        )
         return GrownTree(*arrays), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:

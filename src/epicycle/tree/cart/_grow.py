@@ -310,14 +310,37 @@ def grow(
 ) -> Grown:
     """One tree on the rows of positive weight; the lists of the table are overwritten."""
     order = np.flatnonzero(weight > 0).astype(np.uint32)
-    arrays: Any = _native.cart.grow(
-        table.codes, table.coded_feature, table.n_codes, table.low, table.high, table.categorical, table.lists,
-        table.list_start, table.sorted_feature, table.values, table.value_rows, table.value_start, table.n_features,
-        weight, target.y, target.labels, target.n_classes, order, CRITERIA[rules.criterion], rules.l2, unit_weights,
-        rules.max_depth, rules.max_leaf_nodes, rules.min_samples_split, rules.min_samples_leaf, rules.min_weight_leaf,
-        rules.min_impurity_decrease, rules.leaf_cost, rules.max_features, rules.random_splits, rules.monotone, seed,
-        threads,
-    )  # fmt: skip
+    features = _native.cart.FeatureTable(
+        codes=table.codes,
+        coded_feature=table.coded_feature,
+        n_codes=table.n_codes,
+        low=table.low,
+        high=table.high,
+        categorical=table.categorical,
+        lists=table.lists,
+        list_start=table.list_start,
+        sorted_feature=table.sorted_feature,
+        values=table.values,
+        value_rows=table.value_rows,
+        value_start=table.value_start,
+        n_features=table.n_features,
+    )
+    limits = _native.cart.GrowRules(
+        criterion=CRITERIA[rules.criterion],
+        l2=rules.l2,
+        max_depth=rules.max_depth,
+        max_leaves=rules.max_leaf_nodes,
+        min_split=rules.min_samples_split,
+        min_leaf=rules.min_samples_leaf,
+        min_weight=rules.min_weight_leaf,
+        min_gain=rules.min_impurity_decrease,
+        leaf_cost=rules.leaf_cost,
+        max_features=rules.max_features,
+        random=rules.random_splits,
+        monotone=rules.monotone,
+    )
+    response = (target.y, target.labels, target.n_classes)
+    arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)
     feature, threshold, left, kind, sides, columns, cost, mass, begin, end, raw = arrays
     sides = sides.reshape(-1, 4)
     values = target.values(raw.reshape(len(left), -1))
