@@ -27,14 +27,14 @@ __all__ = ["Canonical", "Response", "Terms", "response_of"]
 
 Array = NDArray[np.float64]
 
-#: Families and links that the native kernels know, in the order of their enumeration.
+#: Families and links that the native kernels know, with the numbers of their losses there (native/core/losses.hpp).
 _NATIVE = {
     ("gaussian", "identity"): 0,
-    ("binomial", "logit"): 1,
-    ("poisson", "log"): 2,
-    ("gamma", "log"): 3,
-    ("tweedie", "log"): 4,
-    ("negative_binomial", "log"): 5,
+    ("poisson", "log"): 4,
+    ("gamma", "log"): 5,
+    ("tweedie", "log"): 6,
+    ("binomial", "logit"): 7,
+    ("negative_binomial", "log"): 9,
 }
 
 
@@ -173,7 +173,7 @@ def response_of(family: Family, link: str | Link) -> Response:
     known = _same_family(family)
     number = _NATIVE.get((known, name))
     a, b = _parameters(family, number)
-    rate = {0: 0.0, 4: max(a, b)}.get(number, 1.0) if number is not None else None
+    rate = {0: 0.0, _NATIVE["tweedie", "log"]: max(a, b)}.get(number, 1.0) if number is not None else None
     floor = _FLOORS.get((known, name))
     return Response(
         family,
@@ -198,9 +198,10 @@ def _same_family(family: StandardFamily) -> str:
 
 
 def _parameters(family: StandardFamily, number: int | None) -> tuple[float, float]:
-    if isinstance(family, Tweedie) and number == 4:
+    if isinstance(family, Tweedie) and number == _NATIVE["tweedie", "log"]:
         return family.power - 1, 2 - family.power
-    if isinstance(family, NegativeBinomial) and number == 5 and family.alpha != "estimate":
+    native = number == _NATIVE["negative_binomial", "log"]
+    if native and isinstance(family, NegativeBinomial) and family.alpha != "estimate":
         return family.alpha, float(np.log(family.alpha))
     return 0.0, 0.0
 

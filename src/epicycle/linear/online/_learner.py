@@ -70,7 +70,7 @@ class Rule:
         """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
         return _native.online.Rule(
-            loss=LOSSES[self.loss].native["online"],
+            loss=LOSSES[self.loss].native,
             epsilon=self.epsilon,
             schedule=SCHEDULES.index(self.schedule),
             eta0=self.eta0,

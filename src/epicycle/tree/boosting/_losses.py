@@ -171,7 +171,7 @@ class NativeLoss:
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
-        sums = _native.tree.loss_rows(of_row.native["tree"], parameter, y, weight, score, gh, normal, threads)
+        sums = _native.tree.loss_rows(of_row.native, parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(
