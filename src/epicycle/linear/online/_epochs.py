@@ -14,6 +14,8 @@ from epicycle.core._exceptions import ConvergenceError
 from epicycle.linear.online._learner import (
     CAPPED,
     ETA,
+    FIRST,
+    STEP,
     Piece,
     Presentations,
     Rule,
@@ -164,14 +166,11 @@ def run_epochs(
 
 def _step(state: State, rule: Rule) -> float:
     """The length of the next step."""
-    t, number = state["number"][0], state["number"]
-    return float(
-        {
-            "optimal": lambda: 1.0 / (rule.alpha * (number[7] + t - 1.0)),
-            "constant": lambda: rule.eta0,
-            "invscaling": lambda: rule.eta0 / t**rule.exponent,
-            "adaptive": lambda: float(number[ETA]),
-            "c/t": lambda: rule.eta0 / t,
-            "a/(b+k)": lambda: rule.eta0 / (rule.offset + t),
-        }[rule.schedule]()
-    )
+    number = state["number"]
+    t = float(number[STEP])
+    if rule.schedule == "optimal":
+        return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
+    if rule.schedule == "adaptive":
+        return float(number[ETA])
+    divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
+    return rule.eta0 / divisor
