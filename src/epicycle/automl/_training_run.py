@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from epicycle.automl._metrics import Metric
 from epicycle.automl._output import write_folder
 from epicycle.automl._table_model import TableModel
 from epicycle.core._certificate import Certificate
-from epicycle.core._optional import optional_import
+from epicycle.core._checks import optional_import
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
 from epicycle.report._finding import Finding
+from epicycle.report._plain import plain
 from epicycle.select._scorers import TestScore
 
 __all__ = ["TestPart", "TrainingRun"]
@@ -132,6 +133,7 @@ class TrainingRun:
         dict
         """
         rows = max(self.sizes["train"], 1)
+        # The report shows the share of missing values, not their number.
         columns = [{**p.to_dict(), "missing": p.missing / rows} for p in self.profile]
         findings = [{"slot": slot, **finding.to_dict()} for slot, finding in self.findings.items()]
         for found in findings:
@@ -160,7 +162,7 @@ class TrainingRun:
                 "greater_is_better": self.metric.greater_is_better,
                 "label": self.metric.label,
             },
-            "test": {**_score_dict(self.test), "baseline_score": self.baseline_test},
+            "test": {**asdict(self.test), "baseline_score": self.baseline_test},
             "certificate": certificate_dict(self.certificate),
             "findings": findings,
             "curves": {"importances": self.importances, "race": self.search_history, **self._learning_curve()},
@@ -207,11 +209,9 @@ class TrainingRun:
             "task": self.task,
             "target": self.target,
             "metric": self.metric.name,
-            "test": _score_dict(self.test),
-            "tests": {name: _score_dict(score) for name, score in self.tests.items()},
-            "test_without_duplicates": None
-            if self.without_duplicates is None
-            else _score_dict(self.without_duplicates),
+            "test": asdict(self.test),
+            "tests": {name: asdict(score) for name, score in self.tests.items()},
+            "test_without_duplicates": None if self.without_duplicates is None else asdict(self.without_duplicates),
             "baseline": {"cross_validated": self.baseline.get("score_mean"), "test": self.baseline_test},
             "cross_validated": {
                 "score": best["score_mean"],
@@ -246,7 +246,7 @@ class TrainingRun:
         """
         files: dict[str, Callable[[Path], None]] = {
             "model.epi": lambda path: save(self.model_, path),
-            "metrics.json": lambda path: write_text(path, json.dumps(_finite(self.metrics()), indent=2) + "\n"),
+            "metrics.json": lambda path: write_text(path, json.dumps(plain(self.metrics()), indent=2) + "\n"),
             "predictions.csv": self._write_predictions,
             "train.py": lambda path: write_text(path, self.script),
         }
@@ -279,18 +279,6 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, [text.encode()])
 
 
-def _score_dict(score: TestScore) -> dict[str, Any]:
-    return {
-        "metric": score.metric,
-        "score": score.score,
-        "lower": score.lower,
-        "upper": score.upper,
-        "level": score.level,
-        "method": score.method,
-        "n": score.n,
-    }
-
-
 def certificate_dict(certificate: Certificate) -> dict[str, Any]:
     """A certificate in plain values."""
     return {
@@ -300,16 +288,6 @@ def certificate_dict(certificate: Certificate) -> dict[str, Any]:
         "meaning": certificate.meaning,
         "holds": bool(certificate.holds),
     }
-
-
-def _finite(value: Any) -> Any:
-    """The value with None for numbers that are not finite, and Python numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:

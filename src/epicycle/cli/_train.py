@@ -13,6 +13,7 @@ from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.automl._output import check_folder
 from epicycle.cli._report import report_files
 from epicycle.plot import short
+from epicycle.report._plain import plain
 
 __all__ = ["run_training"]
 
@@ -29,7 +30,7 @@ def run_training(data: str | None, *, time: float | None, out: Path | None, as_j
     run = train(source, time=seconds, progress=False if as_json else print_line, **options)
     run.save(folder, more=report_files(run))
     if as_json:
-        print(json.dumps({**_plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
+        print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
     else:
         print_run(run, folder)
 
@@ -91,14 +92,3 @@ def leaderboard_lines(run: TrainingRun, n_rows: int = 8) -> list[str]:
         middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells[1:6], widths[1:6], strict=True))
         lines.append(f"{cells[0]:<{widths[0]}}  {middle}  {cells[6]}".rstrip())
     return lines
-
-
-def _plain(value: Any) -> Any:
-    """The value in the types of JSON; None for NaN."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and value != value:
-        return None
-    return value.item() if hasattr(value, "item") else value

@@ -134,6 +134,7 @@ def ablation(
     scorer, metric = scorer_of(scoring, model)
     splits = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
     base = seeded(model, seed)
+    # Everything, without each alone, without the first i; the first alone is also the first cumulative step.
     variants = [()] + [(name,) for name in parts] + [tuple(list(parts)[: i + 1]) for i in range(1, len(parts))]
     tasks = []
     for number, gone in enumerate(variants):

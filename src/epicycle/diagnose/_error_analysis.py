@@ -175,6 +175,7 @@ def error_analysis(
         replaced.append(name)
         score, draws = evaluate(replaced)
         alone, _ = evaluate([name], draw=False)
+        # The same draws for both: the difference is paired, and its standard error small.
         by_draw[name] = draws - before_draws
         gains[name], errors[name] = score - before, _spread(by_draw[name])
         for column, value in zip(table, (name, score, gains[name], errors[name], alone, alone - overall), strict=True):

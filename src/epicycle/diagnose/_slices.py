@@ -17,10 +17,9 @@ from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from epicycle.core._checks import count, open_unit
+from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
-from epicycle.core._optional import optional_import
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame
@@ -180,6 +179,7 @@ def slices(
     seen = np.flatnonzero(np.isfinite(losses))
     if min_rows is not None:
         count("min_rows", min_rows, low=2)
+    # A hundredth of the rows in each half, at least ten: smaller slices have no useful interval.
     least = int(min_rows) if min_rows is not None else max(10, len(seen) // 100)
     if len(seen) < 4 * least:
         raise DataError(
@@ -236,6 +236,7 @@ def _rule(tree: Any, path: list[tuple[int, bool]]) -> str:
         t = tree.tree_
         feature, value = int(t.feature[node]), float(t.threshold[node])
         if t.is_categorical[node] or not np.isfinite(value):
+            # Questions about categories are kept all; their keys must not collide with those of numbers.
             parts[(node + 1_000_000, left)] = question(tree, node, 3, left=left)
         else:
             parts.pop((feature, left), None)
@@ -313,6 +314,7 @@ def _measured(
             error, freedom = _difference(a, b)
         else:
             error, freedom = _difference_of_groups(losses[measure], inside, groups[measure])
+        # Bonferroni over the m leaves, two-sided.
         reach = float(stdtrit(freedom, 1 - (1 - level) / (2 * m))) * error
         above = float(a.mean() - b.mean())
         found.append(

@@ -373,9 +373,11 @@ def _chosen(
         reached = f"precision {np.nanmax(precision):.3g} and recall {recall.max():.3g} each at most"
         raise ParameterError(f"min_precision, min_recall: no threshold reaches both; {reached}")
     cv_value, cv_error = cross_validated(s, y, w, fold, measure, (least[0], least[1]))
+    # Thresholds fall: the first one at or below the default has the same confusion counts.
     usual = int(np.searchsorted(-thresholds, -default, side="left"))
     usual = min(usual, len(thresholds) - 1)
     f1 = ratio(2 * tp, 2 * tp + fp + fn)
+    # Average precision as a step function; the trapezoidal rule would be too optimistic.
     average = float(np.sum(np.diff(recall) * np.nan_to_num(precision[1:])))
     prevalence = float(w @ y / w.sum())
     points = {"chosen": at, "default": usual}

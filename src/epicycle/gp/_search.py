@@ -27,7 +27,7 @@ from epicycle.core._random import stream
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import NAMES
 from epicycle.linalg._cholesky import NotPositiveError
-from epicycle.optim._box_bfgs import Summit, climb, steepness
+from epicycle.optim._box_bfgs import BoxMaximum, maximise_in_box, relative_slope
 
 __all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "maximise"]
 
@@ -138,7 +138,7 @@ class Plan:
 
 def maximise(
     likelihood: Likelihood, plan: Plan, monitor: Monitor, state: Mapping[str, Any] | None, n: int, n_subset: int
-) -> Summit:
+) -> BoxMaximum:
     """The hyper-parameters that maximise a likelihood of n rows; those given, where no optimizer is to change them.
 
     Where `n_subset` is larger than 0 the search is rehearsed on as many of the rows.
@@ -148,7 +148,7 @@ def maximise(
         likelihood.start(theta)
         value, _ = likelihood.value_and_gradient(theta, False)
         monitor(1, theta, objective=-value)
-        return Summit(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed")
+        return BoxMaximum(theta, value, np.zeros(len(theta)), np.eye(len(theta)), 1, "fixed")
     part: Likelihood | None = None
     if n_subset:
         part = likelihood.subset(np.sort(stream(plan.seed, "part").choice(n, n_subset, replace=False)))
@@ -162,14 +162,14 @@ def _search(
     state: Mapping[str, Any] | None,
     part: Likelihood | None,
     share: float,
-) -> Summit:
+) -> BoxMaximum:
     """The best summit of all starts.
 
     Where there is a `part` of the data, all starts are climbed on it, and only the best of them is climbed once more,
     on all rows, with the curvature of the part divided by its `share`.
     """
     starts, B = plan.starts(), None
-    best: Summit | None = None
+    best: BoxMaximum | None = None
     latest: Callable[[], dict[str, Any]] | None = None
     first, done = 0, 0
     if state is not None:
@@ -178,7 +178,7 @@ def _search(
         if "best_theta" in state:
             none = np.full(starts.shape[1], np.nan)
             before = np.asarray(state["best_theta"]), float(state["best_value"])
-            best = Summit(*before, none, np.eye(len(none)), done, "stopped")
+            best = BoxMaximum(*before, none, np.eye(len(none)), done, "stopped")
         starts = starts.copy()
         starts[first] = state["theta"]
     elif part is not None and plan.optimizer == "bfgs":
@@ -224,19 +224,19 @@ def _search(
     if np.isnan(best.gradient).any():  # of a start before the fit was resumed
         likelihood.start(best.theta)
         best.value, best.gradient = likelihood.value_and_gradient(best.theta)
-        steep = steepness(best.theta, best.gradient, plan.bounds, likelihood.scale)
+        steep = relative_slope(best.theta, best.gradient, plan.bounds, likelihood.scale)
         best.reason = "converged" if steep <= plan.tol else best.reason
     best.n_iter = done
     best.state = {} if latest is None else latest()
     return best
 
 
-def _rehearse(part: Likelihood, plan: Plan, starts: np.ndarray) -> Summit | None:
+def _rehearse(part: Likelihood, plan: Plan, starts: np.ndarray) -> BoxMaximum | None:
     """The best summit on some of the rows; None where every start fails there."""
-    best: Summit | None = None
+    best: BoxMaximum | None = None
     for theta in starts:
         part.start(theta)
-        found = climb(
+        found = maximise_in_box(
             _curved(part),
             theta,
             plan.bounds,
@@ -268,9 +268,9 @@ def _climb(
     report: Callable[[int, np.ndarray, float, float, np.ndarray], bool],
     done: int,
     resumed: bool,
-) -> Summit:
+) -> BoxMaximum:
     if plan.optimizer == "bfgs":
-        return climb(
+        return maximise_in_box(
             _curved(likelihood),
             theta,
             plan.bounds,
@@ -301,13 +301,13 @@ def _climb(
         end = np.asarray(plan.optimizer(objective, theta, plan.bounds)[0], dtype=np.float64)
     end = np.clip(end, *plan.bounds.T)
     value, gradient = likelihood.value_and_gradient(end)
-    steep = steepness(end, gradient, plan.bounds, likelihood.scale)
+    steep = relative_slope(end, gradient, plan.bounds, likelihood.scale)
     report(done + 1, end, value, steep, np.eye(len(end)))
-    return Summit(end, value, gradient, np.eye(len(end)), done + 1, "converged" if steep <= plan.tol else "stalled")
+    return BoxMaximum(end, value, gradient, np.eye(len(end)), done + 1, "converged" if steep <= plan.tol else "stalled")
 
 
 def certify(
-    summit: Summit, bounds: np.ndarray, likelihood: Likelihood, tol: float, kind: str, error: float, words: str
+    summit: BoxMaximum, bounds: np.ndarray, likelihood: Likelihood, tol: float, kind: str, error: float, words: str
 ) -> tuple[Certificate, str]:
     """(certificate, why the search ended), for a search, or for hyper-parameters that stayed as they were.
 
@@ -316,7 +316,7 @@ def certify(
     if summit.reason == "fixed":
         certificate = Certificate(kind, error, tol, words)
     else:
-        steep = steepness(summit.theta, summit.gradient, bounds, likelihood.scale)
+        steep = relative_slope(summit.theta, summit.gradient, bounds, likelihood.scale)
         tolerance = max(tol, likelihood.standard_error / likelihood.scale)
         meaning = (
             f"by no hyper-parameter within its bounds does the log marginal likelihood rise faster than {steep:.1e} "

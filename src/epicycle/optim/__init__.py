@@ -2,10 +2,6 @@
 
 from epicycle.core._monitor import Monitor
 from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
-from epicycle.optim._conjugate import conjugate
-from epicycle.optim._duality import KKT, Program, dual_value, duality_gap, kkt, lagrangian
-from epicycle.optim._games import GameSolution, SaddlePoint, matrix_game, saddle_point
-from epicycle.optim._gradient_check import GradientCheck, check_gradient
 from epicycle.optim._losses import Logistic, Loss, Multinomial, Squared
 from epicycle.optim._objective import FunctionObjective, Metric, Objective, Solution
 from epicycle.optim._penalties import L1, L2, ElasticNet, NoPenalty, Penalty
@@ -21,6 +17,21 @@ from epicycle.optim.solvers import (
     newton,
     solve,
     stochastic,
+)
+from epicycle.optim.teaching import (
+    KKT,
+    GameSolution,
+    GradientCheck,
+    Program,
+    SaddlePoint,
+    check_gradient,
+    conjugate,
+    dual_value,
+    duality_gap,
+    kkt,
+    lagrangian,
+    matrix_game,
+    saddle_point,
 )
 
 __all__ = [

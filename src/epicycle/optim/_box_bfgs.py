@@ -1,10 +1,11 @@
-"""Maximise a likelihood over a box: BFGS with a projected line search, in few evaluations because each one is dear.
+"""Box-constrained quasi-Newton: maximise a smooth function of few variables between bounds, in few evaluations.
 
-Variables at a bound with a slope out of the box rest; for the others the direction solves B_FF p = -g_F, with a dense
-B, because hyper-parameters are few. A likelihood that knows its information gives a new B every few steps; a share of
-the gradient on its diagonal keeps steps along flat directions short, and vanishes with the gradient. Steps are at most
-`LONGEST` on the scale of logarithms. A step to where the covariance is not positive definite to working precision
-counts as one to infinity: it is shortened, never fatal.
+BFGS with a projected line search. Variables at a bound with a slope out of the box stay there; for the free ones F the
+direction solves  B_FF p = -g_F  with a dense B, because the variables are few and every evaluation is expensive. A
+function that knows its information matrix gives a new B every few steps; a share of the gradient on its diagonal keeps
+steps along flat directions short, and vanishes with the gradient. Steps are at most `LONGEST_STEP`, which suits
+variables on the scale of logarithms. A point at which the function cannot be evaluated (:class:`NotPositiveError`)
+counts as minus infinity: the step is shortened.
 """
 
 from __future__ import annotations
@@ -17,18 +18,23 @@ import numpy as np
 
 from epicycle.linalg._cholesky import NotPositiveError
 
-__all__ = ["Summit", "climb", "projected_gradient", "steepness"]
+__all__ = ["BoxMaximum", "maximise_in_box", "projected_gradient", "relative_slope"]
 
-LONGEST = 2.0
-_ENOUGH = 1e-4  # share of the promised decrease that a step has to bring
-_SHORTENED = 12
-_RENEWED = 4  # steps after which the information is asked for again
-_BLUR = 1e-9  # of the scale of f: differences below say nothing, and the gradient decides instead
+#: Longest step in any variable: a factor of e^2 = 7 where the variables are logarithms.
+LONGEST_STEP = 2.0
+#: Share of the promised decrease that a step has to bring (Armijo's condition, with its usual constant).
+ARMIJO_SHARE = 1e-4
+#: Trials of one line search: each shortens the step at least by half.
+MAX_TRIALS = 12
+#: Steps after which the information matrix is evaluated again; between them BFGS updates are as good.
+STEPS_PER_INFORMATION = 4
+#: Differences of f below this share of its scale are rounding, and the gradient decides instead.
+ROUNDING_OF_VALUE = 1e-9
 
 
 @dataclass
-class Summit:
-    """Where a search ended: `gradient` is that of the likelihood, B the curvature of its negative."""
+class BoxMaximum:
+    """The end of a search: `gradient` is that of the function, B the curvature of its negative."""
 
     theta: np.ndarray
     value: float
@@ -45,13 +51,13 @@ def projected_gradient(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarr
     return np.where(out, 0.0, gradient)
 
 
-def steepness(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, scale: float) -> float:
-    """The largest entry of the projected gradient, relative to the scale of the likelihood."""
+def relative_slope(theta: np.ndarray, gradient: np.ndarray, bounds: np.ndarray, scale: float) -> float:
+    """The largest entry of the projected gradient, relative to the scale of the function."""
     return float(np.abs(projected_gradient(theta, gradient, bounds)).max(initial=0.0)) / scale
 
 
-def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
-    likelihood: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
+def maximise_in_box(  # noqa: C901 - one quasi-Newton loop, top to bottom
+    function: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     theta: np.ndarray,
     bounds: np.ndarray,
     *,
@@ -62,12 +68,12 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
     report: Callable[[int, np.ndarray, float, float, np.ndarray], bool] | None = None,
     done: int = 0,
     resumed: bool = False,
-) -> Summit:
-    """Climb from theta to a stationary point.
+) -> BoxMaximum:
+    """Maximise a function over a box, from theta to a stationary point.
 
     Parameters
     ----------
-    likelihood : callable
+    function : callable
         (theta, curved) -> (value, gradient, information or None); `curved` asks for the information. It may raise
         `NotPositiveError`.
     theta : ndarray of shape (d,)
@@ -76,19 +82,19 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
     tol : float or callable
         For the largest entry of the projected gradient relative to `scale`; a function is asked after every iteration.
     scale : float
-        Of the likelihood: half the number of observations, about which its terms add up to.
+        Of the function; for a log-likelihood half the number of observations, about which its terms add up to.
     max_iter : int
     B : ndarray of shape (d, d), optional
         Curvature to begin with.
     report : callable, optional
-        (iteration, theta, value, steepness, B) -> whether to stop. The first point is reported too.
+        (iteration, theta, value, relative_slope, B) -> whether to stop. The first point is reported too.
     done : int
         Iterations before this call.
     resumed : bool
         Whether theta was reported before.
     """
     x = np.clip(theta, bounds[:, 0], bounds[:, 1])
-    value, gradient, information = likelihood(x, True)
+    value, gradient, information = function(x, True)
     f, g = -value, -gradient
     if information is not None:
         B = _from_information(information, g, scale)
@@ -98,7 +104,7 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
     reason, iteration, resets = "max_iter", done if resumed else done + 1, 0
     reported = done
     while True:
-        steep = steepness(x, -g, bounds, scale)
+        steep = relative_slope(x, -g, bounds, scale)
         stop = False
         if report is not None and iteration > reported:
             stop, reported = report(iteration, x, -f, steep, B), iteration
@@ -114,8 +120,8 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
         if fresh:  # the first step is of length one at most
             B = np.eye(len(x)) * max(float(np.abs(g[free]).max()), 1e-12)
         step = _direction(B, g, free, x, bounds)
-        curved = information is not None and taken % _RENEWED == _RENEWED - 1
-        found = _search_line(likelihood, x, f, g, step, bounds, _BLUR * max(scale, abs(f)), curved)
+        curved = information is not None and taken % STEPS_PER_INFORMATION == STEPS_PER_INFORMATION - 1
+        found = _search_line(function, x, f, g, step, bounds, ROUNDING_OF_VALUE * max(scale, abs(f)), curved)
         if found is None:
             if resets == 2 or fresh:
                 reason = "stalled"
@@ -128,7 +134,7 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
             B = np.eye(len(x)) * float(y @ y) / float(s @ y)
         fresh, taken = False, taken + 1
         B = _updated(B, s, y) if news is None else _from_information(news, g_new, scale)
-        stuck = f - f_new <= _BLUR * scale and steepness(x_new, -g_new, bounds, scale) > 0.9 * steep
+        stuck = f - f_new <= ROUNDING_OF_VALUE * scale and relative_slope(x_new, -g_new, bounds, scale) > 0.9 * steep
         x, f, g = x_new, f_new, g_new
         iteration += 1
         if stuck:
@@ -136,11 +142,11 @@ def climb(  # noqa: C901 - one quasi-Newton loop, top to bottom
                 reason = "stalled"
                 break
             resets, fresh = resets + 1, True
-    return Summit(x, -f, -g, B, iteration, reason)
+    return BoxMaximum(x, -f, -g, B, iteration, reason)
 
 
 def _from_information(information: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
-    return information + np.diag(np.abs(g) / LONGEST + 1e-6 * scale)
+    return information + np.diag(np.abs(g) / LONGEST_STEP + 1e-6 * scale)
 
 
 def _direction(B: np.ndarray, g: np.ndarray, free: np.ndarray, x: np.ndarray, bounds: np.ndarray) -> np.ndarray:
@@ -159,11 +165,11 @@ def _direction(B: np.ndarray, g: np.ndarray, free: np.ndarray, x: np.ndarray, bo
     if not np.isfinite(step).all() or float(step @ g) >= 0:
         step = -g * free
     longest = float(np.abs(step).max(initial=0.0))
-    return step * min(1.0, LONGEST / longest) if longest > 0 else step
+    return step * min(1.0, LONGEST_STEP / longest) if longest > 0 else step
 
 
 def _search_line(
-    likelihood: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
+    function: Callable[[np.ndarray, bool], tuple[float, np.ndarray, np.ndarray | None]],
     x: np.ndarray,
     f: float,
     g: np.ndarray,
@@ -174,30 +180,30 @@ def _search_line(
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray | None] | None:
     """A point along the projected ray that decreases f enough; None where there is none.
 
-    Where f can tell no difference beyond `blur`, a point is good enough that is flatter along the ray.
+    Where values differ by less than `blur`, a point is good enough that is flatter along the ray.
     """
     length, slope = 1.0, float(g @ step)
     grown = False
     best: tuple[np.ndarray, float, np.ndarray, np.ndarray | None] | None = None
-    for _ in range(_SHORTENED):
+    for _ in range(MAX_TRIALS):
         trial = np.clip(x + length * step, bounds[:, 0], bounds[:, 1])
         if np.array_equal(trial, x):
             return best
         try:
-            value, gradient, information = likelihood(trial, curved)
+            value, gradient, information = function(trial, curved)
         except NotPositiveError:
             value, gradient, information = -np.inf, g, None
         curved = False
         f_new = -value
         promised = float(g @ (trial - x))
         flatter = abs(f_new - f) <= blur and abs(float(gradient @ (trial - x))) <= 0.9 * abs(promised)
-        if np.isfinite(f_new) and (f_new <= f + _ENOUGH * promised or flatter):
+        if np.isfinite(f_new) and (f_new <= f + ARMIJO_SHARE * promised or flatter):
             if best is not None and f_new >= best[1]:
                 return best
             best = trial, f_new, -gradient, information
             # Still as steep as at the beginning: the curvature was far too large, go on once.
             along = float(-gradient @ step)
-            if not grown and along < 0.9 * slope and float(np.abs(length * step).max()) < LONGEST / 2:
+            if not grown and along < 0.9 * slope and float(np.abs(length * step).max()) < LONGEST_STEP / 2:
                 grown, length = True, 4.0 * length
                 continue
             return best
@@ -208,7 +214,7 @@ def _search_line(
             length *= float(np.clip(-slope * length / (2 * rise) if rise > 0 else 0.5, 0.1, 0.5))
         else:
             length *= 0.25
-    # What rounding leaves of a flat top is no failure: the last digits of f say nothing any more.
+    # On a flat top no trial is better by more than rounding: that is no failure.
     return best
 
 

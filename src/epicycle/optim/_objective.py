@@ -1,4 +1,4 @@
-"""What a solver may ask of a smooth objective, and what it gives back.
+"""Smooth objectives as solvers see them, and the solution that a solver returns.
 
 A solver minimises F(x) over x in R^d and knows F only through :class:`Objective`. Models write F in summation form;
 `FunctionObjective` wraps plain functions. What an objective cannot do (a Hessian that is too big, rows that cannot be

@@ -24,17 +24,20 @@ __all__ = ["minimise_with_l1"]
 
 Array = np.ndarray
 
-#: Up to this many parameters the Hessian is formed over all of them.
-ALL = 1000
+#: Up to this many parameters the Hessian is formed over all of them: it takes 8 MB, and its factor a few hundredths of
+#: a second.
+MAX_FULL_HESSIAN = 1000
 #: New coordinates that a working set takes in, beyond twice its support.
-FRESH = 100
+NEW_COORDINATES = 100
+#: Share of the decrease of the subgradient that a step has to bring where the value no longer shows one.
+FLATTER = 0.9
 
 #: (H, g, x, l1) -> the minimiser z of g'(z - x) + (z - x)'H(z - x) / 2 + sum_j l1_j |z_j|.
 Subproblem = Callable[[Array, Array, Array, Array], Array]
 
 
 class Composite(Protocol):
-    """What f has to offer besides being an :class:`Objective`."""
+    """The part of f that is used beyond :class:`Objective`, where the Hessian is too large to form."""
 
     def hessian_on(self, x: Array, columns: Array) -> Array:
         """The Hessian of f over some coordinates."""
@@ -72,14 +75,14 @@ def minimise_with_l1(
         Its value is F.
     """
     run = Run("proximal-newton", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    whole = objective.size <= ALL and "hessian" in objective.capabilities
+    whole = objective.size <= MAX_FULL_HESSIAN and "hessian" in objective.capabilities
     H: Array | None = None
     if whole:
         value, g, H = objective.second_order(run.x)
     else:
         value, g = objective.value_and_gradient(run.x)
     run.begin(value + _l1(run.x, l1), least_subgradient(run.x, g, l1))
-    x, F, wide = run.x, run.value, FRESH
+    x, F, wide = run.x, run.value, NEW_COORDINATES
     while run.active:
         columns = np.arange(len(x)) if whole else _working_set(x, g, l1, wide)
         if H is None or not whole:
@@ -151,7 +154,7 @@ def _search(
             enough = promise < 0 and total <= F + C1 * t * promise
             # At the level of rounding the value says nothing; the subgradient still does.
             if not enough and total <= F + ROUNDING * max(abs(F), 1e-3):
-                enough = float(np.linalg.norm(least_subgradient(point, gradient, l1))) < 0.9 * before
+                enough = float(np.linalg.norm(least_subgradient(point, gradient, l1))) < FLATTER * before
             if enough:
                 return t, point, total, gradient, H if H is not None or not with_hessian else None
         t *= 0.5

@@ -91,7 +91,7 @@ class WorkingSetProblem(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a minimisation ended: the gap is that between `objective` and the best dual value found."""
+    """The end of a minimisation: the gap is that between `objective` and the best dual value found."""
 
     x: Array
     objective: float

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.report.schema import (
     CalibrationCurve,
@@ -24,6 +25,18 @@ from epicycle.report.schema import (
 
 __all__ = ["calibration", "confusion", "importances", "operating_points", "precision_recall", "residuals", "roc"]
 
+#: Docstring entries of the curves of a score.
+_DOCS = {
+    "y": """y : array-like of shape (n,)
+    Booleans: whether a row is of the positive class.""",
+    "scores": """scores : array-like of shape (n,)
+    Scores, larger for more likely positives.""",
+    "most": """most : int, default={default}
+    Number of points that are kept, evenly spread along the curve. Areas are those of all points.""",
+    "weight": """sample_weight : array-like of shape (n,), optional
+    Weights of the rows.""",
+}
+
 
 def calibration(
     y: Any, probability: Any, *, bins: int = 10, level: float = 0.95, sample_weight: Any = None
@@ -36,12 +49,12 @@ def calibration(
     Parameters
     ----------
     y : array-like of shape (n,)
-        Truth values: whether a row is of the positive class.
+        Booleans: whether a row is of the positive class.
     probability : array-like of shape (n,)
-        What was predicted for that class.
+        Predicted probabilities of that class.
     bins : int, default=10
     level : float, default=0.95
-        Of each interval.
+        Confidence level of each interval.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -68,6 +81,7 @@ def calibration(
         if v.sum() == 0:
             continue
         observed, n = float(v @ truth[part] / v.sum()), float(v.sum() ** 2 / (v @ v))
+        # Wilson's interval, which stays inside [0, 1] and is not empty at shares of 0 and 1.
         middle = (observed + z * z / (2 * n)) / (1 + z * z / n)
         reach = z / (1 + z * z / n) * np.sqrt(observed * (1 - observed) / n + (z / (2 * n)) ** 2)
         low, high = max(middle - float(reach), 0.0), min(middle + float(reach), 1.0)
@@ -77,18 +91,16 @@ def calibration(
     return out
 
 
+@documented(_DOCS)
 def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> RocCurve:
     """True against false positive rates by falling threshold, and the area under the whole curve.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Truth values.
-    scores : array-like of shape (n,)
-        Larger for what looks positive.
-    most : int, default=200
-        Points that are kept, evenly spread along the curve. The area is that of all.
-    sample_weight : array-like of shape (n,), optional
+    %(y)s
+    %(scores)s
+    %(most)s
+    %(weight)s
 
     Returns
     -------
@@ -110,18 +122,16 @@ def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> R
     return {"fpr": fpr[at].tolist(), "tpr": tpr[at].tolist(), "auc": auc}
 
 
+@documented(_DOCS)
 def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> PrecisionRecallCurve:
     """Precision against recall by falling threshold.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Truth values.
-    scores : array-like of shape (n,)
-        Larger for what looks positive.
-    most : int, default=200
-        Points that are kept.
-    sample_weight : array-like of shape (n,), optional
+    %(y)s
+    %(scores)s
+    %(most)s
+    %(weight)s
 
     Returns
     -------
@@ -149,6 +159,7 @@ def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any
     }
 
 
+@documented(_DOCS)
 def operating_points(
     y: Any,
     scores: Any,
@@ -162,15 +173,12 @@ def operating_points(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Truth values.
-    scores : array-like of shape (n,)
-        Larger for what looks positive.
+    %(y)s
+    %(scores)s
     chosen, default : float, optional
         Thresholds to mark.
-    most : int, default=200
-        Points that are kept.
-    sample_weight : array-like of shape (n,), optional
+    %(most)s
+    %(weight)s
 
     Returns
     -------

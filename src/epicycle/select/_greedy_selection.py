@@ -55,6 +55,7 @@ class SearchPath:
         if not np.isfinite(means).any():
             raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
         means = np.where(np.isfinite(means), means, -np.inf)
+        # Differences of rounding do not decide: of equal features the first is taken.
         at = int(np.argmax(means >= means.max() - rounding(means)))  # of equals the first
         return neighbours[at], others[at], scores[at]
 
@@ -121,6 +122,31 @@ class GreedySelection(FeatureSelection):
     """Greedy search forward or backward, by the class attribute `_forward`."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "greedy_sections": """Parameters
+----------
+%(estimator)s
+%(n_features_to_select)s
+%(cv)s
+%(scoring)s
+%(tol)s
+%(one_standard_error)s
+%(patience)s
+%(floating)s
+%(n_jobs)s
+%(random_state)s
+%(verbose)s
+
+Attributes
+----------
+%(support_)s
+%(n_features_)s
+%(greedy_ranking_)s
+%(order_)s
+%(path_)s
+%(estimator_)s
+%(metric_)s
+%(greedy_certificate_)s
+%(greedy_history_)s""",
         "n_features_to_select": "n_features_to_select : int, optional\n"
         "    Number of features; None takes the number with the best cross-validated score.",
         "patience": "patience : int, optional\n"
@@ -195,6 +221,7 @@ class GreedySelection(FeatureSelection):
         reason = "converged"
         moves = path.walk(wanted, patience=self.patience if wanted is None else None, floating=self.floating)
         for number, move in enumerate(moves, 1):
+            # A resumed search repeats the moves of its checkpoint from stored scores, without new fits.
             if number <= replayed:
                 continue
             if monitor(
@@ -251,31 +278,7 @@ class ForwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and
     optimistic; :func:`~epicycle.select.k_fold` of the whole search gives an unbiased one.
 
-    Parameters
-    ----------
-    %(estimator)s
-    %(n_features_to_select)s
-    %(cv)s
-    %(scoring)s
-    %(tol)s
-    %(one_standard_error)s
-    %(patience)s
-    %(floating)s
-    %(n_jobs)s
-    %(random_state)s
-    %(verbose)s
-
-    Attributes
-    ----------
-    %(support_)s
-    %(n_features_)s
-    %(greedy_ranking_)s
-    %(order_)s
-    %(path_)s
-    %(estimator_)s
-    %(metric_)s
-    %(greedy_certificate_)s
-    %(greedy_history_)s
+    %(greedy_sections)s
 
     See Also
     --------
@@ -310,31 +313,7 @@ class BackwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Features that help only together, which a
     forward search may miss, are kept; it costs more where few of many features are needed.
 
-    Parameters
-    ----------
-    %(estimator)s
-    %(n_features_to_select)s
-    %(cv)s
-    %(scoring)s
-    %(tol)s
-    %(one_standard_error)s
-    %(patience)s
-    %(floating)s
-    %(n_jobs)s
-    %(random_state)s
-    %(verbose)s
-
-    Attributes
-    ----------
-    %(support_)s
-    %(n_features_)s
-    %(greedy_ranking_)s
-    %(order_)s
-    %(path_)s
-    %(estimator_)s
-    %(metric_)s
-    %(greedy_certificate_)s
-    %(greedy_history_)s
+    %(greedy_sections)s
 
     See Also
     --------

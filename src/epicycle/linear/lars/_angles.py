@@ -11,10 +11,14 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from epicycle import _native
-from epicycle.linear.lasso._solver import ColumnSolver, MomentSolver
+from epicycle.data import ArrayData, Data
+from epicycle.linear.lasso._problem import LassoProblem, lasso_problem, moment_problem
+from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolver
 
-__all__ = ["Angles", "ColumnAngles", "GramAngles"]
+__all__ = ["Angles", "ColumnAngles", "GramAngles", "angles_of", "lars_problem"]
 
+#: Columns up to which the Gram matrix pays in memory, where there are twice as many rows.
+MAX_GRAM_IN_MEMORY = 2000
 #: Columns outside that are looked at first.
 FIRST_LOOK = 64
 #: Entries of X up to which it is quicker to look at all of them.
@@ -63,7 +67,7 @@ class Angles(ABC):
 
 
 def _falls_to(C: float, c: np.ndarray, f: np.ndarray, positive: bool) -> np.ndarray:
-    """How far C has to fall for every column to have |c_j - g f_j| = C - g (c_j - g f_j for positive lassos)."""
+    """The fall g of C at which each column has |c_j - g f_j| = C - g (c_j - g f_j for positive lassos)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         g = np.where(f < 1, np.maximum(C - c, 0.0) / (1 - f), np.inf)
         if not positive:
@@ -89,7 +93,7 @@ class GramAngles(Angles):
         self._f = np.zeros(self.p)
 
     def gram_with(self, j: int, active: np.ndarray) -> np.ndarray:
-        return self.G[j, active]
+        return np.asarray(self.G[j, active])
 
     def turn(self, active: np.ndarray, v: np.ndarray) -> None:
         self._f = np.zeros(self.p)
@@ -141,7 +145,7 @@ class ColumnAngles(Angles):
     def _correlate(self, r: np.ndarray, columns: np.ndarray) -> np.ndarray:
         out = np.empty(self.p)
         self.design.correlations(self.design.weighted(r), columns, out)
-        return out[columns]
+        return np.asarray(out[columns])
 
     def turn(self, active: np.ndarray, v: np.ndarray) -> None:
         self._h = np.zeros(self.design.n)
@@ -210,3 +214,19 @@ class ColumnAngles(Angles):
     def look_at_all(self) -> None:
         self.design.correlations(self.design.weighted(self.r), None, self.c)
         self._seen[:] = self._way
+
+
+def lars_problem(data: Data, *, centre: bool, n_jobs: int | None) -> LassoProblem:
+    """Second moments where rows are many or not in memory, columns otherwise."""
+    p = data.n_features
+    if isinstance(data, ArrayData) and not data.sparse and p <= MAX_GRAM_IN_MEMORY and data.n_rows >= 2 * p:
+        return moment_problem(data, centre, n_jobs)
+    return lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True)
+
+
+def angles_of(solver: LassoSolver) -> Angles:
+    """Correlations as the steps ask for them."""
+    if isinstance(solver, MomentSolver):
+        return GramAngles(solver)
+    assert isinstance(solver, ColumnSolver)
+    return ColumnAngles(solver)

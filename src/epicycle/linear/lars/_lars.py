@@ -11,12 +11,12 @@ from sklearn.base import MultiOutputMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Data
-from epicycle.linear.lars._least_angle import LeastAngle
+from epicycle.linear.lars._angles import angles_of, lars_problem
+from epicycle.linear.lars._least_angle import LeastAngle, certify
 from epicycle.linear.lars._path import PathRecord, point_at_alpha, point_at_bound
-from epicycle.linear.lars._problem import angles_of, certify, lars_problem
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._path import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Lars"]
 
 
-class Lars(MultiOutputMixin, SparseLinearModel):
+class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit-learn has no types
     r"""Least angle regression: the whole path of coefficients, from one exact breakpoint to the next.
 
     The feature most correlated with y enters first. Its coefficient grows until another feature has as much correlation
@@ -47,7 +47,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         Where the path ends: the correlation of the active features with the residuals, which is alpha of the lasso.
         At 0 the path ends with least squares.
     n_nonzero_coefs : int, optional
-        Most features; 500 by default, None for as many as the data can tell apart.
+        Maximum number of features; 500 by default, None for as many as are independent.
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
     positive : bool, default=False
@@ -117,14 +117,10 @@ class Lars(MultiOutputMixin, SparseLinearModel):
         "method": Choice("lar", "lasso"),
         "alpha": Real(minimum=0),
         "n_nonzero_coefs": NoneOr(Integer(minimum=1)),
-        "fit_intercept": Boolean(),
         "positive": Boolean(),
         "fit_path": Boolean(),
         "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
-        "tol": Real(minimum=0, inclusive=False),
         "max_iter": NoneOr(Integer(minimum=1)),
-        "n_jobs": NoneOr(Integer()),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A7",), engines=("memory", "files", "dask"),

@@ -1,4 +1,4 @@
-"""What is kept of a path of least angle regression: breakpoints, active columns and their coefficients."""
+"""The record of a path of least angle regression: breakpoints, active columns and their coefficients."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ MAX_SLOPE = 3000
 #: Alpha falls by no more than this from one solution to the next, so that each starts near its end.
 LARGEST_FALL = 0.1
 #: Share of the largest alpha at which a bound that is still not reached is taken for one that does not bind.
-NEARLY_NONE = 1e-3
+UNBOUND_ALPHA = 1e-3
 #: Columns up to which least squares is tried then.
 MAX_LEAST_SQUARES = 1000
 
 
 @dataclass(frozen=True)
 class BoundOutcome(Outcome):
-    """Where it ended; alpha is the penalty that has the same solution, 0 where the bound does not bind."""
+    """The end of a constrained fit; alpha is the penalty with the same solution, 0 where the bound does not bind."""
 
     alpha: float
 
@@ -113,7 +113,7 @@ def minimise_within(  # noqa: C901 - one bracketing loop
         # Solutions that are too rough would all have the same norm.
         inner = max(min(0.1 * inner if stuck else inner, 1e-4 * best.gap / solver.total), 1e-16)
         alpha = _next_alpha(fresh, low, high)
-        if low == 0 and fresh <= 0 and high <= NEARLY_NONE * largest:  # the bound does not seem to bind
+        if low == 0 and fresh <= 0 and high <= UNBOUND_ALPHA * largest:  # the bound does not seem to bind
             alpha = min(alpha, 0.5 * tol * solver.total / bound)
             if (free := _unbounded(solver, bound, factors, positive, inner)) is not None:
                 best, reason, done = free, "converged", done + 1

@@ -1,4 +1,4 @@
-"""What the lasso asks of the data: columns in memory, dense or CSC, and responses; nothing here is copied or centred.
+"""Columns in memory, dense or CSC, and responses, as the lasso needs them; nothing is copied or centred.
 
 A design holds the weighted means and lengths of the columns and computes correlations and residuals about the mean.
 Row weights v sum to one. Long loops come back from compiled code every tenth of a second or so.
@@ -17,7 +17,7 @@ from epicycle import _native
 
 __all__ = ["Columns", "DenseColumns", "Response", "SparseColumns", "columns_of"]
 
-#: Multiply-adds between two returns to Python.
+#: Multiply-adds between two returns to Python: about a tenth of a second, so that interrupts are seen.
 WORK_PER_CALL = 2e8
 EPS = float(np.finfo(np.float64).eps)
 
@@ -145,7 +145,7 @@ class SparseColumns(Columns):
 
     @property
     def cost(self) -> float:
-        return self.X.nnz / self.p + 4.0
+        return float(self.X.nnz / self.p + 4.0)
 
     def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
         _native.linear.lasso_columns(
@@ -163,7 +163,7 @@ class SparseColumns(Columns):
         A = self.X[:, columns].astype(np.float64)
         V = sp.diags_array(np.full(self.n, 1 / self.n) if self.v is None else self.v)
         m = self.mean[columns]
-        return (A.T @ V @ A).toarray() - np.outer(m, m)
+        return np.asarray((A.T @ V @ A).toarray() - np.outer(m, m))
 
 
 def columns_of(X: Any, weight: np.ndarray | None, *, centre: bool, threads: int) -> Columns:

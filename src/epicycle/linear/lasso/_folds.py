@@ -35,7 +35,7 @@ def errors_of_folds(
     Folds run on threads; each on one, so that the result does not depend on their number.
     """
     if sp.issparse(data.X):
-        data = ArrayData(data.X.tocsc(), data.y, data.weight)
+        data = ArrayData(sp.csc_array(data.X), data.y, data.weight)
 
     def evaluate(f: int, grid: Grid) -> tuple[np.ndarray, int]:
         return _error_of_fold(data, folds[f], grid, settings)
@@ -46,7 +46,7 @@ def errors_of_folds(
 def gathered_errors(
     evaluate: Callable[[int, Grid], tuple[np.ndarray, int]], n_folds: int, grids: Sequence[Grid], n_jobs: int | None
 ) -> tuple[np.ndarray, int]:
-    """What `evaluate` gives for every fold and grid: errors of all alphas, and how many did not converge."""
+    """Evaluate every fold and grid on threads: errors of all alphas, and how many did not converge."""
     errors = np.empty((len(grids), len(grids[0].alphas), n_folds))
     failures = [0]
     pieces = [(g, f) for g in range(len(grids)) for f in range(n_folds)]
@@ -69,7 +69,7 @@ def _error_of_fold(data: ArrayData, fold: Fold, grid: Grid, settings: PathSettin
     problem = lasso_problem(ArrayData(data.X, data.y, weight), centre=settings.centre, n_jobs=1, many=True)
     outcomes = follow(problem.solvers[0], grid, settings)
     W = np.array([outcome.x for outcome in outcomes])
-    residuals = data.y[fold.test, None] - _rows_times(data.X, fold.test, W) - problem.intercepts(W)
+    residuals = np.asarray(data.y)[fold.test, None] - _rows_times(data.X, fold.test, W) - problem.intercepts(W)
     tested = None if data.weight is None else data.weight[fold.test]
     if tested is not None and not tested.any():
         tested = None  # rows of no weight are all there is to test on

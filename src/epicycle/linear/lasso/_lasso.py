@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
@@ -27,13 +27,7 @@ _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files
 _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
-    "fit_intercept": Boolean(),
     "positive": Boolean(),
-    "tol": Real(minimum=0, inclusive=False),
-    "max_iter": Integer(minimum=1),
-    "warm_start": Boolean(),
-    "n_jobs": NoneOr(Integer()),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
 }
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
@@ -41,7 +35,7 @@ _DOCS = {
 }
 
 
-class Lasso(MultiOutputMixin, SparseLinearModel):
+class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit-learn has no types
     r"""Least squares with an L1 penalty, which sets coefficients to zero.
 
     .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
@@ -149,14 +143,15 @@ class Lasso(MultiOutputMixin, SparseLinearModel):
         alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
         bounds = np.array([float(factors @ np.abs(outcome.x)) for outcome in outcomes])
         vector = self.coef_.ndim == 1
-        self.alpha_, self.bound_ = (float(alphas[0]), float(bounds[0])) if vector else (alphas, bounds)
+        self.alpha_: float | np.ndarray = float(alphas[0]) if vector else alphas
+        self.bound_: float | np.ndarray = float(bounds[0]) if vector else bounds
         return self
 
     def _penalty_line(self) -> str:
         return penalty_in_words(self.alpha, 1.0, self.penalty_weights, self.positive, bound=self.bound)
 
 
-class ElasticNet(MultiOutputMixin, SparseLinearModel):
+class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit-learn has no types
     r"""Least squares with an L1 and an L2 penalty: sparse like the lasso, and kind to groups of correlated features.
 
     .. math::

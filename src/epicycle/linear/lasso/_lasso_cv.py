@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import MethodCard, fitting
@@ -38,7 +38,6 @@ class _CrossValidatedRegressor(SparseLinearModel):
         **{name: domain for name, domain in PATH_PARAMETERS.items() if name != "l1_ratio"},
         "cv": NoneOr(InstanceOf(object)),
         "rule": Choice("min", "1se"),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = {
@@ -337,7 +336,7 @@ def _fit_to_all(
     solver.start_at(np.zeros(data.n_features))
     monitor = model._monitor(model.max_iter + 1, lambda x: model._attributes(data, problem, x[None]))
 
-    def report(done: int, w: np.ndarray, objective: float, **columns: float) -> bool:
+    def report(done: int, w: np.ndarray, objective: float, **columns: Any) -> bool:
         return monitor(done, w, objective=objective, **columns)
 
     penalty = penalty_of(model.alpha_, l1_ratio, factors, model.positive)

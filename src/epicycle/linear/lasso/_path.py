@@ -11,7 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, Integer, NoneOr, Real, check_parameter
+from epicycle.core._parameters import (
+    SHARED_PARAMETERS,
+    ArrayLike,
+    Boolean,
+    Domain,
+    Integer,
+    NoneOr,
+    Real,
+    check_parameter,
+)
 from epicycle.core._plot_style import CYCLE, axes_of, ink, styled
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
@@ -39,7 +48,7 @@ __all__ = [
 #: Horizontal axes of a drawn path.
 Against = Literal["alpha", "norm", "fraction"]
 AXES = ("alpha", "norm", "fraction")
-#: Line styles, by which features beyond the colours are told apart.
+#: Line styles, for features beyond the number of colours.
 STYLES = ("-", "--", "-.", ":")
 
 PATH_PARAMETERS: dict[str, Domain] = {
@@ -48,11 +57,11 @@ PATH_PARAMETERS: dict[str, Domain] = {
     "n_alphas": Integer(minimum=1),
     "alphas": NoneOr(ArrayLike()),
     "penalty_weights": NoneOr(ArrayLike()),
-    "fit_intercept": Boolean(),
+    "fit_intercept": SHARED_PARAMETERS["fit_intercept"],
     "positive": Boolean(),
-    "tol": Real(minimum=0, inclusive=False),
-    "max_iter": Integer(minimum=1),
-    "n_jobs": NoneOr(Integer()),
+    "tol": SHARED_PARAMETERS["tol"],
+    "max_iter": SHARED_PARAMETERS["max_iter"],
+    "n_jobs": SHARED_PARAMETERS["n_jobs"],
 }
 
 
@@ -66,7 +75,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How every path is computed."""
+    """The settings of a path: penalty factors, signs, centring and accuracy."""
 
     factors: np.ndarray
     positive: bool

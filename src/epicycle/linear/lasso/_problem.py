@@ -22,7 +22,7 @@ __all__ = ["LassoProblem", "check_columns", "csc_data", "lasso_problem", "moment
 
 #: Columns up to which the Gram matrix is formed where the rows are not in memory.
 MAX_GRAM = 5000
-#: Columns up to which it pays in memory: for one penalty, and for many.
+#: Columns up to which it pays in memory: for one penalty, and for many. Its cost n p^2 is shared by the penalties.
 FEW, FEW_FOR_PATH = 100, 600
 
 
@@ -36,7 +36,7 @@ class LassoProblem:
 
     def intercepts(self, W: np.ndarray) -> np.ndarray:
         """b = mean(y) - w'mean(x) for W of shape (k, p)."""
-        return self.y_mean - W @ self.x_mean
+        return np.asarray(self.y_mean - W @ self.x_mean)
 
 
 def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_output: bool) -> ArrayData:
@@ -67,9 +67,11 @@ def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = 
 
 def column_problem(data: ArrayData, centre: bool, n_jobs: int | None) -> LassoProblem:
     """The solvers on columns in memory."""
-    Y = data.y[:, None] if data.y.ndim == 1 else data.y
-    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
-    design = columns_of(data.X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
+    y: np.ndarray = np.asarray(data.y)
+    Y = y[:, None] if y.ndim == 1 else y
+    X: Any = data.X
+    stored = X.nnz if sp.issparse(X) else X.size
+    design = columns_of(X, data.weight, centre=centre, threads=engine.n_threads(float(stored), n_jobs))
     responses = [design.response(np.ascontiguousarray(Y[:, t])) for t in range(Y.shape[1])]
     seen = [design.square, *(response.xy for response in responses), np.array([r.yy for r in responses])]
     if not all(np.isfinite(values).all() for values in seen):  # the sums have seen every element of X

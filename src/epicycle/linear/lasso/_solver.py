@@ -248,7 +248,7 @@ class ColumnSolver(LassoSolver):
     def correlation(self, columns: np.ndarray) -> np.ndarray:
         out = np.empty(self.p)
         self.design.correlations(self.design.weighted(self.r), columns, out)
-        return out[columns]
+        return np.asarray(out[columns])
 
 
 class MomentSolver(LassoSolver):
@@ -288,7 +288,7 @@ class MomentSolver(LassoSolver):
         self.update()
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
-        return self.G[np.ix_(columns, columns)]
+        return np.asarray(self.G[np.ix_(columns, columns)])
 
     def correlation(self, columns: np.ndarray) -> np.ndarray:
-        return self.c[columns]
+        return np.asarray(self.c[columns])

@@ -1,4 +1,4 @@
-"""What linear classifiers with class probabilities share: scores, classes and probabilities of new rows."""
+"""The base of linear classifiers with class probabilities: scores, classes and probabilities of new rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from epicycle.stats._linear_predictor import class_batch, linear_predictor, pred
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, Estimator):
+class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scores b + W x, turned into probabilities by the logistic function or softmax."""
 
     n_jobs: int | None

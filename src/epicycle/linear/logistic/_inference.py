@@ -1,7 +1,8 @@
-"""What the likelihood of an unpenalised logistic fit says: covariance, tests, and measures of fit.
+"""Inference from the likelihood of an unpenalised logistic fit: covariance, tests, and measures of fit.
 
 At the maximum the covariance of the parameters is the inverse of the Hessian of the negative log-likelihood. Softmax
-regression is told by its log-odds against the first class, (W_k - W_0, b_k - b_0), which do not depend on the gauge.
+regression is described by its log-odds against the first class, (W_k - W_0, b_k - b_0), which no constant added to all
+classes changes.
 """
 
 from __future__ import annotations

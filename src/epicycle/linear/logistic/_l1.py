@@ -1,4 +1,4 @@
-"""From data to the solvers of L1-penalised logistic regression: columns in memory as they are, sums from elsewhere.
+"""From data to the solvers of L1-penalised logistic regression: columns in memory, sums over rows otherwise.
 
 Parameters are the matrix (W, b) of shape (rows, p + 1), flattened, with b the intercept of features about zero.
 """
@@ -82,8 +82,9 @@ def column_solver(
     """The solver on columns in memory; CSR is converted."""
     weight = row_weights(data.rows(0, data.n_rows), class_weight)
     total = float(data.n_rows if weight is None else weight.sum())
-    stored = data.X.nnz if sp.issparse(data.X) else data.X.size
-    design = columns_of(data.X, weight, centre=intercept, threads=engine.n_threads(float(stored), n_jobs))
+    X: Any = data.X
+    stored = X.nnz if sp.issparse(X) else X.size
+    design = columns_of(X, weight, centre=intercept, threads=engine.n_threads(float(stored), n_jobs))
     return ColumnLogistic(design, np.asarray(data.y), n_classes, total)
 
 
@@ -97,7 +98,7 @@ def _from_columns(
         solver.start_at(start[:, :-1], start[:, -1])
 
     def report(done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
-        return _tell(monitor, done, params, objective, **columns)
+        return _notify(monitor, done, params, objective, **columns)
 
     return solver.minimise(l1, l2, tol, max_iter, report)
 
@@ -118,7 +119,7 @@ def _from_sums(
     params = np.zeros((rows, p + 1)) if start is None else at_origin(start, -shift)
 
     def report(done: int, params: np.ndarray, objective: float, gap: float, step: float) -> bool:
-        return _tell(monitor, done, at_origin(params, shift), objective, gap=gap, step=step)
+        return _notify(monitor, done, at_origin(params, shift), objective, gap=gap, step=step)
 
     found = solver.minimise(params, l1, l2, tol, max_iter, report)
     return replace(found, x=at_origin(found.x, shift))
@@ -131,7 +132,7 @@ def at_origin(params: np.ndarray, shift: np.ndarray) -> np.ndarray:
     return params
 
 
-def _tell(monitor: Monitor, done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
+def _notify(monitor: Monitor, done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
     return monitor(
         done, params.ravel(), objective=objective, state=lambda: {"solver": NAME, "params": params}, **columns
     )

@@ -17,10 +17,11 @@ from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import ArrayData
+from epicycle.linear._folds import Fold
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalty_in_words
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
-from epicycle.linear.logistic._paths import Fold, Paths, PathSettings, fold_paths, path_scores
+from epicycle.linear.logistic._paths import Paths, PathSettings, fold_paths, path_scores
 from epicycle.stats._labels import class_weights, encode_labels
 
 if TYPE_CHECKING:
@@ -101,13 +102,11 @@ class LogisticRegressionCV(LinearClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "Cs": AnyOf(Integer(minimum=1), ArrayLike()),
         "l1_ratios": NoneOr(ArrayLike()),
-        "fit_intercept": Boolean(),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "refit": Boolean(),
         "tol": LogisticRegression._parameters["tol"],
-        "max_iter": Integer(minimum=1),
         "n_jobs": LogisticRegression._parameters["n_jobs"],
         "verbose": LogisticRegression._parameters["verbose"],
     }

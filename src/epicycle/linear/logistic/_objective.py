@@ -77,7 +77,7 @@ def self_concordant_bound(decrement: float, rho: float) -> float:
         return np.inf
     if s < 1e-3:  # the closed form cancels; its series is nu^2 (1/2 + s/6 + s^2/12 + ...)
         return decrement**2 * (0.5 + s / 6 + s * s / 6)
-    return ((1 - s) * np.log1p(-s) + s) / rho**2
+    return float(((1 - s) * np.log1p(-s) + s) / rho**2)
 
 
 class LogisticObjective(Objective):
@@ -250,16 +250,18 @@ class LogisticObjective(Objective):
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
 
         def half(v: np.ndarray) -> np.ndarray:
-            return scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, check_finite=False).T.ravel()
+            out = scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, check_finite=False)
+            return np.asarray(out.T.ravel())
 
         def half_t(v: np.ndarray) -> np.ndarray:
             out = scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, trans=1, check_finite=False)
-            return out.T.ravel()
+            return np.asarray(out.T.ravel())
 
         return Metric(lambda v: half_t(half(v)), half, half_t)
 
     def _gram(self) -> np.ndarray:
         if not hasattr(self, "_gram_sum"):
+            self._gram_sum: np.ndarray
             (self._gram_sum,) = engine.sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
         return self._gram_sum
 
@@ -292,7 +294,7 @@ class LogisticObjective(Objective):
         pick = slice(None, None, step)
         d = self.data
         part = ArrayData(
-            d.X[pick], np.ascontiguousarray(d.y[pick]), None if d.weight is None else d.weight[pick].copy()
+            d.X[pick], np.ascontiguousarray(np.asarray(d.y)[pick]), None if d.weight is None else d.weight[pick].copy()
         )
         return LogisticObjective(
             part,
@@ -346,7 +348,7 @@ class LogisticObjective(Objective):
         distance = -np.log1p(-rho * decrement) / rho / np.sqrt(least)
         squares, total = self._squares()
         lipschitz = self.smoothness * np.sqrt(squares * total)
-        return gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty)
+        return float(gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty))
 
     def _newton_may_hold(self, gradient: np.ndarray, tolerance: float) -> bool:
         """Whether two more passes for a Newton bound are worth it: g'H^-1 g is at least |g|^2 / (largest curvature)."""

@@ -29,7 +29,7 @@ __all__ = ["PathSettings", "Paths", "fold_paths", "path_scores"]
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How every path is computed."""
+    """The settings of a path: penalties, classes, intercept, weights and accuracy."""
 
     Cs: np.ndarray
     l1_ratios: np.ndarray
@@ -60,7 +60,7 @@ def fold_paths(
     """The paths of all folds and shares; each runs on one thread: the result does not depend on how many there are."""
     by_column = data
     if sp.issparse(data.X) and (settings.l1_ratios > 0).any():
-        by_column = ArrayData(data.X.tocsc(), data.y, data.weight)
+        by_column = ArrayData(sp.csc_array(data.X), data.y, data.weight)
     rows = 1 if settings.n_classes == 2 else settings.n_classes
     shape = len(folds), len(settings.l1_ratios), len(settings.Cs)
     params = np.empty((*shape, rows, data.n_features + 1))
@@ -183,7 +183,7 @@ def path_scores(
     else:
         weight = None
     test = test[known]
-    X = labelled.X[test] if not sp.issparse(labelled.X) else labelled.X.tocsr()[test]
+    X = labelled.X[test] if not sp.issparse(labelled.X) else sp.csr_array(labelled.X)[test]
     weight = None if weight is None else weight[known]
     kind = getattr(scorer, "_score_func", None)
     name = getattr(kind, "__name__", "")

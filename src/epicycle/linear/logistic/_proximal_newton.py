@@ -18,13 +18,20 @@ from epicycle import _native, engine
 from epicycle.data import Batch, Data
 from epicycle.linear.lasso._gram import GramProblem, minimise_on_gram
 from epicycle.linear.logistic._duality import column_gap, dual_scales, stationary
-from epicycle.linear.logistic._statistics import binary_hessian, multinomial_hessian, row_weights, shifted_features
+from epicycle.linear.logistic._statistics import (
+    binary_hessian,
+    multinomial_hessian,
+    row_weights,
+    shifted_features,
+    targets_of,
+)
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Outcome, Report
 
 __all__ = ["HessianSolver"]
 
 EPS = float(np.finfo(np.float64).eps)
+#: Epochs of coordinate descent on one quadratic model, and halvings of a step before it counts as none.
 EPOCHS = 200
 HALVINGS = 40
 
@@ -242,7 +249,7 @@ def _own_margin(Z: np.ndarray, codes: np.ndarray) -> np.ndarray:
     rest = Z - own
     np.put_along_axis(rest, codes[:, None], -np.inf, axis=1)
     most = rest.max(axis=1)
-    return -(most + np.log(np.exp(rest - most[:, None]).sum(axis=1)))
+    return np.asarray(-(most + np.log(np.exp(rest - most[:, None]).sum(axis=1))))
 
 
 def residual_statistic(
@@ -250,7 +257,7 @@ def residual_statistic(
 ) -> tuple[np.ndarray]:
     """sum_{i in class y} w_i ([y_i = k] - p_ik) (x_i - s, 1), for every class y and row k of the parameters."""
     X, Z = _margins(batch, params, shift)
-    codes = batch.y.astype(np.intp)
+    codes = targets_of(batch).astype(np.intp)
     if len(params) == 1:
         s = (2 * codes - 1) * Z[:, 0]
         R = ((2 * codes - 1) / (1 + np.exp(np.minimum(s, 709.0))))[:, None]
@@ -275,7 +282,7 @@ def divergence_statistic(
 ) -> tuple[np.ndarray]:
     """sum_i w_i KL(k q_i | q_i), k the factor of the class of row i: one number for each row of `factors`."""
     _, Z = _margins(batch, params, shift)
-    codes = batch.y.astype(np.intp)
+    codes = targets_of(batch).astype(np.intp)
     margin = np.ascontiguousarray(_own_margin(Z, codes))
     weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else np.ascontiguousarray(weight)

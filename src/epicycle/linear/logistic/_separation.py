@@ -23,7 +23,7 @@ from epicycle import engine
 from epicycle.core._exceptions import SeparationError
 from epicycle.data import Batch, Data
 from epicycle.linear.logistic._objective import LogisticObjective
-from epicycle.linear.logistic._statistics import Largest, margin_statistic, row_weights, shifted_features
+from epicycle.linear.logistic._statistics import Largest, margin_statistic, row_weights, shifted_features, targets_of
 from epicycle.optim import Solution
 
 __all__ = ["Separation", "examine_separation", "find_separation", "largest_margin"]
@@ -111,7 +111,7 @@ def _margins(batch: Batch, direction: np.ndarray, shift: np.ndarray) -> tuple[np
     X = shifted_features(batch, shift)
     Z = np.asarray(X @ direction[:, :-1].T) + direction[:, -1]
     size = np.asarray(abs(X) @ np.abs(direction[:, :-1]).max(axis=0)) + np.abs(direction[:, -1]).max()
-    codes = batch.y.astype(np.intp)
+    codes = targets_of(batch).astype(np.intp)
     if len(direction) == 1:
         return ((2 * codes - 1) * Z[:, 0])[:, None], size
     margins = np.take_along_axis(Z, codes[:, None], axis=1) - Z
@@ -130,7 +130,9 @@ def hardest_statistic(
         mark = np.where(_used(batch), mark, np.inf)
         chosen = np.argsort(mark, kind="stable")[:limit]
         chosen = chosen[np.isfinite(mark[chosen])]
-        found.append(Picked(_rows(batch, chosen, shift, scale), batch.y[chosen].astype(np.intp), mark[chosen], limit))
+        found.append(
+            Picked(_rows(batch, chosen, shift, scale), targets_of(batch)[chosen].astype(np.intp), mark[chosen], limit)
+        )
     return found[0], found[1]
 
 
@@ -144,7 +146,7 @@ def violation_statistic(
     least = relative.min(axis=1)
     chosen = np.flatnonzero(least < -TINY)
     chosen = chosen[np.argsort(least[chosen], kind="stable")[:limit]]
-    picked = Picked(_rows(batch, chosen, shift, scale), batch.y[chosen].astype(np.intp), least[chosen], limit)
+    picked = Picked(_rows(batch, chosen, shift, scale), targets_of(batch)[chosen].astype(np.intp), least[chosen], limit)
     told = used & (np.where(np.isfinite(relative), relative, -np.inf).max(axis=1) > TINY)
     return picked, int(told.sum()), int(used.sum()), _ties(batch, relative, len(direction))
 
@@ -165,11 +167,11 @@ def largest_margin(objective: LogisticObjective, x: np.ndarray) -> float:
 def _ties(batch: Batch, relative: np.ndarray, n_rows: int) -> np.ndarray:
     """For every class, how many pairs of one of its rows and another class are tied; both ways."""
     tied = relative <= TINY
-    codes = batch.y.astype(np.intp)
+    codes = targets_of(batch).astype(np.intp)
     if n_rows == 1:
         return np.array([int(tied.sum())] * 2)
     of_class = np.array([int(tied[codes == k].sum()) for k in range(n_rows)])
-    return of_class + tied.sum(axis=0)
+    return np.asarray(of_class + tied.sum(axis=0))
 
 
 def _used(batch: Batch) -> np.ndarray:
@@ -215,6 +217,7 @@ def find_separation(objective: LogisticObjective, x: np.ndarray) -> tuple[Separa
         if not sparse_direction:
             first = checked
     _, _, told, n, ties = first
+    assert checked is not None
     D, direction = checked[:2]
     size = np.abs(D[:, :-1] - (D[:, :-1].mean(axis=0) if K > 1 else 0.0)).max(axis=0)
     columns = np.flatnonzero(size > 1e-7 * max(size.max(initial=0.0), np.finfo(float).tiny))

@@ -25,14 +25,21 @@ __all__ = [
     "row_weights",
     "shifted_features",
     "square_statistic",
+    "targets_of",
 ]
+
+
+def targets_of(batch: Batch) -> np.ndarray:
+    """The class codes of a batch, which are there whenever a classifier is fitted."""
+    assert batch.y is not None
+    return batch.y
 
 
 def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:
     """The weights of the rows, times those of their classes; None for ones."""
     if class_weight is None:
         return batch.weight
-    by_class = class_weight[batch.y.astype(np.intp)]
+    by_class: np.ndarray = class_weight[targets_of(batch).astype(np.intp)]
     return by_class if batch.weight is None else by_class * batch.weight
 
 
@@ -43,7 +50,7 @@ def binary_gradient(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    loss, g, h = _native.linear.logistic_gradient(batch.X, batch.y, weight, shift, w, b)
+    loss, g, h = _native.linear.logistic_gradient(batch.X, targets_of(batch), weight, shift, w, b)
     return loss, g[None, :], np.array([[h]])
 
 
@@ -54,7 +61,7 @@ def binary_hessian(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    loss, g, H = _native.linear.logistic_hessian(batch.X, batch.y, weight, shift, w, b)
+    loss, g, H = _native.linear.logistic_hessian(batch.X, targets_of(batch), weight, shift, w, b)
     return loss, g[None, :], H
 
 
@@ -72,7 +79,7 @@ def _probabilities(
     Z = X @ params[:, :-1].T
     Z += params[:, -1]
     Z -= Z.max(axis=1, keepdims=True)
-    own = np.take_along_axis(Z, batch.y[:, None], axis=1)[:, 0]
+    own = np.take_along_axis(Z, targets_of(batch)[:, None], axis=1)[:, 0]
     P = np.exp(Z, out=Z)
     total = P.sum(axis=1)
     loss = np.log(total) - own
@@ -87,7 +94,7 @@ def multinomial_gradient(
     weight = row_weights(batch, class_weight)
     if not sp.issparse(batch.X):
         return _native.linear.multinomial_gradient(
-            batch.X, batch.y, weight, shift, np.ascontiguousarray(params), curvature
+            batch.X, targets_of(batch), weight, shift, np.ascontiguousarray(params), curvature
         )
     X = batch.X
     loss, P = _probabilities(X, batch, params, weight)
@@ -135,7 +142,7 @@ def square_statistic(batch: Batch, shift: np.ndarray, class_weight: np.ndarray |
     """(sum_i w_i ||x_i - s||^2, sum_i w_i)."""
     weight = batch.weight if class_weight is None else row_weights(batch, class_weight)
     if sp.issparse(batch.X):
-        squares = np.asarray(batch.X.multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
+        squares = np.asarray(sp.csr_array(batch.X).multiply(batch.X).sum(axis=1), dtype=np.float64).ravel()
     else:
         X = np.asarray(batch.X - shift if shift.any() else batch.X, dtype=np.float64)
         squares = np.einsum("ij,ij->i", X, X)
@@ -158,13 +165,14 @@ class Largest(float):
 def least_weight_statistic(batch: Batch, class_weight: np.ndarray | None) -> tuple[Largest]:
     """The least positive weight of a row, negated."""
     weight = row_weights(batch, class_weight)
+    assert weight is not None  # asked for only where there are weights
     return (Largest(-weight[weight > 0].min(initial=np.inf)),)
 
 
 def leverage_statistic(
     batch: Batch, shift: np.ndarray, factors: np.ndarray, null: np.ndarray, scale: np.ndarray
 ) -> tuple[Largest, Largest, Largest]:
-    """How far the margins of a row move, at most, when the parameters do.
+    """The largest moves of the margins of a row when the parameters move.
 
     Each of `factors` (F, of shape (pairs, r, columns)) is for a pair of margins: |F x|^2 is the largest squared change
     of their difference for a move of unit length in the norm of H. `null` has directions that H ignores, of parameters
@@ -176,7 +184,7 @@ def leverage_statistic(
     step = max(1, int(2e6 / (d + null.shape[0] * null.shape[2] + 1)))
     for start in range(0, batch.n_rows, step):
         X = batch.X[start : start + step]
-        X = X.toarray() if sp.issparse(X) else X - shift
+        X = sp.csr_array(X).toarray() if sp.issparse(X) else X - shift
         X1 = np.hstack([X, np.ones((len(X), 1))])[:, :d]
         for F in factors:
             T = X1 @ F.T
@@ -200,7 +208,7 @@ def column_square_statistic(
     weight = row_weights(batch, class_weight)
     w = np.ones(batch.n_rows) if weight is None else weight
     X = shifted_features(batch, shift)
-    squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
+    squares = sp.csr_array(X).multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
     return np.asarray(squares), float(w.sum())
 
 
@@ -211,7 +219,7 @@ def margin_statistic(batch: Batch, params: np.ndarray, shift: np.ndarray) -> tup
     """
     Z = np.asarray(shifted_features(batch, shift) @ params[:, :-1].T) + params[:, -1]
     if len(params) == 1:
-        wrong = -(2 * batch.y - 1)[:, None] * Z
+        wrong = -(2 * targets_of(batch) - 1)[:, None] * Z
     else:
         rows = np.arange(batch.n_rows)
         against_rest = Z - Z.mean(axis=1, keepdims=True)

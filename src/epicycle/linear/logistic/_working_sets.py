@@ -86,7 +86,7 @@ class ColumnLogistic:
     def _intercepts_alone(self) -> np.ndarray:
         share = self.Y @ self.v
         if self.rows == 1:
-            return np.log(share) - np.log1p(-share)
+            return np.asarray(np.log(share) - np.log1p(-share))
         logs = np.log(share)
         return np.asarray(logs - logs.mean())
 

@@ -1,9 +1,8 @@
 """Solvers by name."""
 
-from epicycle.optim.solvers._bfgs import bfgs
+from epicycle.optim.solvers._bfgs import bfgs, lbfgs
 from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
 from epicycle.optim.solvers._gradient_descent import Ladder, gradient_descent, learning_rate_ladder
-from epicycle.optim.solvers._lbfgs import lbfgs
 from epicycle.optim.solvers._newton import newton
 from epicycle.optim.solvers._solve import SOLVERS, SolverInfo, solve
 from epicycle.optim.solvers._stochastic import stochastic

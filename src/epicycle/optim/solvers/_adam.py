@@ -1,4 +1,4 @@
-"""How a stochastic gradient g becomes a move of x, and how the step eta shrinks with time.
+"""Adam and the other update rules of stochastic gradient methods, and schedules of their step eta.
 
 sgd        move = -eta g
 momentum   v <- gamma v + eta g;                          move = -v
@@ -27,7 +27,7 @@ Memory = dict[str, Array]
 
 @dataclass(frozen=True)
 class Rule:
-    """An update rule: which arrays it keeps, how it moves, and the step it is usually given (None: fitted to F)."""
+    """An update rule: the arrays that it keeps, its move, and its usual step (None: fitted to F)."""
 
     memory: tuple[str, ...]
     move: Callable[[Memory, Array, float, int], Array]
@@ -35,11 +35,10 @@ class Rule:
     description: str
 
 
-GAMMA = 0.9
-BETA = 0.9
-BETA_ADAM = 0.999
-EPS = 1e-8
-EPS_ADADELTA = 1e-6
+#: Decay of the momentum v, and of the mean squares G: those of the papers (Hinton 2012, Zeiler 2012, Kingma and Ba
+#: 2015), as are the offsets that keep divisions finite.
+GAMMA, BETA, BETA_ADAM = 0.9, 0.9, 0.999
+EPS, EPS_ADADELTA = 1e-8, 1e-6
 
 
 def _sgd(_memory: Memory, g: Array, eta: float, _t: int) -> Array:

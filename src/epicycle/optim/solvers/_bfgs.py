@@ -5,6 +5,10 @@ With s = x_{k+1} - x_k, y = g_{k+1} - g_k and rho = 1 / s'y,
     B <- (I - rho s y') B (I - rho y s') + rho s s',
 
 the symmetric matrix closest to B that maps y to s. s'y > 0 holds after every Wolfe step, so B stays positive definite.
+
+L-BFGS keeps the last few pairs (s, y) in place of B; it is SciPy's L-BFGS-B. SciPy's line search needs to see the
+objective fall and gives up where that drowns in rounding, while the gradient is still accurate: conjugate gradients go
+on from there until the certificate holds.
 """
 
 from __future__ import annotations
@@ -12,14 +16,16 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from scipy.optimize import OptimizeResult, minimize
 
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution
+from epicycle.optim.solvers._conjugate_gradient import conjugate_descent
 from epicycle.optim.solvers._line_search import wolfe
-from epicycle.optim.solvers._run import Run, State
+from epicycle.optim.solvers._run import Run, State, check_number
 from epicycle.optim.solvers._whitening import in_metric
 
-__all__ = ["bfgs"]
+__all__ = ["bfgs", "lbfgs"]
 
 Array = np.ndarray
 
@@ -84,3 +90,70 @@ def bfgs(
 
 def _state(B: Array) -> State:
     return {"inverse_hessian": B.copy()}
+
+
+def lbfgs(
+    objective: Objective,
+    start: Array,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 1_000,
+    monitor: Monitor | None = None,
+    state: State | None = None,
+    memory: int = 10,
+    precondition: bool | None = None,
+) -> Solution:
+    """Minimise by L-BFGS.
+
+    Parameters
+    ----------
+    objective, start, tol, max_iter, monitor, state
+        As for :func:`~epicycle.optim.gradient_descent`. A resumed run begins with an empty memory.
+    memory : int
+        Number of gradient differences kept.
+    precondition : bool or None
+        Work in the coordinates of the objective's metric; None does so whenever there is one.
+
+    Returns
+    -------
+    Solution
+    """
+    check_number("memory", memory, low=1, integer=True)
+    if precondition is None:
+        precondition = "metric" in objective.capabilities
+    if precondition:
+        solver = partial(lbfgs, memory=memory, precondition=False)
+        return in_metric(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
+    run = Run("lbfgs", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
+    run.begin(*objective.value_and_gradient(run.x))
+    if run.active:
+        _descend(run, memory)
+    if run.active:
+        conjugate_descent(run)
+    return run.solution()
+
+
+def _descend(run: Run, memory: int) -> None:
+    """Run SciPy's loop until it ends by itself or `run` has what it wants."""
+    # The accepted point is among the last evaluated ones; the callback is given it without its gradient.
+    seen: dict[bytes, tuple[float, Array]] = {run.x.tobytes(): (run.value, run.gradient)}
+
+    def evaluate(x: Array) -> tuple[float, Array]:
+        key = x.tobytes()
+        if key not in seen:
+            if len(seen) >= 4:
+                del seen[next(iter(seen))]
+            with np.errstate(over="ignore", invalid="ignore"):
+                seen[key] = run.objective.value_and_gradient(x.copy())
+        return seen[key]
+
+    def callback(intermediate_result: OptimizeResult) -> None:
+        x = np.array(intermediate_result.x)
+        moved = float(np.linalg.norm(x - run.x))
+        run.advance(x, *evaluate(x), step=moved / max(run.norm, np.finfo(float).tiny))
+        if not run.active:
+            raise StopIteration
+
+    # No test of SciPy's own may end the loop before the certificate holds.
+    options = {"maxcor": memory, "ftol": 0.0, "gtol": 0.0, "maxiter": 10**9, "maxfun": 10**9, "maxls": 40}
+    minimize(evaluate, run.x, jac=True, method="L-BFGS-B", callback=callback, options=options)

@@ -10,7 +10,7 @@ A solver is a loop
     return run.solution()
 
 Certificates can cost a pass over the data, so they are asked for only when the gradient norm says that they may hold.
-A certificate c that failed at norm |g| tells where to try next: gaps fall like |g|^2, so at |g| sqrt(tol / c).
+A certificate c that failed at norm |g| says where to try next: gaps fall like |g|^2, so at |g| sqrt(tol / c).
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Run:
             progress = value < self._best_value or norm < self._least_norm
             self._idle = 0 if progress else self._idle + 1
             self._least_norm = min(norm, self._least_norm)
-            # Values that differ by rounding only are told apart by their gradients.
+            # Values that differ by rounding only are compared by their gradients.
             rounding = 1e-14 * abs(self._best_value)
             lower = value < self._best_value - rounding
             if lower or (value <= self._best_value + rounding and norm < self._best_norm):

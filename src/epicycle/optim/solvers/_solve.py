@@ -14,10 +14,9 @@ from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.optim._objective import Objective, Solution
 from epicycle.optim.solvers._adam import RULES
-from epicycle.optim.solvers._bfgs import bfgs
+from epicycle.optim.solvers._bfgs import bfgs, lbfgs
 from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
 from epicycle.optim.solvers._gradient_descent import gradient_descent
-from epicycle.optim.solvers._lbfgs import lbfgs
 from epicycle.optim.solvers._newton import newton
 from epicycle.optim.solvers._run import State, check_choice
 from epicycle.optim.solvers._stochastic import stochastic

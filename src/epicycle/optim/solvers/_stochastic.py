@@ -54,7 +54,7 @@ class Plan:
 
 @dataclass
 class Walk:
-    """Where the moves stand: all that changes from one to the next."""
+    """The state of the moves: all that changes from one to the next."""
 
     x: Array
     memory: Memory

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import epicycle as ep
 from epicycle import Lars, Lasso, LinearRegression, Stagewise, lasso_path
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.linear.lars import _angles as lars_angles, _problem as lars_fit
+from epicycle.linear.lars import _angles as lars_angles
 
 DIABETES = load_diabetes(return_X_y=True)  # columns of length one and mean zero, as in Efron et al. (2004)
 # The columns age, sex, bmi, bp, s1 (tc), s2 (ldl), s3 (hdl), s4 (tch), s5 (ltg), s6 (glu).
@@ -142,7 +142,7 @@ def test_every_breakpoint_of_the_lasso_is_optimal(form, shape, weighted, lazy, m
     if lazy:
         monkeypatch.setattr(lars_angles, "SMALL", 0.0)
         monkeypatch.setattr(lars_angles, "FIRST_LOOK", 5)
-        monkeypatch.setattr(lars_fit, "MAX_GRAM_IN_MEMORY", 0)
+        monkeypatch.setattr(lars_angles, "MAX_GRAM_IN_MEMORY", 0)
         monkeypatch.setattr("epicycle.linear.lasso._problem.FEW_FOR_PATH", 0)
     X, y, weight = problem(*shape, seed=1, density=0.5 if "cs" in form else 1.0)
     X = X.astype(np.float32).astype(np.float64) if form == "float32" else X

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
-from epicycle.optim._minimize import derivative, minimum
+from epicycle.optim.teaching._conjugate import derivative, minimum
 
 __all__ = ["KKT", "Program", "dual_value", "duality_gap", "kkt", "lagrangian"]
 

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError
-from epicycle.optim._minimize import minimum
+from epicycle.optim.teaching._conjugate import minimum
 
 __all__ = ["GameSolution", "SaddlePoint", "matrix_game", "saddle_point"]
 
