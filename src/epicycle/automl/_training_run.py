@@ -20,7 +20,7 @@ from epicycle.automl._metrics import Metric
 from epicycle.automl._output import write_folder
 from epicycle.automl._table_model import TableModel
 from epicycle.core._certificate import Certificate
-from epicycle.core._optional import optional_import
+from epicycle.core._checks import optional_import
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
 from epicycle.report._finding import Finding

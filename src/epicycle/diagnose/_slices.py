@@ -17,10 +17,9 @@ from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from epicycle.core._checks import count, open_unit
+from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
-from epicycle.core._optional import optional_import
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame

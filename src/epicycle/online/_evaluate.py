@@ -19,8 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._optional import optional_import
 from epicycle.core._parameters import Choice, Integer, check_parameter
 from epicycle.core._plot_style import axes_of, styled
 from epicycle.core.estimator._progress import ProgressLine

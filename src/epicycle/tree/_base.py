@@ -188,6 +188,7 @@ class TreeModel(Estimator, ABC):
         weight = as_weight(sample_weight, data.n_rows)
         base = self._row_losses(self._raw_outputs(data.X), target)
         mean, error = np.zeros(data.n_features), np.zeros(data.n_features)
+        # Features without a split cannot change a prediction.
         for j in np.flatnonzero(self._split_totals("split")).tolist():
             random = stream(seed, "shuffle", j)
             rise = np.zeros(data.n_rows)
@@ -199,6 +200,7 @@ class TreeModel(Estimator, ABC):
                     part[:, j] = shuffled[rows]
                     rise[rows] += (self._row_losses(self._raw_outputs(part), target[rows]) - base[rows]) / n_repeats
             mean[j] = np.average(rise, weights=weight)
+            # Standard error of a weighted mean: sqrt(sum_i s_i^2 (r_i - mean)^2) with shares s_i of the weight.
             shares = np.full(data.n_rows, 1.0 / data.n_rows) if weight is None else weight / weight.sum()
             error[j] = np.sqrt(np.sum(shares**2 * (rise - mean[j]) ** 2))
         return mean, error

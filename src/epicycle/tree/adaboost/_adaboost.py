@@ -237,6 +237,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             ):
                 reason = "stopped"
                 break
+            # A perfect member ends the fit, and so does one that does not lower the loss any more.
             if error == 0 or (real and votes.loss >= before * (1 - 1e-12)):
                 break
         for name, value in attributes().items():

@@ -276,6 +276,7 @@ history_ : History
                 break  # no split gains, and later rounds would see the same gradients
             done += 1
             grown += added.trees
+            # Without samples every round lowers the loss, which the certificate states.
             largest_rise, loss = max(largest_rise, added.loss - loss), added.loss
             columns = {"step": added.step, "leaves": float(sum(len(tree.leaves) for tree, _ in added.trees))}
             if validation is not None:
@@ -283,6 +284,7 @@ history_ : History
             if monitor(done, np.array([float(done)]), objective=loss, state=state, **columns):
                 reason = "stopped"
                 break
+            # Early stopping: the trees after the best round are dropped below.
             if validation is not None and patience is not None and validation.stale(patience, self.tol):
                 break
         self.n_estimators_ = done if validation is None or patience is None else validation.best

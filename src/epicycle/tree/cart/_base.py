@@ -90,11 +90,12 @@ class DecisionTree(TreeModel, ABC):
             exact_table(data.X, levels, self.n_jobs),
             target,
             weight,
-            replace(rules, min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum())),
+            replace(rules, min_weight=self.min_weight_fraction_leaf * float(weight.sum())),
             seed=int(stream(seed_of(self.random_state), "tree", 0).integers(2**63)),
             threads=n_threads(WORK_PER_CELL * data.n_rows * p, self.n_jobs),
             unit_weights=bool((weight == 1).all()),
         )
+        # Pruning needs no validation rows: the optimal subtree for ccp_alpha is unique, and the smallest of equals.
         self.tree_ = tree = prune(grown.tree, self.ccp_alpha) if self.ccp_alpha > 0 else grown.tree
         monitor, risk = self._monitor(1, lambda _: dict(vars(self))), tree.risk
         monitor(1, np.zeros(1), objective=risk, leaves=float(tree.n_leaves), depth=float(tree.max_depth))

@@ -278,6 +278,7 @@ class Forest(TreeModel, ABC):
         threads = n_threads(work * (self.n_estimators - first), self.n_jobs)
         # Trees run side by side; threads that are left over work within a tree.
         inner = max(1, threads // missing)
+        # Trees are drawn lazily: after a stop no further one is started.
         numbers = itertools.takewhile(lambda _: not stopped, iter(range(first, self.n_estimators)))
         in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
         self.trees_ = join(known, grown)
@@ -341,6 +342,7 @@ class Forest(TreeModel, ABC):
         T, roots = n_trees(self.trees_), self.trees_["roots"]
         first = leaf_indicator(self.apply(X), roots)
         second = first if Y is None else leaf_indicator(self.apply(Y), roots)
+        # Upper bound on the nonzero pairs of the product: rows that share a leaf, leaf by leaf.
         meetings = float(first.sum(axis=0) @ second.sum(axis=0))
         pairs = min(meetings, float(first.shape[0]) * second.shape[0])
         what = f"proximities of {first.shape[0]} x {second.shape[0]} rows"
