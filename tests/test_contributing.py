@@ -91,7 +91,7 @@ def test_the_recipes_check_their_parameters(recipes, table, name):
         model.set_params(**{parameter: -1.0 if parameter != "n_steps" else 0}).fit(X, y)
 
 
-@pytest.mark.parametrize("command", re.findall(r"make ([a-z]+)", TEXT))
+@pytest.mark.parametrize("command", re.findall(r"make ([a-z-]+)", TEXT))
 def test_the_commands_exist(command):
     makefile = (Path(__file__).parents[1] / "Makefile").read_text()
     assert re.search(rf"^{command}:", makefile, flags=re.MULTILINE)

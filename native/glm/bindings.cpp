@@ -111,8 +111,8 @@ void bind_glm(nb::module_ &m) {
                 const auto x = design(table, categories, shift, message);
                 const std::size_t n = x.X.rows;
                 require(coef.shape(0) + 1 == x.d && y.shape(0) == n, message);
-                require(family.kind >= 0 && family.kind < static_cast<int>(GlmKind::count), message);
-                const FamilyRows rows{static_cast<GlmKind>(family.kind),
+                require(known_family(static_cast<LossId>(family.kind)), message);
+                const FamilyRows rows{static_cast<LossId>(family.kind),
                                       family.a,
                                       family.b,
                                       family.expected,

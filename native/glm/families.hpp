@@ -4,73 +4,23 @@
 // row gives loss, r = dloss/deta, the curvature h = d2loss/deta2 (observed), and its expectation e over y (Fisher).
 #pragma once
 
+#include "core/losses.hpp"
 #include "linear/logistic.hpp"
 
 namespace epicycle {
-
-enum class GlmKind { gaussian, binomial, poisson, gamma, tweedie, negative_binomial, count };
-
-// exp(x) for any x, by its reciprocal above zero; inf beyond about 708.
-EPICYCLE_INLINE double exp_any(double x) {
-    const double t = exp_nonpositive(-std::fabs(x));
-    return x > 0.0 ? 1.0 / t : t;
-}
-
-struct GlmRow {
-    double loss, r, h, e;
-};
-
-EPICYCLE_INLINE GlmRow gaussian_row(double z, double y, double, double) {
-    const double r = z - y;
-    return {0.5 * r * r, r, 1.0, 1.0};
-}
-
-// y is a proportion; logit link.
-EPICYCLE_INLINE GlmRow binomial_row(double z, double y, double, double) {
-    const double t = exp_nonpositive(-std::fabs(z)), u = 1.0 / (1.0 + t), h = t * u * u;
-    // With the smaller of p and 1 - p, so that nothing cancels where y is 0 or 1.
-    const double small = t * u;
-    const double r = z >= 0.0 ? (1.0 - y) - small : small - y;
-    const double linear = z >= 0.0 ? (1.0 - y) * z : -y * z;
-    return {linear + log1p_unit(t), r, h, h};
-}
-
-EPICYCLE_INLINE GlmRow poisson_row(double z, double y, double, double) {
-    const double mu = exp_any(z);
-    return {mu - y * z, mu - y, mu, mu};
-}
-
-EPICYCLE_INLINE GlmRow gamma_row(double z, double y, double, double) {
-    const double ratio = y * exp_any(-z);
-    return {ratio + z, 1.0 - ratio, ratio, 1.0};
-}
-
-// 1 < power < 2, log link; a = power - 1, b = 2 - power.
-EPICYCLE_INLINE GlmRow tweedie_row(double z, double y, double a, double b) {
-    const double down = y * exp_any(-a * z), up = exp_any(b * z);
-    return {down / a + up / b, up - down, a * down + b * up, up};
-}
-
-// Variance mu + a mu^2, log link; b = log(a). With q = z + log(a), log(1 + a mu) = log(1 + e^q).
-EPICYCLE_INLINE GlmRow negative_binomial_row(double z, double y, double a, double b) {
-    const double q = z + b, t = exp_nonpositive(-std::fabs(q)), u = 1.0 / (1.0 + t);
-    const double s = q >= 0.0 ? u : t * u, rest = q >= 0.0 ? t * u : u;  // sigma(q) and sigma(-q)
-    const double size = y + 1.0 / a;
-    return {size * ((q >= 0.0 ? q : 0.0) + log1p_unit(t)) - y * z, s / a - y * rest, size * s * rest, s / a};
-}
 
 #define EPICYCLE_GLM_ROWS(NAME)                                                                                  \
     EPICYCLE_CLONES inline void NAME##_rows(const double *z, const double *y, std::size_t n, double a, double b, \
                                             double *loss, double *r, double *h, double *e) {                     \
         for (std::size_t i = 0; i < n; ++i) {                                                                    \
-            const GlmRow row = NAME##_row(z[i], y[i], a, b);                                                     \
-            loss[i] = row.loss;                                                                                  \
-            r[i] = row.r;                                                                                        \
-            h[i] = row.h;                                                                                        \
-            e[i] = row.e;                                                                                        \
+            const LossRow row = NAME##_row(z[i], y[i], a, b);                                                    \
+            loss[i] = row.value;                                                                                 \
+            r[i] = row.slope;                                                                                    \
+            h[i] = row.curvature;                                                                                \
+            e[i] = row.expected;                                                                                 \
         }                                                                                                        \
     }
-EPICYCLE_GLM_ROWS(gaussian)
+EPICYCLE_GLM_ROWS(squared)
 EPICYCLE_GLM_ROWS(binomial)
 EPICYCLE_GLM_ROWS(poisson)
 EPICYCLE_GLM_ROWS(gamma)
@@ -127,8 +77,13 @@ EPICYCLE_CLONES inline void lengths(const Dense<float> &X, std::size_t i0, std::
 }
 
 // Rows of a family that is known here.
+constexpr bool known_family(LossId kind) {
+    return kind == LossId::squared || kind == LossId::logistic || kind == LossId::poisson || kind == LossId::gamma ||
+           kind == LossId::tweedie || kind == LossId::negative_binomial;
+}
+
 struct FamilyRows {
-    GlmKind kind;
+    LossId kind;
     double a, b;
     bool expected;
     const double *y, *weight, *offset;
@@ -141,19 +96,19 @@ struct FamilyRows {
         if (offset)
             for (std::size_t i = 0; i < n; ++i) z[i] += offset[i0 + i];
         switch (kind) {
-            case GlmKind::gaussian:
-                gaussian_rows(z, y + i0, n, a, b, loss, r, h, e);
+            case LossId::squared:
+                squared_rows(z, y + i0, n, a, b, loss, r, h, e);
                 break;
-            case GlmKind::binomial:
+            case LossId::logistic:
                 binomial_rows(z, y + i0, n, a, b, loss, r, h, e);
                 break;
-            case GlmKind::poisson:
+            case LossId::poisson:
                 poisson_rows(z, y + i0, n, a, b, loss, r, h, e);
                 break;
-            case GlmKind::gamma:
+            case LossId::gamma:
                 gamma_rows(z, y + i0, n, a, b, loss, r, h, e);
                 break;
-            case GlmKind::tweedie:
+            case LossId::tweedie:
                 tweedie_rows(z, y + i0, n, a, b, loss, r, h, e);
                 break;
             default:

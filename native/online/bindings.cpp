@@ -37,10 +37,10 @@ void bind_online(nb::module_ &m) {
         "__init__",
         [](OnlineRule *rule, int loss, double epsilon, int schedule, double eta0, double exponent, double offset,
            double alpha, double l2, double l1, double intercept, double average_from) {
-            require(loss >= 0 && loss <= static_cast<int>(OnlineLoss::squared_epsilon_insensitive) && schedule >= 0 &&
+            require(known_plainly(static_cast<LossId>(loss)) && schedule >= 0 &&
                         schedule <= static_cast<int>(Schedule::offset),
                     "online.Rule: expected a known loss and schedule");
-            new (rule) OnlineRule{static_cast<OnlineLoss>(loss),
+            new (rule) OnlineRule{static_cast<LossId>(loss),
                                   epsilon,
                                   static_cast<Schedule>(schedule),
                                   eta0,

@@ -21,25 +21,15 @@
 #include <limits>
 #include <vector>
 
+#include "core/losses.hpp"
 #include "core/rows.hpp"
 
 namespace epicycle {
 
-enum class OnlineLoss : int {
-    hinge,
-    perceptron,
-    log_loss,
-    modified_huber,
-    squared_hinge,
-    squared_error,
-    huber,
-    epsilon_insensitive,
-    squared_epsilon_insensitive
-};
 enum class Schedule : int { optimal, constant, power, adaptive, inverse, offset };
 
 struct OnlineRule {
-    OnlineLoss loss;
+    LossId loss;
     double epsilon;
     Schedule schedule;
     double eta0, exponent, offset;
@@ -59,57 +49,11 @@ struct OnlineState {
     std::size_t p, K;
 };
 
-// l(z, y) and its derivative in z; y is -1 or 1 for the losses of classification.
-EPICYCLE_INLINE double online_loss(const OnlineRule &rule, double z, double y, double &slope) {
-    switch (rule.loss) {
-        case OnlineLoss::hinge:
-        case OnlineLoss::perceptron: {
-            const double short_of = (rule.loss == OnlineLoss::hinge ? 1.0 : 0.0) - y * z;
-            slope = short_of >= 0.0 ? -y : 0.0;
-            return short_of > 0.0 ? short_of : 0.0;
-        }
-        case OnlineLoss::log_loss: {
-            const double m = y * z, e = std::exp(-std::fabs(m));
-            slope = -y * (m > 0.0 ? e : 1.0) / (1.0 + e);
-            return (m > 0.0 ? 0.0 : -m) + std::log(1.0 + e);
-        }
-        case OnlineLoss::modified_huber: {
-            const double m = y * z;
-            if (m >= 1.0) return slope = 0.0;
-            slope = m >= -1.0 ? -2.0 * (1.0 - m) * y : -4.0 * y;
-            return m >= -1.0 ? (1.0 - m) * (1.0 - m) : -4.0 * m;
-        }
-        case OnlineLoss::squared_hinge: {
-            const double short_of = 1.0 - y * z;
-            slope = short_of > 0.0 ? -2.0 * y * short_of : 0.0;
-            return short_of > 0.0 ? short_of * short_of : 0.0;
-        }
-        case OnlineLoss::squared_error:
-            slope = z - y;
-            return 0.5 * slope * slope;
-        case OnlineLoss::huber: {
-            const double r = z - y, size = std::fabs(r);
-            slope = size <= rule.epsilon ? r : std::copysign(rule.epsilon, r);
-            return size <= rule.epsilon ? 0.5 * r * r : rule.epsilon * size - 0.5 * rule.epsilon * rule.epsilon;
-        }
-        case OnlineLoss::epsilon_insensitive: {
-            const double r = z - y, over = std::fabs(r) - rule.epsilon;
-            slope = over > 0.0 ? std::copysign(1.0, r) : 0.0;
-            return over > 0.0 ? over : 0.0;
-        }
-        default: {
-            const double r = z - y, over = std::fabs(r) - rule.epsilon;
-            slope = over > 0.0 ? std::copysign(2.0 * over, r) : 0.0;
-            return over > 0.0 ? over * over : 0.0;
-        }
-    }
-}
-
 // The curvature of losses whose derivative has no bound: a step longer than 1 / (curvature |x|^2) would go past the
 // row's own minimum, and many such steps diverge. 0 for the others.
-inline double unbounded_curvature(OnlineLoss loss) {
-    if (loss == OnlineLoss::squared_error) return 1.0;
-    return loss == OnlineLoss::squared_hinge || loss == OnlineLoss::squared_epsilon_insensitive ? 2.0 : 0.0;
+inline double unbounded_curvature(LossId loss) {
+    if (loss == LossId::squared) return 1.0;
+    return loss == LossId::squared_hinge || loss == LossId::squared_epsilon_insensitive ? 2.0 : 0.0;
 }
 
 inline double online_eta(const OnlineRule &rule, const double *number) {
@@ -208,7 +152,7 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
             if (!std::isfinite(score)) return std::numeric_limits<double>::quiet_NaN();
             const double target = !positive ? y[row] : y[row] == positive[k] ? 1.0 : -1.0;
             double slope;
-            losses += f * online_loss(rule, score, target, slope);
+            losses += f * plain_loss(rule.loss, rule.epsilon, score, target, slope);
             if (positive && score * target <= 0.0) mistakes[k] += f;
             if (dual) dual[row * K + k] += f * slope;
             if (scores) scores[i * K + k] = score;

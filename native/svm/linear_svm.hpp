@@ -11,26 +11,11 @@
 
 #include <cstdint>
 
+#include "core/losses.hpp"
 #include "core/sparse.hpp"
 #include "linear/logistic.hpp"
 
 namespace epicycle {
-
-struct MarginLoss {
-    bool regression, squared;
-    double epsilon, width;
-
-    // v, and in sign the sign of dv/dz.
-    EPICYCLE_INLINE double violation(double z, double y, double &sign) const {
-        if (regression) {
-            const double r = z - y;
-            sign = r < 0.0 ? -1.0 : 1.0;
-            return std::fabs(r) - epsilon;
-        }
-        sign = -y;
-        return 1.0 - y * z;
-    }
-};
 
 struct MarginTotals {
     double loss = 0.0, smooth = 0.0, slack = 0.0, violating = 0.0, curved = 0.0;

@@ -226,13 +226,13 @@ void bind_tree(nb::module_ &m) {
                                              "weight (n,) or None, score (K, n), "
                                              "gh (K, n, 2) or None, normal (2, n) or None";
             const std::size_t n = y.shape(0), K = score.shape(0);
-            require(kind >= 0 && kind <= static_cast<int>(Loss::softmax), expected);
-            const auto loss = static_cast<Loss>(kind);
-            require(K >= 1 && score.shape(1) == n && (loss == Loss::softmax ? K >= 2 : K == 1), expected);
+            require(kind >= 0 && kind <= static_cast<int>(LossId::softmax), expected);
+            const auto loss = static_cast<LossId>(kind);
+            require(K >= 1 && score.shape(1) == n && (loss == LossId::softmax ? K >= 2 : K == 1), expected);
             require(!gh || (gh->shape(0) == K && gh->shape(1) == n && gh->shape(2) == 2), expected);
             require(!normal || (normal->shape(0) == 2 && normal->shape(1) == n), expected);
             const double *w = pointer(weight, n, expected);
-            if (loss == Loss::softmax)
+            if (loss == LossId::softmax)
                 for (std::size_t i = 0; i < n; ++i)
                     require(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(K), expected);
             threads = team(threads);

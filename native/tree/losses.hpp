@@ -10,91 +10,40 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/losses.hpp"
 #include "core/simd.hpp"
 
 namespace epicycle {
 
-enum class Loss { squared, absolute, huber, quantile, poisson, gamma, tweedie, logistic, softmax };
-
 constexpr std::size_t LOSS_ROWS = 256;
-
-EPICYCLE_INLINE double exponential(double x) {
-    const double t = exp_nonpositive(x < 0 ? x : -x);
-    return x <= 0 ? t : 1.0 / t;
-}
 
 // Loss, first and second derivative by the score, for rows that the caller has laid side by side.
 struct RowTerms {
     double loss[LOSS_ROWS], g[LOSS_ROWS], h[LOSS_ROWS];
 };
 
-EPICYCLE_CLONES inline void squared_terms(const double *y, const double *s, std::size_t m, RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double r = s[i] - y[i];
-        t.loss[i] = r * r / 2;
-        t.g[i] = r;
-        t.h[i] = 1.0;
+// y and s are the target and the score of row i, in terms of which ROW is its loss.
+#define EPICYCLE_TREE_TERMS(NAME, ROW)                                                                    \
+    EPICYCLE_CLONES inline void NAME##_terms(const double *target, const double *score, double parameter, \
+                                             std::size_t m, RowTerms &t) {                                \
+        (void)parameter;                                                                                  \
+        for (std::size_t i = 0; i < m; ++i) {                                                             \
+            const double y = target[i], s = score[i];                                                     \
+            const LossRow row = ROW;                                                                      \
+            t.loss[i] = row.value;                                                                        \
+            t.g[i] = row.slope;                                                                           \
+            t.h[i] = row.curvature;                                                                       \
+        }                                                                                                 \
     }
-}
-
-// Quantile loss; tau = 1/2 is half the absolute loss. It has no curvature: 1 makes the tree one of least squares.
-EPICYCLE_CLONES inline void quantile_terms(const double *y, const double *s, double tau, double factor, std::size_t m,
-                                           RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double r = y[i] - s[i], slope = r > 0 ? tau : r < 0 ? tau - 1.0 : 0.0;
-        t.loss[i] = factor * slope * r;
-        t.g[i] = -factor * slope;
-        t.h[i] = 1.0;
-    }
-}
-
-// Curvature 1 everywhere, which bounds the true one, so that a step never goes beyond the minimum.
-EPICYCLE_CLONES inline void huber_terms(const double *y, const double *s, double delta, std::size_t m, RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double r = s[i] - y[i], a = r < 0 ? -r : r;
-        const double c = a <= delta ? r : (r < 0 ? -delta : delta);
-        t.loss[i] = a <= delta ? r * r / 2 : delta * (a - delta / 2);
-        t.g[i] = c;
-        t.h[i] = 1.0;
-    }
-}
-
-EPICYCLE_CLONES inline void poisson_terms(const double *y, const double *s, std::size_t m, RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double mu = exponential(s[i]);
-        t.loss[i] = mu - y[i] * s[i];
-        t.g[i] = mu - y[i];
-        t.h[i] = mu;
-    }
-}
-
-EPICYCLE_CLONES inline void gamma_terms(const double *y, const double *s, std::size_t m, RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double q = y[i] * exponential(-s[i]);
-        t.loss[i] = q + s[i];
-        t.g[i] = 1.0 - q;
-        t.h[i] = q;
-    }
-}
-
-EPICYCLE_CLONES inline void tweedie_terms(const double *y, const double *s, double power, std::size_t m, RowTerms &t) {
-    const double a = 1.0 - power, b = 2.0 - power;
-    for (std::size_t i = 0; i < m; ++i) {
-        const double ea = y[i] * exponential(a * s[i]), eb = exponential(b * s[i]);
-        t.loss[i] = eb / b - ea / a;
-        t.g[i] = eb - ea;
-        t.h[i] = b * eb - a * ea;
-    }
-}
-
-EPICYCLE_CLONES inline void logistic_terms(const double *y, const double *s, std::size_t m, RowTerms &t) {
-    for (std::size_t i = 0; i < m; ++i) {
-        const double e = exp_nonpositive(s[i] < 0 ? s[i] : -s[i]), inverse = 1.0 / (1.0 + e);
-        t.loss[i] = log1p_unit(e) + (s[i] > 0 ? s[i] : 0.0) - y[i] * s[i];
-        t.g[i] = (s[i] >= 0 ? inverse : e * inverse) - y[i];
-        t.h[i] = e * inverse * inverse;
-    }
-}
+EPICYCLE_TREE_TERMS(squared, squared_row(s, y, 0.0, 0.0))
+EPICYCLE_TREE_TERMS(absolute, quantile_row(s, y, 0.5, 2.0))
+EPICYCLE_TREE_TERMS(quantile, quantile_row(s, y, parameter, 1.0))
+EPICYCLE_TREE_TERMS(huber, huber_row(s, y, parameter))
+EPICYCLE_TREE_TERMS(poisson, poisson_row(s, y, 0.0, 0.0))
+EPICYCLE_TREE_TERMS(gamma, gamma_row(s, y, 0.0, 0.0))
+EPICYCLE_TREE_TERMS(tweedie, tweedie_row(s, y, parameter - 1.0, 2.0 - parameter))
+EPICYCLE_TREE_TERMS(logistic, label_row(s, y))
+#undef EPICYCLE_TREE_TERMS
 
 // exp(s_k - max) of every class in place, and their sum.
 EPICYCLE_CLONES inline void softmax_terms(double *s, std::size_t K, std::size_t m, double *top, double *sum) {
@@ -147,12 +96,12 @@ inline void class_terms(const double *e, const double *sum, const double *y, std
 
 // gh: K x n x 2, or null. normal: 2 x n, or null; for softmax the largest score of each row and the sum of the
 // exponentials of the others' distances from it, which is all that the derivatives by one score need of the others.
-inline void loss_piece(Loss kind, double parameter, const double *y, const double *weight, const double *score,
+inline void loss_piece(LossId kind, double parameter, const double *y, const double *weight, const double *score,
                        std::size_t n, std::size_t K, std::size_t i0, std::size_t m, float *gh, double *normal,
                        LossSums *sums) {
     RowTerms t;
     const double *yi = y + i0, *si = score + i0, *wi = weight ? weight + i0 : nullptr;
-    if (kind == Loss::softmax) {
+    if (kind == LossId::softmax) {
         std::vector<double> e(K * LOSS_ROWS);
         double top[LOSS_ROWS], sum[LOSS_ROWS];
         for (std::size_t k = 0; k < K; ++k) std::copy(si + k * n, si + k * n + m, e.data() + k * LOSS_ROWS);
@@ -169,36 +118,20 @@ inline void loss_piece(Loss kind, double parameter, const double *y, const doubl
         }
         return;
     }
-    switch (kind) {
-        case Loss::squared:
-            squared_terms(yi, si, m, t);
-            break;
-        case Loss::absolute:
-            quantile_terms(yi, si, 0.5, 2.0, m, t);
-            break;
-        case Loss::huber:
-            huber_terms(yi, si, parameter, m, t);
-            break;
-        case Loss::quantile:
-            quantile_terms(yi, si, parameter, 1.0, m, t);
-            break;
-        case Loss::poisson:
-            poisson_terms(yi, si, m, t);
-            break;
-        case Loss::gamma:
-            gamma_terms(yi, si, m, t);
-            break;
-        case Loss::tweedie:
-            tweedie_terms(yi, si, parameter, m, t);
-            break;
-        default:
-            logistic_terms(yi, si, m, t);
-            break;
-    }
+    // Every loss has a loop of its own, cloned for the instruction sets.
+    const auto terms = kind == LossId::squared    ? squared_terms
+                       : kind == LossId::absolute ? absolute_terms
+                       : kind == LossId::huber    ? huber_terms
+                       : kind == LossId::quantile ? quantile_terms
+                       : kind == LossId::poisson  ? poisson_terms
+                       : kind == LossId::gamma    ? gamma_terms
+                       : kind == LossId::tweedie  ? tweedie_terms
+                                                  : logistic_terms;
+    terms(yi, si, parameter, m, t);
     store_terms(t, wi, m, gh ? gh + 2 * i0 : nullptr, sums[0]);
 }
 
-inline std::vector<LossSums> loss_rows(Loss kind, double parameter, const double *y, const double *weight,
+inline std::vector<LossSums> loss_rows(LossId kind, double parameter, const double *y, const double *weight,
                                        const double *score, std::size_t n, std::size_t K, float *gh, double *normal,
                                        int threads) {
     constexpr std::size_t PIECE = 16 * LOSS_ROWS;

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from gradient_toy import GradientRidge
 from hypothesis import given, settings, strategies as st
 
+import epicycle as ep
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
@@ -134,3 +135,10 @@ def test_shared_domains_are_added_to_what_a_class_lists():
     assert set(Child._parameters) == {"alpha", "verbose"}
     with pytest.raises(ParameterError, match="n_jobs=0; expected None or an integer >= 1 or an integer <= -1"):
         check_parameters(Parent(n_jobs=0), Parent._parameters)
+
+
+def test_no_method_takes_zero_threads():
+    classes = [getattr(ep, info.name) for info in ep.methods()]
+    with_threads = [cls for cls in classes if "n_jobs" in cls._parameters]
+    assert len(with_threads) > 30
+    assert [cls.__name__ for cls in with_threads if cls._parameters["n_jobs"].accepts(0)] == []

@@ -28,12 +28,18 @@ def test_tour(code, shown, tmp_path, monkeypatch):
     assert agrees(shown, printed.getvalue()), printed.getvalue()
 
 
+def test_the_table_counts_the_methods():
+    classes = len(ep.methods())
+    functions = len(ep.methods(functions=True)) - classes
+    assert f"{classes} estimators and {functions} functions" in TEXT
+
+
 @pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)", TEXT))
 def test_links_lead_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("command", re.findall(r"(?:^|`)make ([a-z]+)", TEXT, flags=re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"(?:^|`)make ([a-z-]+)", TEXT, flags=re.MULTILINE))
 def test_commands_exist(command):
     assert re.search(rf"^{command}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 

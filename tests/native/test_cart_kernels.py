@@ -77,9 +77,7 @@ def test_every_kind_of_target_and_table_under_one_roof():
                 if criterion in ("gini", "entropy"):
                     target = class_target(rng.integers(0, K + 1, 120), K + 1)
                 for random in (False, True):
-                    rules = Rules(
-                        criterion, max_features=2, random_splits=random, min_samples_leaf=3, max_leaf_nodes=12
-                    )
+                    rules = Rules(criterion, max_features=2, random=random, min_leaf=3, max_leaves=12)
                     weight = rng.integers(0, 3, 120).astype(float)
                     grown = grow(table.fresh(), target, weight, rules, seed=5, threads=2)
                     leaf = grown.left == 0

@@ -129,7 +129,7 @@ def test_extreme_predictors_do_not_poison_what_is_finite(family, eta):
     [
         {"codes": np.zeros((4, 1))}, {"first": np.array([5])}, {"levels": np.array([-1])}, {"skip": np.array([9])},
         {"y": np.zeros(4)}, {"weight": np.zeros(4)}, {"offset": np.zeros(4)}, {"shift": np.zeros(3)},
-        {"coef": np.zeros(9)}, {"metric": np.zeros(2)}, {"kind": 6}, {"kind": -1},
+        {"coef": np.zeros(9)}, {"metric": np.zeros(2)}, {"kind": 8}, {"kind": -1},
     ],
     ids=str,
 )  # fmt: skip

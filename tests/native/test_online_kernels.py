@@ -30,7 +30,7 @@ def state(p, K, extra):
     return arrays | {name: np.zeros(shape) if extra else None for name, shape in names.items()}
 
 
-def learn(X, y, K, *, loss=2, extra=False, order=None, fraction=None, positive=True, one=False):
+def learn(X, y, K, *, loss=7, extra=False, order=None, fraction=None, positive=True, one=False):
     arrays = state(X.shape[1], K, extra)
     rule = _native.online.Rule(
         loss=loss, epsilon=0.1, schedule=1, eta0=0.05, exponent=0.5, offset=1.0, alpha=0.01, l2=0.01,

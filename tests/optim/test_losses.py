@@ -63,9 +63,8 @@ def test_losses_by_name():
     assert loss_by_name("hinge", 0.1) == LOSSES["hinge"]()
     with pytest.raises(ParameterError, match="squared_error"):
         loss_by_name("square")
-    for kernel in ("tree", "online", "glm"):
-        numbers = [kind.native[kernel] for kind in LOSSES.values() if kernel in kind.native]
-        assert sorted(numbers) == list(range(len(numbers)))
+    numbers = [kind.native for kind in LOSSES.values() if kind.native is not None]
+    assert len(numbers) == len(set(numbers))
     assert all(issubclass(LOSSES[n], MarginLoss) for n in ("hinge", "squared_hinge"))
     assert all(issubclass(LOSSES[n], ResidualLoss) for n in ("squared_error", "quantile"))
 

@@ -181,7 +181,7 @@ def test_samples_of_one_row(name):
 
 
 @pytest.mark.parametrize("name", ["boosting", "boosting, classes"])
-def test_rows_to_watch(name):
+def test_validation_sets(name):
     model = TABULAR[name]()
     for options in ({"X_val": X}, {"y_val": Y}):
         with pytest.raises(DataError, match="one was given without the other"):

@@ -80,8 +80,8 @@ def test_text_and_missing_values_in_files(frame, tmp_path, kind):
         assert_array_equal(model.predict(table), expected.predict(table))
         with pytest.raises(DataTypeError, match="learnt categories from a frame"):
             model.predict(np.zeros((3, 4)))
-    watched = GradientBoostingRegressor(n_estimators=5).fit(table, y, X_val=scan)
-    assert_array_equal(watched.history_.validation[0] > watched.history_.validation[-1], True)
+    validated = GradientBoostingRegressor(n_estimators=5).fit(table, y, X_val=scan)
+    assert_array_equal(validated.history_.validation[0] > validated.history_.validation[-1], True)
 
 
 def test_labels_and_weights_beside_text(frame, tmp_path):

@@ -53,6 +53,7 @@ class Durations:
         if rows <= largest:
             return there
         growth = self.grows
+        # The exponent needs two clearly different sizes.
         smaller = [(n, t) for n, t in self.seen if n < 0.6 * largest]
         if smaller:
             n, t = max(smaller)

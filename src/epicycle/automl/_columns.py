@@ -123,6 +123,7 @@ def _number(column: Any, name: str, n: int) -> ColumnKind:
     whole = bool((values == np.floor(values)).all())
     if n >= 20 and column.null_count == 0 and whole and len(np.unique(values)) == n:
         steps = np.diff(values)
+        # A counter of rows is an identifier whatever its name; other distinct integers only with a name like one.
         counted = bool((steps == 1).all() or (steps == -1).all())
         if counted or (_IDENTIFIER.search(name) and bool(values.max() - values.min() >= n - 1)):
             return ColumnKind("drop", "left out: an identifier, another number in each row", "is like an identifier")
@@ -147,6 +148,7 @@ def _text(column: Any) -> ColumnKind:
     if distinct <= 1:
         return _unless_constant(column, ColumnKind("category", _CATEGORY))
     words = pc.mean(pc.add(pc.count_substring(known, " "), 1)).as_py()
+    # Nearly every row has its own text: words make it free text, otherwise it is an identifier.
     if distinct > 0.9 * len(known) and len(known) >= 20:
         if words >= 3:
             return ColumnKind("drop", "left out: free text", "holds free text, which no model here uses")

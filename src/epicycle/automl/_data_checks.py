@@ -188,11 +188,13 @@ _MIN_DRIFT = 0.1
 def row_keys(features: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
     """A number for each row of numbers, equal for equal rows and (but for one chance in 2^64) for these alone."""
     with np.errstate(over="ignore"):
+        # A 64-bit hash in the manner of Murmur's finalizer, column by column: no copy of the rows is made.
         keys = np.full(len(features), 0x9E3779B97F4A7C15, dtype=np.uint64)
         columns = [features[:, j] for j in range(features.shape[1])]
         if y is not None:
             columns.append(y)
         for values in columns:
+            # Adding 0.0 turns -0.0 into 0.0, and all NaN become one value: equal rows have equal bits.
             word = np.where(np.isnan(values.astype(np.float64)), np.inf, values.astype(np.float64) + 0.0).view(
                 np.uint64
             )
@@ -249,6 +251,7 @@ def leaking_columns(
     n = len(y)
     chosen = stream(seed, "leaks").permutation(n)[:rows]
     half = len(chosen) // 2
+    # Means in bins from one half, scored on the other: within one half many bins would explain noise.
     fit, rest = chosen[:half], chosen[half:]
     if task == "classification":
         classes, codes = np.unique(y, return_inverse=True)
@@ -295,6 +298,7 @@ def _explained(x: np.ndarray, t: np.ndarray, x_new: np.ndarray, t_new: np.ndarra
         mean = np.where(count > 0, mean / np.maximum(count, 1), t[:, k].mean())
         off += float(((t_new[:, k] - mean[bins_new]) ** 2).sum())
     within = 1 - off / total
+    # 64 bins of a copy of the target leave 1/64^2 of its variance; a line leaves none.
     if not categorical and t.shape[1] == 1 and within > 0.9:
         within = max(within, _straight(x, t[:, 0], x_new, t_new[:, 0], total))
     return max(0.0, within)
@@ -340,6 +344,8 @@ def drift_between(
             distance, p = _chi_squared(a[:, j], b[:, j])
         else:
             distance, p = _kolmogorov_smirnov(a[:, j], b[:, j])
+            # A change in the share of missing values is drift too; the smaller p-value counts, times 2 for the two
+            # tests.
             gap, p_gap = _chi_squared(np.isnan(a[:, j]).astype(float), np.isnan(b[:, j]).astype(float))
             if p_gap < p:
                 distance, p = gap, p_gap
@@ -349,6 +355,7 @@ def drift_between(
     ranked = sorted(found.values(), key=lambda d: d.p_value)
     drifted = []
     for i, one in enumerate(ranked):
+        # Holm: the i-th smallest p-value is compared with the level over the number of those left.
         if one.p_value * (len(names) - i) > _DRIFT_LEVEL:
             break
         if one.distance >= _MIN_DRIFT:
@@ -376,6 +383,7 @@ def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     below = np.searchsorted(a, at, side="right") / len(a) - np.searchsorted(b, at, side="right") / len(b)
     distance = float(np.abs(below).max())
     m = np.sqrt(len(a) * len(b) / (len(a) + len(b)))
+    # Stephens' correction of the asymptotic distribution for small samples.
     return distance, float(kolmogorov((m + 0.12 + 0.11 / m) * distance))
 
 

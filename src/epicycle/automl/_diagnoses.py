@@ -149,6 +149,7 @@ class Diagnoses:
 
         def work(rows: int) -> None:
             form, evaluation = self.candidate.family.form, self.evaluation
+            # One fold is enough: importances are compared with each other, not with zero.
             train, test = evaluation.part(0, rows)
             test = test[: _MAX_ROWS["importances"]]
             model = evaluation.fitted(self.candidate, train[-rows:] if evaluation.facts.ordered else train)
@@ -164,6 +165,7 @@ class Diagnoses:
         each = time.perf_counter() - began
         names = list(dict.fromkeys(sources))
         allowed = 0.3 * self.budget.left(self.keep)
+        # Up to five permutations of each column, as many as the time allows.
         repeats = int(np.clip(allowed / max(each * len(names), 1e-6), 0, 5))
         if repeats == 0:
             return []
@@ -243,6 +245,7 @@ class Diagnoses:
         if len(parts) < 2:
             self.found.skipped["ablation"] = "not needed: one column"
             return
+        # Three folds, each component alone and cumulatively.
         fits = 3 * 2 * len(parts)
         most = min(self.affordable(1.3 * fits, 0.6, _MAX_ROWS["ablation"]), self.raw.num_rows)
 

@@ -99,6 +99,7 @@ class Evaluation:
         options: dict[str, Any] = {"form": form}
         if 8.0 * self.facts.n * width > _SINGLE_PRECISION_BYTES:
             options["dtype"] = "float32"
+            # With this many one-hot columns at most a third of the entries of a row are not zero.
             options["sparse"] = width > 3 * len(features)
         return options
 
@@ -125,6 +126,7 @@ class Evaluation:
         train, test = self.splits[fold]
         if rows < len(train):
             if self.facts.ordered:
+                # The latest rows, which are most like those to predict.
                 train = train[-rows:]
             else:
                 train = np.sort(stream(self.seed, "rung", fold).permutation(train)[:rows])
@@ -142,6 +144,8 @@ class Evaluation:
             return {}
         rate = float(candidate.settings["learning_rate"])
         if rows < EARLY_STOPPING_ROWS:
+            # Without a validation set the number of rounds follows the learning rate: n_estimators x learning_rate =
+            # 12.
             return {"n_estimators": int(np.clip(12 / rate, 30, 600))}
         return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), "n_iter_no_change": 25, "validation_fraction": 0.1}
 
@@ -159,6 +163,7 @@ class Evaluation:
     def run(self, candidate: Candidate, rows: int, folds: Sequence[int], limit: float) -> list[FoldScore]:
         """Fit and score on some folds, each fit within `limit` seconds."""
         cells = float(min(rows, self.largest())) * len(self.encoders[candidate.family.form].sources_)
+        # Small fits do not use several threads well: whole folds run in parallel instead.
         side_by_side = cells < _PARALLEL_CELLS and len(folds) > 1 and n_threads(float("inf"), self.n_jobs) > 1
         jobs = 1 if side_by_side else self.n_jobs
         began = time.perf_counter()
@@ -184,9 +189,11 @@ class Evaluation:
             responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
             score = self.metric.score(responses, self.y[test], None if self.weight is None else self.weight[test])
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
+            # One candidate that fails must not end the search: its failure is part of the leaderboard.
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
         used, wanted = model.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
+        # The time of a screening fit with few trees is scaled to that with all trees.
         scale = 1.0 if used is None or wanted is None else wanted / used
         tie = self.metric.tie(responses, self.y[test])
         kept = {name: values for name, values in responses.items() if name == "predict_proba"}

@@ -110,12 +110,14 @@ class Metric:
         """
         n = len(y)
         if self.name == "brier" and weight is None and self.classes is not None:
+            # Half of the sum over classes, between 0 and 1 as the empirical Bernstein bound needs it.
             truth = (np.asarray(self.classes)[None, :] == y[:, None]).astype(float)
             losses = ((responses["predict_proba"] - truth) ** 2).sum(axis=1) / 2  # between 0 and 1
             bound = test_bound(losses, sides=2, level=level)
             return TestScore(bound.estimate, bound.lower, bound.upper, level, bound.method, n, self.name)
         score = self.score(responses, y, weight)
         if self.name == "accuracy" and weight is None:
+            # Clopper and Pearson: the number of errors is binomial.
             exact = test_bound(errors=round(n * (1 - score)), n=n, level=level, sides=2)
             return TestScore(score, 1 - exact.upper, 1 - exact.lower, level, "binomial", n, self.name)
         resampled = score_of_counts(self.name, responses, y, self.classes, weight)
@@ -155,6 +157,7 @@ def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
         scoring, label, loss = _SHORT[short]
     else:
         scoring, label, loss = metric, metric.removeprefix("neg_").replace("_", " "), metric.startswith("neg_")
+    # ROC AUC generalises to one class against the rest; F1 and average precision have no such default.
     if classes is not None and len(classes) > 2:
         if short == "roc_auc":
             scoring, label = "roc_auc_ovr_weighted", "area under the ROC curves, one class against the rest"
@@ -301,6 +304,7 @@ def _mcnemar(a: int, b: int) -> float:
 
 def _difference_of_errors(a: int, b: int, n: int, level: float) -> tuple[float, float]:
     """Bounds of P(only A wrong) - P(only B wrong): each of the two shares has an exact interval at half the risk."""
+    # Union bound over the two shares, which makes the interval conservative at any n.
     half = 1 - (1 - level) / 2
     only_a_wrong, only_b_wrong = (test_bound(errors=k, n=n, level=half, sides=2) for k in (b, a))
     return only_a_wrong.lower - only_b_wrong.upper, only_a_wrong.upper - only_b_wrong.lower

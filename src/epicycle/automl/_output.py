@@ -36,6 +36,7 @@ def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable
     stay. An error before that leaves nothing behind.
     """
     target = check_folder(directory)
+    # On the same file system as the target, so that the move is atomic.
     temporary = target.parent / f".epicycle-{secrets.token_hex(8)}.tmp"
     try:
         temporary.mkdir()

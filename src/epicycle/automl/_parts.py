@@ -96,6 +96,7 @@ def folds(
     """Splits of the training set; fewer folds for more rows, one split for millions."""
     n = len(y)
     if k is None:
+        # With more rows the score of a fold is precise, and a fold costs more.
         k = 5 if n <= 200_000 else 3
     if groups is not None:
         k = min(k, len(np.unique(groups)))
@@ -104,6 +105,7 @@ def folds(
     splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
     if task == "classification":
         # With one class only a fold can be neither fitted nor scored.
+        # Ordered or grouped folds may lack a class.
         usable = [(a, b) for a, b in splits if len(np.unique(y[a])) > 1 and len(np.unique(y[b])) > 1]
         if not usable and ordered:
             usable = folds_of(Rows(np.empty((n, 1)), y), k, classifier=True, seed=seed)
@@ -234,6 +236,7 @@ def read_parts(
         return _given_test(test, table, y, w, g, at, roles, name, why, task, warned, ordered=time_column is not None)
     train, held, how = split_rows(y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
     chosen = table.take(pa.array(train)), table.take(pa.array(held))
+    # The parts are copies: without this the source would stay in memory during the whole search.
     del table
     pa.default_memory_pool().release_unused()
     return Parts(

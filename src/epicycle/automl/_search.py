@@ -110,11 +110,15 @@ class Search:
     def _rungs(self) -> list[tuple[int, tuple[int, ...]]]:
         """Rows and folds of each rung of successive halving; the last has all of both."""
         folds = tuple(range(self.k))
+        # More time allows a larger first rung; below 500 rows scores hardly rank candidates.
         rows = int(np.clip(100 * self.budget.seconds, 500, 4_000))
         rungs = []
+        # A factor of 4 in the rows with half of the candidates dropped keeps the cost of a rung about twice that of the
+        # one before.
         while rows * 2 < self.full:
             rungs.append((rows, folds[:2]))
             rows *= 4
+        # Few rows: two folds first, and all folds for the better half.
         if not rungs and self.k > 2:
             rungs.append((self.full, folds[:2]))
         return [*rungs, (self.full, folds)]
@@ -130,6 +134,7 @@ class Search:
     def kept(self, entry: Entry | None) -> float:
         """Seconds to reserve for the refit of the leader and the steps after it."""
         chosen = entry or self.leader
+        # A refit has k / (k - 1) times the rows of a fold.
         refit = 0.0 if chosen is None else (self.expected(chosen, int(self.full * self.k / max(self.k - 1, 1))) or 0.0)
         return self.after(refit)
 
@@ -152,6 +157,7 @@ class Search:
             or (each is None and self.leader is not None and left < 0.04 * self.budget.seconds)
         ):
             return False
+        # A fit may take three times as long as expected before it is stopped.
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
         for result in self.evaluation.run(entry.candidate, rows, missing, min(limit, left)):
             entry.results[(rows, result.fold)] = result
@@ -275,13 +281,16 @@ class Search:
                 ranked.append(family)
         if not ranked:
             return None
+        # Geometric in the rank: the leader has 40% of the trials, the next family 24%, and no family is excluded.
         weights = 0.6 ** np.arange(len(ranked))
         return ranked[int(rng.choice(len(ranked), p=weights / weights.sum()))]
 
     def _child(self, family: Family, rng: np.random.Generator) -> Candidate:
         own = [e for e in self.entries if e.candidate.family is family and e.results and not e.failure()]
         own.sort(key=lambda e: (-e.most_rows(), -e.mean(e.most_rows())))
+        # Mostly the best of the family; sometimes the second, against local optima.
         parent = own[0 if len(own) < 2 or rng.random() < 0.75 else 1].candidate
+        # One trial in ten draws all hyperparameters from the whole space.
         wild = rng.random() < 0.1
         settings = dict(parent.settings)
         changed = False
@@ -312,6 +321,7 @@ class Search:
             if not np.isfinite(gain).all():
                 return self._drop(entry, f"failed: {entry.failure()}")
             error = float(np.std(gain, ddof=1) / math.sqrt(len(gain))) if len(gain) > 1 else 0.0
+            # Half a standard error of optimism: two folds are noisy, but most trials are worse and should end early.
             if float(gain.mean()) + 0.5 * error <= 0:
                 return self._drop(entry, "behind")
         if entry.merit(rows, folds) <= leader.merit(rows, folds):
@@ -385,6 +395,7 @@ class Search:
         kept = [entry for entry in ranked if self._evaluate(entry, self.full, folds) and not entry.failure()]
         whole = (*range(self.k), *folds)
         kept = [entry for entry in kept if entry.mean(self.full, whole) > -math.inf]
+        # The leader is replaced only if it was evaluated on the other folds too.
         if self.leader in kept:
             best = max(kept, key=lambda e: e.merit(self.full, whole))
             if best is not self.leader:
@@ -399,6 +410,7 @@ def _varied(axis: Axis, value: Any, rng: np.random.Generator, wild: bool) -> Any
 def final_candidate(entry: Entry, full: int) -> Candidate:
     """The candidate for the refit to all rows, with the number of rounds found on the folds (of `full` rows)."""
     candidate, rounds = entry.candidate, entry.rounds()
+    # Methods without rounds, such as linear models, are refitted as they are.
     if rounds is None:
         return candidate
     if "n_estimators" in candidate.settings:

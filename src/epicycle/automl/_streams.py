@@ -88,6 +88,7 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
         return
     options = csv_options(head, name)
     # The first lines give the columns; their types follow from what the model was fitted to.
+    # Only complete lines: the last one may be cut by the size of the head.
     whole = head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
     point = decimal_point_of(head, options.delimiter)
     convert = convert_options(decimal_point=point)
@@ -96,6 +97,7 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
     _check_columns(names, types, name)
     raw = dict(zip(names, first.column_names, strict=True))
     wanted = {raw[column]: _read_as(types[column], first.schema.field(raw[column]).type) for column in types}
+    # Blocks of constant size: memory does not depend on the number of rows.
     reader = pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES),

@@ -109,6 +109,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise ParameterTypeError(f"estimator={self.estimator!r:.60}; expected an estimator")
         form = self.form
         if form == "auto":
+            # Trees take missing values and codes of levels; other models need numbers without gaps.
             form = "trees" if get_tags(self.estimator).input_tags.allow_nan else "linear"
         return TableEncoder(
             self.columns,

@@ -244,6 +244,7 @@ def read_table(source: Any) -> pa.Table:
         head = head_of(path)
         if kind in ("CSV", "JSON lines"):
             check_text(head, name)
+        # Parsed columns and the buffers of the parser take up to one and a half times the file.
         require_memory(
             1.5 * path.stat().st_size, f"reading {name}", "take a part of the rows, or fit from ep.scan(...)"
         )
@@ -349,6 +350,7 @@ def embedded(name: str) -> pa.Table:
     bunch = getattr(datasets, loader)(**options)
     y = bunch.target
     if name in ("iris", "breast_cancer", "wine"):
+        # Names of classes rather than codes, as they would be in a file.
         y = np.asarray(bunch.target_names)[y].astype(str)
     columns = {str(column).replace(" (cm)", ""): bunch.data[:, j] for j, column in enumerate(bunch.feature_names)}
     if name == "diabetes":

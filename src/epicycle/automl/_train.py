@@ -292,6 +292,7 @@ class _Job:
         reserved = max(_DIAGNOSES_SHARE * self.budget.seconds, 0.2)
 
         def after(refit: float) -> float:
+            # The refit may take 15% longer than extrapolated; 4% of the time is a reserve for writing the results.
             return 1.15 * refit + reserved + 0.04 * self.budget.seconds
 
         self.messages.stage("comparing models")
@@ -404,6 +405,7 @@ class _Job:
                 break
             other = metric_for(name, self.parts.task, self.parts.y_train)
             tests[name] = other.with_bound(test.responses, test.y, test.weight, self.seed, seconds=seconds / 2)
+        # Too few other rows would leave no score to compare with.
         repeated = self.duplicates.across
         if not 0 < repeated.sum() < len(test.y) - 10:
             return score, tests, None
@@ -427,6 +429,7 @@ class _Job:
             diagnoses.run_threshold(entry)
         diagnoses.run_bias_variance(entry.mean(search.full) if entry.most_rows() >= search.full else None)
         ranked = [e.candidate for e in search.ranked()]
+        # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.
         linear = next((c for c in ranked if c.family.form == "linear" and c.family.grows == 1), None)
         other = next((c for c in ranked if linear is not None and c.family is not linear.family), None)
         diagnoses.run_optimizer_or_objective(linear, other)

@@ -20,7 +20,7 @@ from epicycle.automl._metrics import Metric
 from epicycle.automl._output import write_folder
 from epicycle.automl._table_model import TableModel
 from epicycle.core._certificate import Certificate
-from epicycle.core._optional import optional_import
+from epicycle.core._checks import optional_import
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
 from epicycle.report._finding import Finding
@@ -133,6 +133,7 @@ class TrainingRun:
         dict
         """
         rows = max(self.sizes["train"], 1)
+        # The report shows the share of missing values, not their number.
         columns = [{**p.to_dict(), "missing": p.missing / rows} for p in self.profile]
         findings = [{"slot": slot, **finding.to_dict()} for slot, finding in self.findings.items()]
         for found in findings:

@@ -76,6 +76,7 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
 def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:
     if as_json:
         return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+    # The header is written by hand: the writer of Arrow quotes all names.
     buffer = pa.BufferOutputStream()
     names = io.StringIO()
     csv.writer(names, lineterminator="\n").writerow(table.column_names)
@@ -97,6 +98,7 @@ def sink(out: str | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = check_target(out)
+    # A reader never sees a file that is half written.
     temporary = target.parent / f".epicycle-{secrets.token_hex(8)}.tmp"
     try:
         with temporary.open("wb") as file:

@@ -57,6 +57,7 @@ def curves_of(
         p = responses.get("predict_proba")
         if p is not None and len(classes) == 2:
             counts = [int(np.sum(y == label)) for label in classes]
+            # The rarer class is the positive one, as in the threshold diagnosis.
             rare = int(np.argmin(counts)) if counts[0] != counts[1] else 1
             positive, score = y == classes[rare], p[:, rare]
             made["calibration"] = lambda: report.curves.calibration(positive, score, sample_weight=weight)

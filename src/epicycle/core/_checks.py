@@ -1,15 +1,16 @@
-"""Checks of numbers that users give: each error names the argument, what came and what was expected."""
+"""Checks of numbers that users give, and of optional packages; each error names what came and what was expected."""
 
 from __future__ import annotations
 
 import numbers
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._exceptions import DataError, MissingDependencyError, ParameterError, ParameterTypeError
 
-__all__ = ["count", "distribution", "number", "open_unit"]
+__all__ = ["count", "distribution", "number", "open_unit", "optional_import"]
 
 
 def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
@@ -46,3 +47,14 @@ def distribution(name: str, values: Any) -> np.ndarray:
     if abs(p.sum() - 1) > 1e-6:
         raise DataError(f"{name}: probabilities add up to {p.sum():g}; expected 1")
     return np.asarray(p / p.sum())
+
+
+def optional_import(name: str, purpose: str) -> Any:
+    """The module `name`, or an error that says what it is needed for and how to get it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
+            raise
+        package = name.split(".")[0]
+        raise MissingDependencyError(f"{purpose} needs {package}: pip install {package}") from None

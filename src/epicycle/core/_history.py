@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epicycle.core._optional import optional_import
+from epicycle.core._checks import optional_import
 from epicycle.core._plot_style import axes_of, styled
 
 if TYPE_CHECKING:

@@ -295,11 +295,13 @@ def _result(
     ratio, t = rows_ratio(splits), t_quantile(len(splits))
     gap_error = float(corrected_error(train - validation, ratio))
     short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
+    # The range between a constant and the desired level is the unit of all differences.
     scale = max(level - baseline, 1e-12)
 
     def counts(value: float, error: float) -> bool:
         return value > tolerance * scale and (not np.isfinite(error) or value > t * error)
 
+    # The gain of the last doubling of the rows, or of the last step where that is clearer.
     half = int(np.argmin(np.abs(np.log(curve.x[:-1] / (curve.x[-1] / 2)))))
     rises = [validation - np.maximum(curve.validation[at], baseline) for at in dict.fromkeys((half, len(curve.x) - 2))]
     slope, slope_error = max(
@@ -309,6 +311,7 @@ def _result(
     bias = level - float(train.mean())
     rising = counts(slope, slope_error)
     falls_short = counts(short, short_error)
+    # Differences of a fifth of the range could not be seen with these standard errors.
     blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
     certificate = getattr(fitted(model, rows), "certificate_", None)
     n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1

@@ -53,6 +53,7 @@ def rows_curve(
     tasks = []
     for size in counts:
         for j, (train, test) in enumerate(splits):
+            # One permutation for each fold: smaller parts are contained in larger ones, which makes the curve smooth.
             order = train if ordered else stream(seed, "curve", j).permutation(train)
             if classifier and not ordered:
                 order = _classes_first(order, rows.y)

@@ -17,10 +17,9 @@ from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from epicycle.core._checks import count, open_unit
+from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
-from epicycle.core._optional import optional_import
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Slices", "slices"]
+
+_NOTE = "slices were found on one half of the rows and measured on the other; intervals hold for all at once"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -180,6 +181,7 @@ def slices(
     seen = np.flatnonzero(np.isfinite(losses))
     if min_rows is not None:
         count("min_rows", min_rows, low=2)
+    # A hundredth of the rows in each half, at least ten: smaller slices have no useful interval.
     least = int(min_rows) if min_rows is not None else max(10, len(seen) // 100)
     if len(seen) < 4 * least:
         raise DataError(
@@ -196,8 +198,22 @@ def slices(
     ).fit(_safe_indexing(table, search), losses[search])
     leaf = np.asarray(tree.apply(table))
     found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
-    worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
-    return _conclude(found, float(losses[seen].mean()), name, float(level), worst_rows, losses, tuple(notes))
+    mean = float(losses[seen].mean())
+    verdict, steps = _verdict(found, mean, name)
+    order = seen[np.argsort(-losses[seen], kind="stable")][: int(n_examples)]
+    return Slices(
+        verdict=verdict,
+        columns={column: [s[column] for s in found] for column in (found[0] if found else ())},
+        next_steps=steps,
+        notes=(*notes, _NOTE),
+        rules=tuple(s["slice"] for s in found),
+        loss=mean,
+        worst=next((s["slice"] for s in found if s["lower"] > 0), None),
+        level=float(level),
+        metric=name,
+        worst_rows={"row": order, "loss": losses[order], "target": rows.y[order], "prediction": predicted[order]},
+        losses=losses,
+    )
 
 
 def _label(rule: str, rows: int) -> str:
@@ -236,6 +252,7 @@ def _rule(tree: Any, path: list[tuple[int, bool]]) -> str:
         t = tree.tree_
         feature, value = int(t.feature[node]), float(t.threshold[node])
         if t.is_categorical[node] or not np.isfinite(value):
+            # Questions about categories are kept all; their keys must not collide with those of numbers.
             parts[(node + 1_000_000, left)] = question(tree, node, 3, left=left)
         else:
             parts.pop((feature, left), None)
@@ -313,6 +330,7 @@ def _measured(
             error, freedom = _difference(a, b)
         else:
             error, freedom = _difference_of_groups(losses[measure], inside, groups[measure])
+        # Bonferroni over the m leaves, two-sided.
         reach = float(stdtrit(freedom, 1 - (1 - level) / (2 * m))) * error
         above = float(a.mean() - b.mean())
         found.append(
@@ -330,23 +348,9 @@ def _measured(
     return sorted(found, key=lambda s: -s["above_rest"])
 
 
-def _worst(losses: np.ndarray, seen: np.ndarray, y: np.ndarray, predicted: np.ndarray, n: int) -> dict[str, np.ndarray]:
-    order = seen[np.argsort(-losses[seen], kind="stable")][:n]
-    return {"row": order, "loss": losses[order], "target": y[order], "prediction": predicted[order]}
-
-
-def _conclude(
-    found: list[dict[str, Any]],
-    loss: float,
-    metric: str,
-    level: float,
-    worst_rows: dict[str, np.ndarray],
-    losses: np.ndarray,
-    notes: tuple[str, ...],
-) -> Slices:
+def _verdict(found: list[dict[str, Any]], loss: float, metric: str) -> tuple[str, tuple[str, ...]]:
+    """The verdict and the next steps, from the slices in order of their loss."""
     worse = [s for s in found if s["lower"] > 0]
-    worst = worse[0]["slice"] if worse else None
-    steps: tuple[str, ...] = ()
     if worse:
         s = worse[0]
         verdict = (
@@ -356,27 +360,12 @@ def _conclude(
         )
         if len(worse) > 1:
             verdict += f" {len(worse) - 1} more slice{'s are' if len(worse) > 2 else ' is'} worse than the rest."
-        steps = (
+        return verdict, (
             f"inspect rows where {s['slice']}: are targets or features wrong there, or is a feature missing?",
             "add features, or rows, that distinguish such cases; or a separate model for them",
         )
-    else:
-        verdict = (
-            f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
-            f"the differences between {len(found)} slices are within the noise."
-        )
-    columns = {name: [s[name] for s in found] for name in (found[0] if found else ())}
-    notes += ("slices were found on one half of the rows and measured on the other; intervals hold for all at once",)
-    return Slices(
-        verdict=verdict,
-        columns=columns,
-        next_steps=steps,
-        notes=notes,
-        rules=tuple(s["slice"] for s in found),
-        loss=loss,
-        worst=worst,
-        level=level,
-        metric=metric,
-        worst_rows=worst_rows,
-        losses=losses,
+    verdict = (
+        f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+        f"the differences between {len(found)} slices are within the noise."
     )
+    return verdict, ()

@@ -19,8 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._optional import optional_import
 from epicycle.core._parameters import Choice, Integer, check_parameter
 from epicycle.core._plot_style import axes_of, styled
 from epicycle.core.estimator._progress import ProgressLine
@@ -235,6 +235,7 @@ def evaluate(
     curve = Curve(window)
     progress = ProgressLine("online.evaluate", total) if verbose else None
     began = time.perf_counter()
+    # Batches that are predicted and wait for their labels.
     late: deque[tuple[Any, Any]] = deque()
     try:
         for X_rows, targets, one_by_one in batches:
@@ -315,6 +316,7 @@ class _Learner:
         while start < n:
             known = getattr(self.model, "classes_", None)
             new = np.zeros(0, np.intp) if known is None else np.flatnonzero(~np.isin(y[start:], known))
+            # Compiled code knows the classes so far: it runs up to the next new label.
             stop = start + int(new[0]) if new.size else n
             if stop > start:
                 found.append(self.model._predict_then_learn(X[start:stop], y[start:stop]))

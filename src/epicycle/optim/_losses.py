@@ -12,8 +12,8 @@ digits.
     losses of the margin m = y z         phi(m) with y coded -1 or 1, so that l*(a, y) = phi*(y a)
     likelihoods                          logistic, softmax, and Poisson, gamma, Tweedie with z the log of the mean
 
-These objects serve certificates, bounds and teaching. Loops over rows run in the native twin of a loss, whose number in
-the enumeration of a kernel is ``loss.native["online"]``, ``loss.native["tree"]`` or ``loss.native["glm"]``.
+These objects serve certificates, bounds and teaching. Loops over rows run in the native twin of a loss, whose number is
+``loss.native``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_NO_TWIN: Mapping[str, int] = MappingProxyType({})
 
 
 class Loss(ABC):
@@ -67,8 +66,8 @@ class Loss(ABC):
     self_concordant: bool = False
     #: Whether z is the logarithm of the mean of y.
     log_link: bool = False
-    #: Number of this loss in the enumerations of the native kernels that know it, by the name of the kernel.
-    native: ClassVar[Mapping[str, int]] = _NO_TWIN
+    #: Number of this loss in the native kernels (native/core/losses.hpp), where one of them knows it.
+    native: ClassVar[int | None] = None
 
     @abstractmethod
     def value(self, z: Array, y: Array) -> Array:
@@ -128,7 +127,7 @@ class Squared(ResidualLoss):
     """l(z, y) = (z - y)^2 / 2 for a number y."""
 
     smoothness = 1.0
-    native = MappingProxyType({"tree": 0, "online": 5, "glm": 0})
+    native = 0
 
     def rho(self, r: Array) -> Array:
         return 0.5 * np.square(r)
@@ -147,7 +146,7 @@ class Squared(ResidualLoss):
 class Absolute(ResidualLoss):
     """l(z, y) = |z - y|: least absolute deviations, minimised by a median."""
 
-    native = MappingProxyType({"tree": 1})
+    native = 1
 
     def rho(self, r: Array) -> Array:
         return np.abs(r)
@@ -168,7 +167,7 @@ class Huber(ResidualLoss):
 
     delta: float = 1.0
     smoothness = 1.0
-    native = MappingProxyType({"tree": 2, "online": 6})
+    native = 2
 
     def rho(self, r: Array) -> Array:
         size = np.abs(r)
@@ -189,7 +188,7 @@ class Quantile(ResidualLoss):
     """The pinball loss, tau (y - z) where z <= y and (1 - tau) (z - y) above: minimised by the quantile tau of y."""
 
     tau: float = 0.5
-    native = MappingProxyType({"tree": 3})
+    native = 3
 
     def rho(self, r: Array) -> Array:
         return np.maximum(-self.tau * r, (1.0 - self.tau) * r)
@@ -209,7 +208,7 @@ class EpsilonInsensitive(ResidualLoss):
     """max(|z - y| - epsilon, 0): the loss of support vector regression."""
 
     epsilon: float = 0.1
-    native = MappingProxyType({"online": 7})
+    native = 14
 
     def rho(self, r: Array) -> Array:
         return np.maximum(np.abs(r) - self.epsilon, 0.0)
@@ -230,7 +229,7 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 
     epsilon: float = 0.1
     smoothness = 2.0
-    native = MappingProxyType({"online": 8})
+    native = 15
 
     def rho(self, r: Array) -> Array:
         return np.square(np.maximum(np.abs(r) - self.epsilon, 0.0))
@@ -284,7 +283,7 @@ class MarginLoss(Loss):
 class Hinge(MarginLoss):
     """max(1 - y z, 0): the loss of support vector machines."""
 
-    native = MappingProxyType({"online": 0})
+    native = 10
     #: The margin that is asked for.
     margin: ClassVar[float] = 1.0
 
@@ -305,7 +304,7 @@ class Hinge(MarginLoss):
 class Perceptron(Hinge):
     """max(-y z, 0): the hinge without a margin."""
 
-    native = MappingProxyType({"online": 1})
+    native = 11
     margin: ClassVar[float] = 0.0
 
 
@@ -314,7 +313,7 @@ class SquaredHinge(MarginLoss):
     """max(1 - y z, 0)^2."""
 
     smoothness = 2.0
-    native = MappingProxyType({"online": 4})
+    native = 13
 
     def phi(self, m: Array) -> Array:
         return np.square(np.maximum(1.0 - m, 0.0))
@@ -334,7 +333,7 @@ class ModifiedHuber(MarginLoss):
     """max(1 - y z, 0)^2 down to the margin -1, and its tangent -4 y z below it."""
 
     smoothness = 2.0
-    native = MappingProxyType({"online": 3})
+    native = 12
 
     def phi(self, m: Array) -> Array:
         return np.where(m >= -1, np.square(np.maximum(1.0 - m, 0.0)), -4.0 * m)
@@ -358,7 +357,7 @@ class Logistic(Loss):
 
     smoothness = 0.25
     self_concordant = True
-    native = MappingProxyType({"tree": 7, "online": 2, "glm": 1})
+    native = 7
 
     def value(self, z: Array, y: Array) -> Array:
         # max(z, 0) - y z is exact for the codes, so what remains of a well-classified row is not rounded away.
@@ -391,7 +390,7 @@ class Multinomial(Loss):
 
     smoothness = 0.5
     self_concordant = True
-    native = MappingProxyType({"tree": 8})
+    native = 8
 
     def value(self, z: Array, y: Array) -> Array:
         z = _real(z)
@@ -436,7 +435,7 @@ class Poisson(Loss):
     """l(z, y) = e^z - y z for counts y >= 0 with mean e^z."""
 
     self_concordant, log_link = True, True
-    native = MappingProxyType({"tree": 4, "glm": 2})
+    native = 4
 
     def value(self, z: Array, y: Array) -> Array:
         z = _real(z)
@@ -460,7 +459,7 @@ class Gamma(Loss):
     """l(z, y) = z + y e^-z for y > 0 with mean e^z and a constant coefficient of variation."""
 
     self_concordant, log_link = True, True
-    native = MappingProxyType({"tree": 5, "glm": 3})
+    native = 5
 
     def value(self, z: Array, y: Array) -> Array:
         z = _real(z)
@@ -486,7 +485,7 @@ class Tweedie(Loss):
 
     power: float = 1.5
     self_concordant, log_link = True, True
-    native = MappingProxyType({"tree": 6, "glm": 4})
+    native = 6
 
     def value(self, z: Array, y: Array) -> Array:
         z, p = _real(z), self.power

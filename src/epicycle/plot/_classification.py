@@ -78,6 +78,7 @@ def calibration(
     total = np.bincount(place, w)
     keep = total > 0
     mean, share = (np.bincount(place, w * v)[keep] / total[keep] for v in (p, truth))
+    # Kish's effective sample size; without weights it is the number of rows.
     effective = total[keep] ** 2 / np.bincount(place, w**2)[keep]
     k, tail = share * effective, (1 - level) / 2
     with np.errstate(invalid="ignore"):
@@ -226,6 +227,7 @@ def _visible(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Indices of the points of a curve that can be distinguished in a figure, the first and last included."""
     if len(x) <= _POINTS:
         return np.arange(len(x))
+    # Points at equal distances along the curve keep its corners, unlike every n-th point.
     way = np.cumsum(np.append(0.0, np.abs(np.diff(x)) + np.abs(np.diff(y))))
     return np.unique(
         np.append(np.searchsorted(way, np.linspace(0, way[-1], _POINTS)), [0, len(x) - 1]).clip(0, len(x) - 1)

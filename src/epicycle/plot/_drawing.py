@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, DataTypeError
-from epicycle.core._optional import optional_import
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -63,6 +63,7 @@ def residuals(
     residual = target - fitted
     order = np.argsort(fitted, kind="stable")
     mass = np.cumsum(w[order])
+    # Quantiles at 10% and 90% need about ten rows.
     k = int(max(1, min(n_bins, n // 10)))
     place = np.minimum(((mass - w[order] / 2) / mass[-1] * k).astype(np.int64), k - 1)
     pieces = [order[place == b] for b in range(k) if (w[order[place == b]] > 0).any()]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from epicycle.core._checks import optional_import
 from epicycle.core._docs import complete_docstrings
-from epicycle.core._optional import optional_import
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -64,6 +64,7 @@ def _page(given: dict[str, Any]) -> str:
     bodies = [(anchor, short, heading, make(given)) for anchor, short, heading, make in SECTIONS]
     present = [entry for entry in bodies if entry[3]]
     style, script = _asset("page.css"), _asset("page.js")
+    # Only the script of the page may run, by its hash; a script in the data is text.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
     head = [

@@ -173,6 +173,7 @@ def next_steps(record: dict[str, Any], limit: int = 6) -> list[str]:
     rank = {slot: i for i, slot in enumerate(_SLOTS)}
     findings.sort(key=lambda finding: rank.get(text(finding.get("slot")), len(rank)))
     advice = [[text(step, 260) for step in items(finding.get("next_steps"))] for finding in findings]
+    # No finding should crowd out the others.
     for i in range(2):  # the first of each, then the second of each
         steps += [given[i] for given in advice if len(given) > i]
     return list(dict.fromkeys(map(sentence, steps)))[:limit]

@@ -81,6 +81,7 @@ def calibration(
         if v.sum() == 0:
             continue
         observed, n = float(v @ truth[part] / v.sum()), float(v.sum() ** 2 / (v @ v))
+        # Wilson's interval, which stays inside [0, 1] and is not empty at shares of 0 and 1.
         middle = (observed + z * z / (2 * n)) / (1 + z * z / n)
         reach = z / (1 + z * z / n) * np.sqrt(observed * (1 - observed) / n + (z / (2 * n)) ** 2)
         low, high = max(middle - float(reach), 0.0), min(middle + float(reach), 1.0)

@@ -25,7 +25,6 @@ from epicycle.core._parameters import (
     InstanceOf,
     Integer,
     NoneOr,
-    RandomState,
     Real,
 )
 from epicycle.core._random import seed_of
@@ -74,9 +73,6 @@ COMMON: Mapping[str, Domain] = {
     "scoring": NoneOr(AnyOf(_ScorerName(), CallableDomain())),
     "tol": Real(0),
     "one_standard_error": Boolean(),
-    "n_jobs": NoneOr(AnyOf(Integer(1), Integer(maximum=-1))),
-    "random_state": RandomState(),
-    "verbose": AnyOf(Boolean(), Integer(0)),
 }
 
 
@@ -334,6 +330,7 @@ def rounding(scores: np.ndarray) -> float:
 def chosen_size(sizes: np.ndarray, scores: np.ndarray, errors: np.ndarray, tol: float, one_se: bool) -> int:
     """Index into the path: the fewest features within `tol`, or one standard error, of the best mean score."""
     best = int(np.argmax(scores))
+    # The one-standard-error rule of Breiman et al.: the smallest set that is not clearly worse.
     slack = max(tol, rounding(scores), errors[best] if one_se and np.isfinite(errors[best]) else 0.0)
     near = np.flatnonzero(scores >= scores[best] - slack)
     return int(near[np.argmin(sizes[near])])

@@ -128,6 +128,7 @@ class Scored:
         if self.by == "folds":
             error = np.asarray(corrected_error(differences, self.test_to_train))
             return difference, error, t_quantile(self.spread.shape[1])
+        # Resampled rows are many: the normal quantile is enough.
         return difference, _nanstd(differences), 1.96
 
 
@@ -223,11 +224,13 @@ def conclude(
     errors = scored.std_error()
     top = best = argbest(scored.score)
     if one_standard_error and np.isfinite(errors[top]):
+        # Candidates come in the order of their complexity: the first within one standard error is the simplest.
         best = int(np.flatnonzero(scored.score >= scored.score[top] - errors[top])[0])
     order = np.argsort(-np.where(np.isfinite(scored.score), scored.score, -np.inf), kind="stable")
     behind, behind_error, factor = scored.behind(best)
     known = np.isfinite(behind_error) & np.isfinite(behind)
     close = np.zeros(len(behind), dtype=bool)
+    # Not significantly different from the best.
     close[known] = np.abs(behind[known]) <= factor * behind_error[known]
     close[best] = known[best] = True
     winner = chosen[best]

@@ -69,6 +69,7 @@ def correlations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bo
         Z = np.asarray(X, dtype=np.float64) - mean
         square = w @ Z**2
         cross = Z.T @ (w[:, None] * T)
+    # Variances at the level of rounding belong to constant columns.
     square = np.where(square > 1e-14 * (mean**2 + np.abs(square)), square, 0.0)
     if labels:  # between the classes: sum over classes of p_c (mean_c - mean)^2
         shares = w @ T
@@ -102,6 +103,7 @@ def _binned(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     if len(values) > _MAX_DISTINCT:
         mass = np.bincount(codes, weights=np.where(missing, 0.0, w), minlength=len(values))
         if mass.sum() > 0:
+            # Equal values share a bin: the middle of their weighted ranks decides.
             middle = (np.cumsum(mass) - mass / 2) / mass.sum()
             codes = np.minimum((middle * _BINS).astype(np.int64), _BINS - 1)[codes]
     return np.where(missing, codes.max() + 1, codes)
@@ -115,6 +117,7 @@ def _information(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
     outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     there = joint > 0
     plug_in = float((joint[there] * np.log(joint[there] / outer[there])).sum())
+    # Miller and Madow: the plug-in estimate is too large by (cells - rows - columns + 1) / (2 n).
     occupied = np.count_nonzero(there), np.count_nonzero(joint.sum(axis=1)), np.count_nonzero(joint.sum(axis=0))
     return plug_in - (occupied[0] - occupied[1] - occupied[2] + 1) / (2 * float(total))
 
@@ -234,6 +237,7 @@ class FilterSelection(FeatureSelection):
         sizes = _sizes(p) if self.k == "cv" else np.array([self.k])
         ranked = []
         if len(sizes) > 1:
+            # In every fold from its training rows alone, so that the test rows do not influence the ranking.
             ranked = [_descending(self._scores_of(matrix, rows, train, labels)) for train, _ in splits]
         known = [np.asarray(scores) for scores in state.get("scores", ())]
         found: list[np.ndarray] = []

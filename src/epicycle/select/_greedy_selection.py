@@ -55,6 +55,7 @@ class SearchPath:
         if not np.isfinite(means).any():
             raise ParameterError("scoring: has no finite value on the folds; choose another metric, or other splits")
         means = np.where(np.isfinite(means), means, -np.inf)
+        # Differences of rounding do not decide: of equal features the first is taken.
         at = int(np.argmax(means >= means.max() - rounding(means)))  # of equals the first
         return neighbours[at], others[at], scores[at]
 
@@ -220,6 +221,7 @@ Attributes
         reason = "converged"
         moves = path.walk(wanted, patience=self.patience if wanted is None else None, floating=self.floating)
         for number, move in enumerate(moves, 1):
+            # A resumed search repeats the moves of its checkpoint from stored scores, without new fits.
             if number <= replayed:
                 continue
             if monitor(

@@ -157,12 +157,14 @@ def _splitter(rows: Rows, k: int, classifier: bool, ordered: bool, seed: int) ->
         if rows.n < k + 1:
             raise DataError(f"X: {rows.n} samples; ordered folds need at least cv + 1 = {k + 1}")
         return TimeSeriesSplit(k)
+    # A stream of its own: folds do not change when other parts draw more numbers.
     state = int(stream(seed, "folds").integers(2**31))
     labels = classifier and type_of_target(rows.y) in ("binary", "multiclass")
     if rows.groups is not None:
         if (n_groups := len(np.unique(rows.groups))) < k:
             raise DataError(f"groups: {n_groups} different groups; expected at least as many as folds, cv={k}")
         return (StratifiedGroupKFold if labels else GroupKFold)(k, shuffle=True, random_state=state)
+    # Stratified folds need k rows of every class.
     if labels and np.unique(rows.y, return_counts=True)[1].min() >= k:
         return StratifiedKFold(k, shuffle=True, random_state=state)
     return KFold(k, shuffle=True, random_state=state)

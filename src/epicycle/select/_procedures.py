@@ -12,6 +12,7 @@ import numpy as np
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core._parameters import SHARED_PARAMETERS, check_parameter
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.select._compare import (
     Candidate,
@@ -270,6 +271,7 @@ def leave_one_out(
     >>> select.leave_one_out({"ridge": (Ridge(), {"alpha": [0.01, 0.1, 1]})}, X, y).best_params
     {'alpha': 0.01}
     """
+    check_parameter("leave_one_out", "n_jobs", n_jobs, SHARED_PARAMETERS["n_jobs"])  # the shortcuts use no threads
     rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state, test=test, level=level)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
     if not poolable(scorer):

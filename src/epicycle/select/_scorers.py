@@ -122,6 +122,7 @@ def responses_of(model: Any, X: Any, classes: np.ndarray | None = None) -> dict[
     own = getattr(model, "classes_", None)
     if classes is None or own is None or np.array_equal(own, classes):
         return found
+    # A fold may lack a class: its probabilities get a column of zeros there.
     at = np.searchsorted(classes, own)
     for name, empty in (("predict_proba", 0.0), ("predict_log_proba", -np.inf)):
         if name in found:
@@ -288,7 +289,9 @@ def _studentised(
         return None
     parts = v * loss - np.mean(v * loss)
     tails = float(n * (parts**4).sum() / (parts**2).sum() ** 2) if parts.any() else 3.0
+    # Var(s^2) = sigma^4 (kurtosis - 1) / n: heavy tails leave few degrees of freedom for the variance.
     freedom = max(2 * n / max(tails - 1, 1.0), 3.0)
     wider = error * float(stdtrit(freedom, 0.5 + level / 2) / ndtri(0.5 + level / 2))
+    # Bootstrap-t: the quantiles of t are reflected, so the upper one gives the lower end of the loss.
     high, low = (value - wider * np.quantile(t, q) for q in (0.5 - level / 2, 0.5 + level / 2))
     return _LOSSES[name](high), _LOSSES[name](low)

@@ -143,6 +143,7 @@ class MomentScores(SubsetScores):
         """Scores of subsets of one size, NaN where a fit to the rows is needed."""
         out = np.full((len(S), len(self.folds)), np.nan)
         for f, (A, b, M, total, spread) in enumerate(self.folds):
+            # Unit diagonal: pivots of the Cholesky factor are then shares of variance not explained by other features.
             scale = np.sqrt(np.maximum(np.diag(A) + self.alpha, np.finfo(float).tiny))
             G = A[S[:, :, None], S[:, None, :]]
             G[:, np.arange(S.shape[1]), np.arange(S.shape[1])] += self.alpha
@@ -152,6 +153,7 @@ class MomentScores(SubsetScores):
                 L = np.linalg.cholesky(G)
             except np.linalg.LinAlgError:
                 L = np.stack([_factor(g) for g in G])
+            # A pivot below the limit means that the feature is (nearly) a combination of the others.
             ok = np.diagonal(L, axis1=1, axis2=2).min(axis=1) ** 2 > _INDEPENDENT
             w = np.full(S.shape, np.nan)
             if ok.any():
@@ -162,6 +164,7 @@ class MomentScores(SubsetScores):
             ok = np.isfinite(w).all(axis=1)
             w = w[ok]
             V = M[:-1, :-1][S[ok][:, :, None], S[ok][:, None, :]]
+            # (w, -1)' M (w, -1) for all subsets at once.
             squares = np.einsum("ij,ijk,ik->i", w, V, w) - 2 * np.einsum("ij,ij->i", w, M[-1, :-1][S[ok]]) + M[-1, -1]
             out[ok, f] = self._score(np.maximum(squares, 0.0), total, spread)
         return out
@@ -201,6 +204,7 @@ def _moments(
     p = X.shape[1]
     at_x, at_y = np.zeros(p), 0.0
     if centre and w.sum() > 0:
+        # Test rows are centred at the training means, which is what the intercept does.
         at_x = np.asarray(w @ X[train], dtype=np.float64).ravel() / w.sum()
         at_y = float(w @ y[train] / w.sum())
     A, b, _ = _about(X[train], y[train] - at_y, w, at_x)

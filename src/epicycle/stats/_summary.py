@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._optional import optional_import
 
 if TYPE_CHECKING:
     import pandas as pd

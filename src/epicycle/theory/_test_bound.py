@@ -107,6 +107,7 @@ def test_bound(
     counted = x is None or ((low, high) == (0.0, 1.0) and bool(np.isin(x, (0.0, 1.0)).all()))
     if method == "binomial" and not counted:
         raise DataError("losses: method='binomial' expects zeros and ones")
+    # Union bound over both sides.
     delta /= sides
     if method == "binomial" or (method == "auto" and counted):
         return TestBound(wrong / rows, *_binomial(wrong, rows, delta, sides), level, "binomial", rows)
@@ -119,6 +120,7 @@ def test_bound(
         away = span
     else:
         t = np.log(2 / delta)
+        # Maurer and Pontil (2009), theorem 4: the empirical variance in place of the true one costs the last term.
         away = np.sqrt(2 * x.var(ddof=1) * t / rows) + 7 * span * t / (3 * (rows - 1))
     lower = max(mean - away, low) if sides == 2 else low
     return TestBound(

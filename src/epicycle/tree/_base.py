@@ -42,6 +42,7 @@ class TreeModel(Estimator, ABC):
     _target: ClassVar[Literal["numeric", "labels"]]
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
     _takes_dask: ClassVar[bool] = False
+    _multi_output: ClassVar[bool] = False
 
     categorical_features: Any
     handle_unknown: Any
@@ -55,6 +56,7 @@ class TreeModel(Estimator, ABC):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.target_tags.multi_output = self._multi_output
         return tags
 
     @abstractmethod
@@ -83,7 +85,7 @@ class TreeModel(Estimator, ABC):
 
     # ------------------------------------------------------------------------------------------- data
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False) -> Data:
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """The training data with codes for levels; NaN and infinity are accepted."""
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
@@ -96,7 +98,7 @@ class TreeModel(Estimator, ABC):
             y,
             sample_weight,
             target=self._target,
-            multi_output=multi_output,
+            multi_output=self._multi_output,
             check_finite=False,
             missing=True,
         )
@@ -186,6 +188,7 @@ class TreeModel(Estimator, ABC):
         weight = as_weight(sample_weight, data.n_rows)
         base = self._row_losses(self._raw_outputs(data.X), target)
         mean, error = np.zeros(data.n_features), np.zeros(data.n_features)
+        # Features without a split cannot change a prediction.
         for j in np.flatnonzero(self._split_totals("split")).tolist():
             random = stream(seed, "shuffle", j)
             rise = np.zeros(data.n_rows)
@@ -197,6 +200,7 @@ class TreeModel(Estimator, ABC):
                     part[:, j] = shuffled[rows]
                     rise[rows] += (self._row_losses(self._raw_outputs(part), target[rows]) - base[rows]) / n_repeats
             mean[j] = np.average(rise, weights=weight)
+            # Standard error of a weighted mean: sqrt(sum_i s_i^2 (r_i - mean)^2) with shares s_i of the weight.
             shares = np.full(data.n_rows, 1.0 / data.n_rows) if weight is None else weight / weight.sum()
             error[j] = np.sqrt(np.sum(shares**2 * (rise - mean[j]) ** 2))
         return mean, error

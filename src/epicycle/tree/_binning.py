@@ -173,6 +173,7 @@ def _sample(data: Data, size: int, seed: int) -> tuple[Any, np.ndarray | None, n
     if isinstance(data, ArrayData):
         rows = np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
         if len(rows) > size:
+            # A random sample without a random generator: the rows whose hashed numbers are smallest.
             rows = np.sort(rows[np.argpartition(row_priorities(0, data.n_rows, seed)[rows], size)[:size]])
         weight = None if data.weight is None else data.weight[rows]
         if len(rows) == data.n_rows or sp.issparse(data.X):
@@ -238,6 +239,7 @@ def priority_limit(n: int, size: int, seed: int) -> int:
     """The priority that just `size` of the rows 0..n-1 do not exceed; priorities are never equal."""
     if size >= n:
         return 2**64 - 1
+    # Counts by the leading 16 bits find the bucket of the limit; a second pass sorts this bucket alone.
     shift, step = np.uint64(48), 1 << 20
     counts = np.zeros(1 << 16, np.int64)
     for start in range(0, n, step):
@@ -269,6 +271,7 @@ def bin_matrix(X: Any, table: np.ndarray, threads: int) -> np.ndarray:
     if not sp.issparse(X):
         _native.tree.bin_rows(X, table, rows, threads)
         return rows
+    # Edges below zero count the bins to the left of zero.
     rows[:] = (table < 0).sum(axis=1)  # the bin of zero
     columns = X.tocsc()
     for j in range(X.shape[1]):
@@ -338,6 +341,7 @@ def take_rows(
     transposed = None
     if columns:
         transposed = np.empty(rows.shape[::-1], np.uint8)
+        # Partitions of rows read one column: in this layout its bytes are neighbours.
         _native.tree.transpose_bytes(rows, transposed, threads)
     return Bins(rows, transposed, np.ascontiguousarray(y), weight if weighted else None, missing, bundles)
 

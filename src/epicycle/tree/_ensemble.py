@@ -191,6 +191,7 @@ def average_score(ensemble: Ensemble, start: np.ndarray) -> np.ndarray | float:
     roots, K = ensemble["roots"][:-1], len(start)
     total = np.array(start, np.float64)
     if len(roots):
+        # Only leaves have values other than zero: the sum over the nodes of a tree is that over its leaves.
         means = np.add.reduceat(ensemble["values"] * ensemble["count"], roots) / ensemble["count"][roots]
         np.add.at(total, np.arange(len(roots)) % K, means)
     return float(total[0]) if K == 1 else total

@@ -27,8 +27,7 @@ CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict), Choice("balanced")))
 
 #: Entries of all tree methods.
 TREE_DOCS = {
-    "table": "X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)\n"
-    "    NaN counts as missing. Columns of a categorical type are split by sets of levels.",
+    "fit_X": "%(X)s\n    NaN counts as missing. Columns of a categorical type are split by sets of levels.",
     "class_weight": 'class_weight : dict, "balanced" or None, default=None\n'
     '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total.',
     "monotonic_cst": "monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional\n"

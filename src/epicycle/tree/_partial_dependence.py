@@ -142,6 +142,7 @@ def brute_force(
     individual: bool,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """(means (g, K), predictions (n, g, K) if asked for) with the columns of all rows set to each of the points."""
+    # One copy of X, of which the columns are overwritten for every point.
     work = np.array(X)
     means, curves = [], []
     for point in points:

@@ -35,7 +35,7 @@ def problem():
 
 
 @pytest.mark.parametrize("cls", [GradientBoostingClassifier, GradientBoostingRegressor])
-def test_rows_to_watch_pass_the_fitted_steps(problem, cls):
+def test_a_validation_set_passes_the_fitted_steps(problem, cls):
     (X, y), (V, w) = problem
     with config_context(enable_metadata_routing=True):
         model = cls(**OPTIONS).set_fit_request(X_val=True, y_val=True)
@@ -47,7 +47,7 @@ def test_rows_to_watch_pass_the_fitted_steps(problem, cls):
     assert 0 < pipe["boost"].n_estimators_ == alone.n_estimators_ < 60
     assert_array_equal(pipe["boost"].history_.validation, alone.history_.validation)
     assert_array_equal(pipe.predict(V), alone.predict(step.transform(V)))
-    # Other rows to watch stop the fit elsewhere, and change nothing before.
+    # Another validation set stops the fit at another round, and changes nothing before.
     with config_context(enable_metadata_routing=True):
         other = Pipeline([("centre", Recorder()), ("boost", model)], transform_input=["X_val"])
         other.fit(X, y, X_val=V[::-1] * 2, y_val=w)
@@ -55,7 +55,7 @@ def test_rows_to_watch_pass_the_fitted_steps(problem, cls):
     assert_array_equal(other["boost"].history_.objective[:rounds], alone.history_.objective[:rounds])
 
 
-def test_rows_to_watch_in_a_search(problem):
+def test_a_validation_set_in_a_search(problem):
     (X, y), (V, w) = problem
     with config_context(enable_metadata_routing=True):
         model = GradientBoostingClassifier(**OPTIONS).set_fit_request(X_val=True, y_val=True, sample_weight_val=True)

@@ -27,14 +27,14 @@ __all__ = ["Canonical", "Response", "Terms", "response_of"]
 
 Array = NDArray[np.float64]
 
-#: Families and links that the native kernels know, in the order of their enumeration.
+#: Families and links that the native kernels know, with the numbers of their losses there (native/core/losses.hpp).
 _NATIVE = {
     ("gaussian", "identity"): 0,
-    ("binomial", "logit"): 1,
-    ("poisson", "log"): 2,
-    ("gamma", "log"): 3,
-    ("tweedie", "log"): 4,
-    ("negative_binomial", "log"): 5,
+    ("poisson", "log"): 4,
+    ("gamma", "log"): 5,
+    ("tweedie", "log"): 6,
+    ("binomial", "logit"): 7,
+    ("negative_binomial", "log"): 9,
 }
 
 
@@ -144,11 +144,11 @@ class Response:
         return Terms(np.where(good & np.isfinite(loss), loss, np.inf), self.family.mean(theta) - y, h, h)
 
     def constant(self, y: Array) -> Array:
-        """What has to be added to the loss of a row to make it half the unit deviance: a term of y alone."""
+        """The term of y alone that makes the loss of a row half its unit deviance."""
         if self.native == 0:
             return np.zeros(np.shape(y))
         if isinstance(self.family, NegativeBinomial) and self.native is not None:
-            return self.family.conjugate(y) - y * np.log(self.family.alpha)
+            return np.asarray(self.family.conjugate(y) - y * np.log(self.family.alpha))
         if self.native is not None or not isinstance(self.family, StandardFamily):
             return self.family.conjugate(y)
         return np.zeros(np.shape(y))
@@ -173,7 +173,7 @@ def response_of(family: Family, link: str | Link) -> Response:
     known = _same_family(family)
     number = _NATIVE.get((known, name))
     a, b = _parameters(family, number)
-    rate = {0: 0.0, 4: max(a, b)}.get(number, 1.0) if number is not None else None
+    rate = {0: 0.0, _NATIVE["tweedie", "log"]: max(a, b)}.get(number, 1.0) if number is not None else None
     floor = _FLOORS.get((known, name))
     return Response(
         family,
@@ -198,9 +198,10 @@ def _same_family(family: StandardFamily) -> str:
 
 
 def _parameters(family: StandardFamily, number: int | None) -> tuple[float, float]:
-    if isinstance(family, Tweedie) and number == 4:
+    if isinstance(family, Tweedie) and number == _NATIVE["tweedie", "log"]:
         return family.power - 1, 2 - family.power
-    if isinstance(family, NegativeBinomial) and number == 5 and family.alpha != "estimate":
+    native = number == _NATIVE["negative_binomial", "log"]
+    if native and isinstance(family, NegativeBinomial) and family.alpha != "estimate":
         return family.alpha, float(np.log(family.alpha))
     return 0.0, 0.0
 

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Data
 from epicycle.linear.lars._angles import angles_of, lars_problem
@@ -117,14 +117,10 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         "method": Choice("lar", "lasso"),
         "alpha": Real(minimum=0),
         "n_nonzero_coefs": NoneOr(Integer(minimum=1)),
-        "fit_intercept": Boolean(),
         "positive": Boolean(),
         "fit_path": Boolean(),
         "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
-        "tol": Real(minimum=0, inclusive=False),
         "max_iter": NoneOr(Integer(minimum=1)),
-        "n_jobs": NoneOr(Integer()),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, clone
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import axes_of, styled
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Data
@@ -114,10 +114,6 @@ class MatchingPursuit(SparseLinearModel):
         "residual": NoneOr(Real(0, 1, inclusive=(True, False))),
         "learning_rate": Real(0, 2, inclusive=False),
         "dictionary": NoneOr(InstanceOf(BaseEstimator)),
-        "max_iter": Integer(1),
-        "fit_intercept": Boolean(),
-        "n_jobs": NoneOr(Integer()),
-        "verbose": AnyOf(Boolean(), Integer(0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("D6",), engines=("memory", "files", "dask"), certificate="normal equations"

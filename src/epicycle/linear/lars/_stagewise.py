@@ -9,7 +9,7 @@ import numpy as np
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
@@ -114,11 +114,6 @@ class Stagewise(SparseLinearModel):
         "step": NoneOr(Real(minimum=0, inclusive=False)),
         "increment": Choice("sign", "correlation"),
         "alpha": Real(minimum=0),
-        "max_iter": Integer(minimum=1),
-        "fit_intercept": Boolean(),
-        "tol": Real(minimum=0, inclusive=False),
-        "n_jobs": NoneOr(Integer()),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"

@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import MethodCard, fitting
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
@@ -27,13 +27,7 @@ _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files
 _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
-    "fit_intercept": Boolean(),
     "positive": Boolean(),
-    "tol": Real(minimum=0, inclusive=False),
-    "max_iter": Integer(minimum=1),
-    "warm_start": Boolean(),
-    "n_jobs": NoneOr(Integer()),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
 }
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"

@@ -11,7 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, Integer, NoneOr, Real, check_parameter
+from epicycle.core._parameters import (
+    SHARED_PARAMETERS,
+    ArrayLike,
+    Boolean,
+    Domain,
+    Integer,
+    NoneOr,
+    Real,
+    check_parameter,
+)
 from epicycle.core._plot_style import CYCLE, axes_of, ink, styled
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
@@ -48,11 +57,11 @@ PATH_PARAMETERS: dict[str, Domain] = {
     "n_alphas": Integer(minimum=1),
     "alphas": NoneOr(ArrayLike()),
     "penalty_weights": NoneOr(ArrayLike()),
-    "fit_intercept": Boolean(),
+    "fit_intercept": SHARED_PARAMETERS["fit_intercept"],
     "positive": Boolean(),
-    "tol": Real(minimum=0, inclusive=False),
-    "max_iter": Integer(minimum=1),
-    "n_jobs": NoneOr(Integer()),
+    "tol": SHARED_PARAMETERS["tol"],
+    "max_iter": SHARED_PARAMETERS["max_iter"],
+    "n_jobs": SHARED_PARAMETERS["n_jobs"],
 }
 
 

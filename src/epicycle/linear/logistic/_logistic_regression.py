@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import Data
@@ -117,15 +117,9 @@ class LogisticRegression(LinearClassifier):
         "C": Real(minimum=0, inclusive=False, allow_inf=True),
         "l1_ratio": Real(minimum=0, maximum=1),
         "penalty": NoneOr(Choice("auto", "l1", "l2", "elasticnet")),
-        "fit_intercept": Boolean(),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "solver": Choice("auto", *SOLVERS, NAME),
         "solver_options": NoneOr(InstanceOf(dict)),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",

@@ -102,13 +102,11 @@ class LogisticRegressionCV(LinearClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "Cs": AnyOf(Integer(minimum=1), ArrayLike()),
         "l1_ratios": NoneOr(ArrayLike()),
-        "fit_intercept": Boolean(),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "refit": Boolean(),
         "tol": LogisticRegression._parameters["tol"],
-        "max_iter": Integer(minimum=1),
         "n_jobs": LogisticRegression._parameters["n_jobs"],
         "verbose": LogisticRegression._parameters["verbose"],
     }

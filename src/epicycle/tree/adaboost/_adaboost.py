@@ -109,6 +109,10 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     True
     """
 
+    _docs: ClassVar[dict[str, str]] = {
+        "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
+        "    With stumps NaN counts as missing.",
+    }
     _parameters: ClassVar[dict[str, Domain]] = {
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
         "n_estimators": Integer(1),
@@ -150,14 +154,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        %(class_labels)s
-        %(sample_weight)s
-        """
+        """Fit to rows X with labels y."""
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
                 f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
@@ -240,6 +237,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             ):
                 reason = "stopped"
                 break
+            # A perfect member ends the fit, and so does one that does not lower the loss any more.
             if error == 0 or (real and votes.loss >= before * (1 - 1e-12)):
                 break
         for name, value in attributes().items():

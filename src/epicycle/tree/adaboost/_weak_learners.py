@@ -345,6 +345,7 @@ class VoteState:
 
     def discrete(self, member: Member, error: float) -> tuple[float, np.ndarray]:
         """(alpha, votes of the groups), alpha = log((1 - eps) / eps) + log(K - 1); of two classes each gets half."""
+        # beta = log((1 - eps) / eps) / 2 minimises E[exp(-y (F + beta h))] over beta (Freund and Schapire, 1997).
         eps = min(max(error, SMOOTHING), 1 - SMOOTHING)  # a member without error has a finite vote
         alpha = float(self.rate * (np.log((1 - eps) / eps) + np.log(self.K - 1)))
         wrong = member.codes[:, None] != np.arange(self.K)
@@ -355,6 +356,7 @@ class VoteState:
         """Votes of the groups, with confidence."""
         assert member.probabilities is not None
         votes = real_votes(member.probabilities, self.rate)
+        # exp(-y F): the exponent of a row of the first class (y = -1) is the vote, of the second its negative.
         self._reweigh(member, np.hstack([votes, -votes]) if self.K == 2 else -votes / (self.K - 1))
         return self._count(member, votes)
 

@@ -108,9 +108,11 @@ certificate_ : Certificate
     None: boosting is greedy. Its value is the largest rise of the training loss in any round.
 history_ : History
     After every round the mean training loss, that of the validation set (``validation``), leaves, step and seconds.""",
-        "validation_data": """X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
-    Validation set: its loss is recorded after every round, and with `n_iter_no_change` ends the fit. It takes the
-    place of `validation_fraction`, and may be of another kind than X.""",
+        "X_val": "X_val : as X, optional\n"
+        "    Rows of a validation set, possibly of another kind than X. Its loss is recorded after every round, and\n"
+        "    with `n_iter_no_change` ends the fit; it takes the place of `validation_fraction`.",
+        "y_val": "y_val : as y, optional\n    Targets of the validation set.",
+        "sample_weight_val": "sample_weight_val : as sample_weight, optional\n    Weights of the validation set.",
     }
     _parameters: ClassVar[dict[str, Domain]] = {
         **TREE_DOMAINS,
@@ -274,6 +276,7 @@ history_ : History
                 break  # no split gains, and later rounds would see the same gradients
             done += 1
             grown += added.trees
+            # Without samples every round lowers the loss, which the certificate states.
             largest_rise, loss = max(largest_rise, added.loss - loss), added.loss
             columns = {"step": added.step, "leaves": float(sum(len(tree.leaves) for tree, _ in added.trees))}
             if validation is not None:
@@ -281,6 +284,7 @@ history_ : History
             if monitor(done, np.array([float(done)]), objective=loss, state=state, **columns):
                 reason = "stopped"
                 break
+            # Early stopping: the trees after the best round are dropped below.
             if validation is not None and patience is not None and validation.stale(patience, self.tol):
                 break
         self.n_estimators_ = done if validation is None or patience is None else validation.best

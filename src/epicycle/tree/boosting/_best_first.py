@@ -109,6 +109,7 @@ class Plan:
         The histogram of the other child is that of the node less this one.
         """
         assert node.hist is not None
+        # Histogram subtraction: one child is summed, the other one is the difference.
         hists = [hist, node.hist - hist]
         counts = [count, None if count is None or node.count is None else node.count - count]
         if summed == 1:
@@ -151,6 +152,7 @@ class Plan:
                 sides[i], gain[i] = split.sides, split.gain
                 total[i], count[i] = total[at] + total[at + 1], count[at] + count[at + 1]
             G, H = total[i]
+            # v = -G / (H + l2), within the bounds of monotone constraints.
             best = -G / (H + self.growth.l2) if H + self.growth.l2 > 0 else 0.0
             value[i] = min(max(best, node.low), node.high)
         G, H = np.ascontiguousarray(total.T)
@@ -188,6 +190,7 @@ class Plan:
     def _children(self, node: _Node, rows: tuple[int, int] = (0, 0)) -> tuple[_Node, _Node]:
         split, monotone, groups = node.best, self.growth.monotone, node.groups
         if groups is not None and self.growth.groups is not None:
+            # On a path only features of the groups that contain all features so far remain allowed.
             groups = np.logical_and(groups, self.growth.groups[:, split.feature] > 0)
         sign = 0 if monotone is None or split.kind & CATEGORICAL else int(monotone[split.feature])
         bounds = [[node.low, node.high], [node.low, node.high]]

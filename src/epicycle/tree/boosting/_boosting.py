@@ -126,6 +126,7 @@ class Boosting(ABC):
         self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
         # With curvature one both orders are the same; quantiles are the best constants of leaves in either order.
         self.first_order = order == 1 and not loss.unit_curvature and loss.leaf_quantile is None
+        # A Newton step may overshoot where the curvature changes quickly; a best constant cannot.
         self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
 
     @abstractmethod
@@ -154,6 +155,7 @@ class Boosting(ABC):
             return done
         before = self.now.loss
         self._move(grown, 1.0)
+        # With samples the loss of all rows may rise by chance, and halving would bias the steps.
         done.gained = self.samples or self.now.loss < before
         while not done.gained and done.step > 2.0**-_MAX_HALVINGS:
             done.step /= 2
@@ -171,6 +173,7 @@ class Boosting(ABC):
             return self.usable
         size = max(1, round(self.max_features * len(self.usable)))
         chosen: np.ndarray = stream(self.seed, "features", number).choice(self.usable, size, replace=False)
+        # Ascending: ties between gains do not depend on the order of the draw.
         return np.sort(chosen)
 
     def _total_curvature(self) -> np.ndarray:
@@ -208,9 +211,11 @@ class MemoryBoosting(Boosting):
         one_by_one = len(score) > 1 and not self.first_order and not self.by_gradient
         self.normal = np.empty((2, n)) if one_by_one else None
         self.gh = np.empty((1 if one_by_one else len(score), n, 2), np.float32)
+        # Work space, allocated once for all rounds.
         self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
         self.packed = np.empty(n, np.int64)
         self.added = False  # whether the trees of this round are in the scores already
+        # A constant column can still be split into numbers and missing values.
         several = (self.growth.n_bins > 1) | bins.some_missing
         self.usable = np.flatnonzero(several).astype(np.int32)
         self._evaluate()
@@ -256,6 +261,7 @@ class MemoryBoosting(Boosting):
             sizes = row_sizes(gh, ridges(self.now.abs_gradient, self._total_curvature()))
             mu = threshold(bucket_counts(sizes), self.subsample)
         drawn = draw(self.seed, number, self.subsample, 0, n, sizes=sizes, mu=mu)
+        # A tree needs a row: the first one takes the place of an empty sample.
         return Drawn(np.zeros(1, np.uint32)) if drawn.rows is not None and not len(drawn.rows) else drawn
 
     def _move(self, grown: list[Grown], factor: float) -> None:
@@ -271,6 +277,7 @@ class MemoryBoosting(Boosting):
         g, bins, rows = self.growth, self.bins, drawn.rows
         places, n_codes = (bins.bundles.places, bins.bundles.n_codes) if bins.bundles else (None, None)
         m = self.bins.n_rows if rows is None else len(rows)
+        # Trees that are added later need an order of the rows of their own.
         order = self.order[:m] if self.added or len(self.score) == 1 else np.empty(m, np.uint32)
         if rows is not None:
             order[:] = rows
@@ -281,7 +288,9 @@ class MemoryBoosting(Boosting):
         if drawn.factor is not None:
             gh = drawn.times(gh)
             abs_gradient, curvature = np.abs(gh[rows]).sum(axis=0, dtype=np.float64)
-        # Gradients are quantised to integers in units of their sums: histograms then add up without rounding.
+        # The kernel rounds gradient and curvature of a row to multiples of a unit, chosen by these sums so that no sum
+        # over rows overflows, and packs them into one 64-bit integer: a histogram cell is filled by one addition, sums
+        # are exact, and their bits do not depend on the order of the rows or the number of threads.
         table = _native.tree.BinnedTable(
             rows=bins.rows, columns=bins.columns, places=places, n_codes=n_codes, features=features, n_bins=g.n_bins
         )
@@ -301,6 +310,7 @@ class MemoryBoosting(Boosting):
         value, tau = tree.value, self.loss.leaf_quantile
         weight = self.bins.weight if weight is None else weight
         if tau is not None:
+            # The loss is piecewise linear in v, so its minimum over a leaf is at a quantile of y - s.
             value = quantile_values(tree, order, self.bins.y - self.score[k], weight, tau)
         elif self.first_order:
             value = optimal_values(
@@ -312,6 +322,7 @@ class MemoryBoosting(Boosting):
         tree, value, score = one.tree, factor * one.value, self.score[one.output]
         if tree.is_stump:
             return
+        # The kernel leaves the rows in the order of the leaves: each leaf is a range, and no row is looked up.
         if self.subsample < 1 or one.order is None:  # rows outside of the sample have to find their leaves
             feature, sides = tree.feature, tree.sides.reshape(-1, 4)
             if self.bins.bundles is not None:

@@ -139,15 +139,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-        %(validation_data)s
-        """
+        """Fit to rows X with labels y."""
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)

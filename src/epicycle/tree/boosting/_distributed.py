@@ -30,7 +30,8 @@ from epicycle.tree.boosting._row_sampling import ridges, threshold
 
 __all__ = ["DistributedBoosting", "DistributedValidation", "Summary", "best_start"]
 
-# Quantised gradients are packed with a count of rows in 32 bits, of which the upper two are reserve.
+# A histogram cell packs quantised sums of gradients (signed) and curvatures in 32 bits each; rounding may add one unit
+# a row, for which half of the range has to remain.
 MAX_ROWS = 2**30
 # Histograms that a partition computes in one pass, in bytes: 64 MiB to send at a time.
 BATCH_BYTES = 1 << 26
@@ -128,6 +129,7 @@ class DistributedBoosting(Boosting):
     def __init__(self, rows: States, about: Summary, start: np.ndarray, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.rows, self.about, self.total_weight = rows, about, about.total_weight
+        # A constant column can still be split into numbers and missing values.
         several = (self.growth.n_bins > 1) | (about.missing > 0)
         self.usable = np.flatnonzero(several).astype(np.int32)
         self.scores = KeptScores(rows, self.loss, start)
@@ -156,6 +158,7 @@ class DistributedBoosting(Boosting):
         for k in range(K):
             hist, count = _table(hists[k], cells), _table(counts[k], cells) if shape.counted else None
             plans.append(Plan(k, g, features, measures[k], hist, count, int(sizes[k])))
+        # 12 bytes a cell: a packed sum of 8 and a count of 4.
         at_once = max(1, BATCH_BYTES // max(1, 12 * len(cells)))
         while wanted := [(plan, node) for plan in plans for node in plan.wanted()][:at_once]:
             steps, lighter = zip(*(plan.divide(node) for plan, node in wanted), strict=True)
@@ -189,6 +192,7 @@ class DistributedBoosting(Boosting):
             leaves.append(of_plan)
             steps += left_over
         beside = [self.rows, self.scores.states]
+        # Sums of leaves are taken once more in exact arithmetic: values do not inherit the rounding of histograms.
         sums = growing.sum(part_nodes.leaf_sums, steps, leaves, measures, self.first_order, beside=beside)
         trees = [plan.tree(sums[2 * k], sums[2 * k + 1]) for k, plan in enumerate(plans)]
         if not self.first_order and self.loss.leaf_quantile is None:
@@ -218,6 +222,7 @@ class DistributedBoosting(Boosting):
         weights = None
         if self.about.weighted or self.by_gradient:
             (weights,) = numbers.sum(part_nodes.leaf_weights, k, len(leaves))
+        # A distributed quantile, digit by digit of the sorted bits of the residuals, for all leaves at once.
         value[leaves] = quantiles(
             lambda *digit: numbers.sum(part_nodes.residual_digits, k, *digit, beside=beside)[0],
             tau,

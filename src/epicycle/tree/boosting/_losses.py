@@ -136,6 +136,7 @@ class NativeLoss:
 
     def start_of_mean(self, mean: float) -> np.ndarray:
         """The best constant score where the target has this mean."""
+        # The gradient of a constant score is zero where the inverse link equals the mean: logit, log or identity.
         if isinstance(self.of_row, losses.Logistic):
             return np.array([np.log(mean) - np.log1p(-mean)])
         return np.array([np.log(mean) if self.of_row.log_link else mean])
@@ -171,7 +172,7 @@ class NativeLoss:
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
-        sums = _native.tree.loss_rows(of_row.native["tree"], parameter, y, weight, score, gh, normal, threads)
+        sums = _native.tree.loss_rows(of_row.native, parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(
@@ -341,6 +342,7 @@ def newton_values(
     reach = 1.0  # length of a step where the curvature is zero; doubled every time
     G, H, scale = derivatives(v)
     for _ in range(_MAX_NEWTON_STEPS):
+        # The derivative G rises with v: its sign tells on which side of v the minimum lies.
         low, high = np.where(G < 0, v, low), np.where(G > 0, v, high)
         done = (np.abs(G) <= _DERIVATIVE_TOLERANCE * scale) | (high - low <= 1e-12 * np.abs(v))
         if done.all():
@@ -392,6 +394,7 @@ def power_above(largest: float) -> float:
 
 def exact_sum(x: np.ndarray, scale: float) -> int:
     """The sum of x in units of 2**-60 of `scale`: an integer, which does not depend on the partition of the rows."""
+    # x = (high 2^-30 + low 2^-60) scale: both integers are exact, so only the last digit of low is rounded.
     scaled = x * (2.0**_BITS / scale)
     high = np.rint(scaled)
     low = np.rint((scaled - high) * 2.0**_BITS)

@@ -136,10 +136,12 @@ def divided(growing: Growing, part: Part, steps: list[Step]) -> Growing:
     """The rows after more splits."""
     order, pieces = list(growing.order), [dict(piece) for piece in growing.pieces]
     for k in {step.output for step in steps}:
+        # States are immutable: a lost partition is recomputed from its predecessors.
         order[k] = order[k].copy()
     for step in steps:
         begin, end = pieces[step.output][step.node]
         piece = order[step.output][begin:end]
+        # Rows that go left come first: a node is a range of the order, as in memory.
         middle = begin + _native.tree.divide_rows(part.rows, step.feature, step.sides, piece)
         pieces[step.output].update({step.left: (begin, middle), step.left + 1: (middle, end)})
     return replace(growing, order=tuple(order), pieces=tuple(pieces))

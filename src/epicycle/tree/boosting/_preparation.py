@@ -82,6 +82,7 @@ class Preparation:
         if self.held_out is not None:
             held = np.zeros(len(target), bool)
             size = self._n_held_out(len(target))
+            # The rows of smallest priority are held out; another seed than that of the sample for bin edges.
             held[np.argsort(row_priorities(0, len(target), self.seed + 1), kind="stable")[:size]] = True
             train &= ~held
         if not train.any():
@@ -98,6 +99,7 @@ class Preparation:
             return_freed_memory()
         start = self.loss.start(bins.y, bins.weight) if self.start is None else self.start
         scores = self._known_scores(data) if self.first else None
+        # Scores are (K, n): the kernels run along the rows of one output.
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
         if scores is not None:
             score = np.ascontiguousarray(scores[train].T)

@@ -167,15 +167,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(table)s
-        %(y)s
-        %(sample_weight)s
-        %(validation_data)s
-        """
+        """Fit to rows X with targets y."""
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)
         return self._fit_trees(data, self._validation_data(X_val, y_val, sample_weight_val))

@@ -56,6 +56,7 @@ def draw(
     numbers = generator.random(start % 4 + stop - start)[start % 4 :]
     if sizes is None:
         return Drawn(np.flatnonzero(numbers < share).astype(np.uint32))
+    # u < p = min(1, r / mu) without a division; rows of size zero add nothing to any sum.
     rows = np.flatnonzero((sizes > 0) & (numbers * mu < sizes)).astype(np.uint32)
     return Drawn(rows, np.maximum(np.float32(mu) / sizes[rows], np.float32(1.0)))
 

@@ -37,6 +37,7 @@ class DecisionTree(TreeModel, ABC):
 
     _docs: ClassVar[dict[str, str]] = {
         **GROWTH_DOCS,
+        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "growth_parameters": "%(splitter)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n"
         "%(max_features)s\n%(random_state)s\n%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s",
         "table_parameters": "%(ccp_alpha)s\n%(monotonic_cst)s\n%(categorical_features)s\n%(handle_unknown)s\n"
@@ -73,7 +74,7 @@ class DecisionTree(TreeModel, ABC):
     # ------------------------------------------------------------------------------------------- fit
 
     def _memory_data(self, X: Any, y: Any, sample_weight: Any) -> ArrayData:
-        data = self._training_data(X, y, sample_weight, multi_output=self._target == "numeric")
+        data = self._training_data(X, y, sample_weight)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: {type(self).__name__} is fitted {self._sources}, got {type(X).__name__}; a forest takes files"
@@ -89,16 +90,17 @@ class DecisionTree(TreeModel, ABC):
             exact_table(data.X, levels, self.n_jobs),
             target,
             weight,
-            replace(rules, min_weight_leaf=self.min_weight_fraction_leaf * float(weight.sum())),
+            replace(rules, min_weight=self.min_weight_fraction_leaf * float(weight.sum())),
             seed=int(stream(seed_of(self.random_state), "tree", 0).integers(2**63)),
             threads=n_threads(WORK_PER_CELL * data.n_rows * p, self.n_jobs),
             unit_weights=bool((weight == 1).all()),
         )
+        # Pruning needs no validation rows: the optimal subtree for ccp_alpha is unique, and the smallest of equals.
         self.tree_ = tree = prune(grown.tree, self.ccp_alpha) if self.ccp_alpha > 0 else grown.tree
-        monitor = self._monitor(1, lambda _: dict(vars(self)))
-        monitor(1, np.zeros(1), objective=tree.risk, leaves=float(tree.n_leaves), depth=float(tree.max_depth))
+        monitor, risk = self._monitor(1, lambda _: dict(vars(self))), tree.risk
+        monitor(1, np.zeros(1), objective=risk, leaves=float(tree.n_leaves), depth=float(tree.max_depth))
         certificate = Certificate("none", 0.0, 0.0, self._claim(grown.tree))
-        self._conclude(Solution(np.zeros(1), tree.risk, monitor.history(), certificate, 1, "converged"))
+        self._conclude(Solution(np.zeros(1), risk, monitor.history(), certificate, 1, "converged"))
         return self
 
     def _claim(self, grown: Tree) -> str:

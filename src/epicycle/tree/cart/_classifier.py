@@ -119,14 +119,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow a tree on rows X with labels y, and prune it.
-
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-        """
+        """Grow a tree on rows X with labels y, and prune it."""
         self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
         assert isinstance(data, ArrayData)
         if self.monotonic_cst is not None and len(self.classes_) > 2:

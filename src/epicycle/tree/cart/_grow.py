@@ -122,10 +122,12 @@ def exact_table(X: Any, levels: dict[int, int], n_jobs: int | None) -> FeatureTa
         return _sparse_table(X, n_jobs)
     threads = n_threads(WORK_PER_CELL * n * p, n_jobs)
     numeric = np.array([j for j in range(p) if j not in levels], np.int32)
+    # A list entry of four bytes and a code of one for each cell, and the buffers of the sort.
     require_memory(5.0 * n * p + 32.0 * n, "the sorted columns of X", "fit a forest, whose bins need one byte a cell")
     lists = np.empty((len(numeric), n), np.uint32)
     distinct, missing = np.empty(len(numeric), np.int64), np.empty(len(numeric), np.int64)
     _native.cart.sort_columns(X, numeric, lists, distinct, missing, threads)
+    # Columns of few distinct numbers are searched by histograms of codes, which is faster than sorted lists and exact.
     few = distinct <= MISSING
     edges: list[np.ndarray] = [np.empty(0)] * p
     table = np.zeros((p, 256))
@@ -162,6 +164,7 @@ def _sparse_table(X: Any, n_jobs: int | None) -> FeatureTable:
     require_memory(3.0 * X.nnz * (X.dtype.itemsize + 4), "the columns of X", "fit to fewer rows")
     columns = X.tocsc()
     columns.sort_indices()
+    # Stored zeros would be listed twice: as entries, and among the implicit zeros.
     if (columns.data == 0).any():
         columns.eliminate_zeros()
     rows, start = columns.indices.astype(np.int32, copy=False), columns.indptr.astype(np.int64, copy=False)
@@ -243,19 +246,19 @@ def class_target(codes: np.ndarray, n_classes: int) -> Target:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of growth; 0 sets no limit to depth and leaves."""
+    """Rules of growth, with the names of the kernel; 0 sets no limit to depth and leaves."""
 
     criterion: str
     l2: float = 0.0
     leaf_cost: float = 0.0
     max_depth: int = 0
-    max_leaf_nodes: int = 0
-    min_samples_split: int = 2
-    min_samples_leaf: int = 1
-    min_weight_leaf: float = 0.0
-    min_impurity_decrease: float = 0.0
+    max_leaves: int = 0
+    min_split: int = 2
+    min_leaf: int = 1
+    min_weight: float = 0.0
+    min_gain: float = 0.0
     max_features: int = 1
-    random_splits: bool = False
+    random: bool = False
     monotone: np.ndarray | None = None
 
 
@@ -288,12 +291,12 @@ def growth_rules(
         l2=l2,
         leaf_cost=float(parameters.leaf_cost),
         max_depth=parameters.max_depth or 0,
-        max_leaf_nodes=parameters.max_leaf_nodes or 0,
-        min_samples_split=min_rows(parameters.min_samples_split, n, 2),
-        min_samples_leaf=min_rows(parameters.min_samples_leaf, n, 1),
-        min_impurity_decrease=float(parameters.min_impurity_decrease),
+        max_leaves=parameters.max_leaf_nodes or 0,
+        min_split=min_rows(parameters.min_samples_split, n, 2),
+        min_leaf=min_rows(parameters.min_samples_leaf, n, 1),
+        min_gain=float(parameters.min_impurity_decrease),
         max_features=n_candidate_features(parameters.max_features, p),
-        random_splits=random_splits,
+        random=random_splits,
         monotone=monotone_signs(parameters.monotonic_cst, p, names, categorical),
     )
 
@@ -309,41 +312,17 @@ def grow(
     unit_weights: bool = False,
 ) -> Grown:
     """One tree on the rows of positive weight; the lists of the table are overwritten."""
+    # Rows without weight take no part: they count for no minimum of rows either.
     order = np.flatnonzero(weight > 0).astype(np.uint32)
-    features = _native.cart.FeatureTable(
-        codes=table.codes,
-        coded_feature=table.coded_feature,
-        n_codes=table.n_codes,
-        low=table.low,
-        high=table.high,
-        categorical=table.categorical,
-        lists=table.lists,
-        list_start=table.list_start,
-        sorted_feature=table.sorted_feature,
-        values=table.values,
-        value_rows=table.value_rows,
-        value_start=table.value_start,
-        n_features=table.n_features,
-    )
-    limits = _native.cart.GrowRules(
-        criterion=CRITERIA[rules.criterion],
-        l2=rules.l2,
-        max_depth=rules.max_depth,
-        max_leaves=rules.max_leaf_nodes,
-        min_split=rules.min_samples_split,
-        min_leaf=rules.min_samples_leaf,
-        min_weight=rules.min_weight_leaf,
-        min_gain=rules.min_impurity_decrease,
-        leaf_cost=rules.leaf_cost,
-        max_features=rules.max_features,
-        random=rules.random_splits,
-        monotone=rules.monotone,
-    )
+    arguments = {name: value for name, value in vars(table).items() if name != "n_rows"}
+    features = _native.cart.FeatureTable(**arguments)
+    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[rules.criterion]})
     response = (target.y, target.labels, target.n_classes)
     arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)
     feature, threshold, left, kind, sides, columns, cost, mass, begin, end, raw = arrays
     sides = sides.reshape(-1, 4)
     values = target.values(raw.reshape(len(left), -1))
+    # The criterion sums over outputs; impurity is their mean, as in scikit-learn.
     outputs = values.shape[1] if target.n_classes == 0 else 1
     tree = Tree(
         nodes=pack_nodes(feature, threshold, left, kind),

@@ -73,7 +73,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     |   |   225.880  (108 rows)
     """
 
+    _docs: ClassVar[dict[str, str]] = {"fit_y": "%(targets)s"}
     _target = "numeric"
+    _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **DecisionTree._parameters,
         "criterion": Choice("squared_error", "absolute_error", "poisson"),
@@ -121,22 +123,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow a tree on rows X with targets y, and prune it.
-
-        Parameters
-        ----------
-        %(table)s
-        %(targets)s
-        %(sample_weight)s
-        """
+        """Grow a tree on rows X with targets y, and prune it."""
         if self.leaf_l2 and self.criterion != "squared_error":
             raise ParameterError(f"leaf_l2={self.leaf_l2:g} is for criterion='squared_error', not {self.criterion!r}")
         data = self._memory_data(X, y, sample_weight)

@@ -146,6 +146,7 @@ class Tree:
         """The subtree of the nodes `keep` (a mask; both children of a node or none), some of which become leaves."""
         new = np.cumsum(keep) - 1
         left = np.where(become_leaf | self.is_leaf, 0, self.children_left)
+        # Children keep their order, so the right one still follows the left one.
         moved = np.where(left > 0, new[left], 0)[keep]
         categorical = self.is_categorical & (left > 0)
         kind = np.where(self.missing_go_to_left, MISSING_LEFT, 0) | np.where(categorical, CATEGORICAL, 0)
@@ -190,6 +191,7 @@ def weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     node_risk = (tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]).tolist()
     n = len(left)
     leaves, branch_risk = [1] * n, list(node_risk)
+    # Children have larger numbers than their parent: one backward pass sums up the branches.
     for i in range(n - 1, -1, -1):
         if left[i] > 0:
             leaves[i] = leaves[left[i]] + leaves[left[i] + 1]
@@ -206,6 +208,7 @@ def weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         alpha, i = heapq.heappop(heap)
         if alpha != current[i]:
             continue  # pruned with a branch above it, or its link was updated since
+        # Links inside the removed branch do not exist any more.
         below = [left[i], left[i] + 1]
         while below:
             j = below.pop()
@@ -216,6 +219,7 @@ def weakest_links(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         fewer, rise = leaves[i] - 1, node_risk[i] - branch_risk[i]
         leaves[i], branch_risk[i] = 1, node_risk[i]
         j = parent[i]
+        # All ancestors have fewer leaves and a larger risk now; stale entries of the heap are skipped when popped.
         while j >= 0:
             leaves[j] -= fewer
             branch_risk[j] += rise

@@ -73,10 +73,12 @@ def join(forest: ForestArrays, trees: list[Tree]) -> ForestArrays:
     second = forest["value"].shape[1] == 1
     for tree in trees:
         nodes = tree.nodes
+        # Sets of levels are numbered over the whole forest.
         if n_levels and len(tree.levels):
             nodes = nodes.copy()
             nodes[tree.is_categorical, 0] += np.uint64(n_levels)
         n_nodes, n_levels = n_nodes + len(nodes), n_levels + len(tree.levels)
+        # Shares of two classes add up to one: half the memory and time in prediction.
         value = tree.value[:, 1:] if second and tree.value.shape[1] == 2 else tree.value
         new = {
             "nodes": nodes,
@@ -119,6 +121,7 @@ def importances(forest: ForestArrays, n_features: int) -> np.ndarray:
     left = left_children(nodes)[inner] + forest["roots"][tree[inner]]
     feature = split_features(nodes)[inner]
     cost = forest["impurity"].astype(np.float64) * forest["weight"]
+    # Stored as float32, a decrease may round to a little below zero.
     fall = np.maximum(cost[inner] - cost[left] - cost[left + 1], 0.0)
     total = np.bincount(tree[inner] * n_features + feature, weights=fall, minlength=T * n_features)
     table = total.astype(np.float64).reshape(T, n_features)

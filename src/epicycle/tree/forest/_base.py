@@ -67,6 +67,7 @@ class Forest(TreeModel, ABC):
 
     _docs: ClassVar[dict[str, str]] = {
         **GROWTH_DOCS,
+        "X": "X : array, sparse matrix, data frame or scan of shape (n_samples, n_features)",
         "forest_parameters": "n_estimators : int, default=100\n    Number of trees.\n"
         "%(criterion)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n%(max_features)s\n"
         "%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s\n%(bootstrap)s\n%(max_samples)s\n"
@@ -137,7 +138,7 @@ class Forest(TreeModel, ABC):
     def _forest_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         if self.oob_score and not self.bootstrap and self.max_samples is None:
             raise ParameterError("oob_score=True needs rows that a tree does not see: bootstrap=True or max_samples")
-        data = self._training_data(X, y, sample_weight, multi_output=self._target == "numeric")
+        data = self._training_data(X, y, sample_weight)
         exact = self.max_bins is None or self.criterion == "absolute_error"
         if exact and not isinstance(data, ArrayData):
             raise DataTypeError(
@@ -261,10 +262,11 @@ class Forest(TreeModel, ABC):
             if stopped:
                 return
             grown.append(new.tree)
-            objective = new.tree.risk
             if oob is not None and new.oob_rows is not None:
                 oob.add(new)
                 objective = oob.loss(problem.rows.y, problem.target.n_classes)
+            else:
+                objective = new.tree.risk
             if leaf_samples is not None and new.leaf_rows is not None:
                 leaf_samples.add(*new.leaf_rows)
             done = first + len(grown)
@@ -276,6 +278,7 @@ class Forest(TreeModel, ABC):
         threads = n_threads(work * (self.n_estimators - first), self.n_jobs)
         # Trees run side by side; threads that are left over work within a tree.
         inner = max(1, threads // missing)
+        # Trees are drawn lazily: after a stop no further one is started.
         numbers = itertools.takewhile(lambda _: not stopped, iter(range(first, self.n_estimators)))
         in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
         self.trees_ = join(known, grown)
@@ -339,6 +342,7 @@ class Forest(TreeModel, ABC):
         T, roots = n_trees(self.trees_), self.trees_["roots"]
         first = leaf_indicator(self.apply(X), roots)
         second = first if Y is None else leaf_indicator(self.apply(Y), roots)
+        # Upper bound on the nonzero pairs of the product: rows that share a leaf, leaf by leaf.
         meetings = float(first.sum(axis=0) @ second.sum(axis=0))
         pairs = min(meetings, float(first.shape[0]) * second.shape[0])
         what = f"proximities of {first.shape[0]} x {second.shape[0]} rows"

@@ -49,14 +49,7 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow the trees on rows X with labels y.
-
-        Parameters
-        ----------
-        %(table)s
-        %(class_labels)s
-        %(sample_weight)s
-        """
+        """Grow the trees on rows X with labels y."""
         data = self._forest_data(X, y, sample_weight)
         self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
         if self.monotonic_cst is not None and len(self.classes_) > 2:

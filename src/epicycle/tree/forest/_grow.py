@@ -105,9 +105,10 @@ def grow_tree(problem: Problem, t: int, threads: int) -> ForestTree:
     weight = problem.weight if counts is None else counts * problem.weight
     if problem.balance:
         weight = _balanced(weight, problem.target)
+    # The minimum weight of a leaf refers to the weight of the sample of this tree.
     rules = problem.rules
     if problem.min_weight_fraction_leaf:
-        rules = replace(rules, min_weight_leaf=problem.min_weight_fraction_leaf * float(weight.sum()))
+        rules = replace(rules, min_weight=problem.min_weight_fraction_leaf * float(weight.sum()))
     seed = int(stream(problem.seed, "tree", t).integers(2**63))
     table = problem.rows.table.fresh()
     grown = grow(table, problem.target, weight, rules, seed=seed, threads=threads, unit_weights=problem.unit_weights)

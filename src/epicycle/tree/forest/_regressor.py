@@ -23,6 +23,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
     """Means of the values of regression trees."""
 
     _docs: ClassVar[dict[str, str]] = {
+        "fit_y": "%(targets)s",
         "criterion": 'criterion : {"squared_error", "absolute_error", "poisson"}, default={default}\n'
         '    Loss that splits lower; leaves of "absolute_error" hold medians.',
         "target_parameters": "keep_leaf_values : bool, default=False\n"
@@ -31,6 +32,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         "    With `oob_score`: R squared of the out-of-bag predictions, and these; NaN for rows that all trees saw.",
     }
     _target = "numeric"
+    _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
         "criterion": Choice("squared_error", "absolute_error", "poisson"),
@@ -43,22 +45,9 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
     oob_score_: float
     _vector_: bool
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Grow the trees on rows X with targets y.
-
-        Parameters
-        ----------
-        %(table)s
-        %(targets)s
-        %(sample_weight)s
-        """
+        """Grow the trees on rows X with targets y."""
         data = self._forest_data(X, y, sample_weight)
         self._vector_ = data.target_is_vector
         if data.n_targets > 1:

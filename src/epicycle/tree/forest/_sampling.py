@@ -29,6 +29,7 @@ def row_keys(X: Any, y: np.ndarray) -> np.ndarray:
     n, p = X.shape
     targets, keys = y.reshape(n, -1), np.zeros(n, np.uint64)
     if sp.issparse(X):
+        # Sums of hashes per row from one cumulative sum, modulo 2^64.
         hashed = np.concatenate([[np.uint64(0)], np.cumsum(_hashed(X.data, X.indices.astype(np.uint64)))])
         keys += hashed[X.indptr[1:]] - hashed[X.indptr[:-1]]
     for i in range(0, n, _BLOCK):
@@ -79,6 +80,7 @@ class RowSamples:
             repeats = bool((mass == np.floor(mass)).all())
             self.whole = repeats and self.ends[-1] <= _MAX_MEAN_REPETITIONS * len(mass)
             total = float(self.ends[-1]) if self.whole else len(mass)
+            # Without repetitions a draw is uniform on (0, total), and falls into the interval of a row with its share.
             self.ends = self.ends if self.whole else self.ends / self.ends[-1] * total
         self.total = int(total)
         self.size = self._size(size)
