@@ -51,7 +51,7 @@ def where_parts_have(method: str) -> Callable[[F], F]:
     return decorate
 
 
-class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
+class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
     """Several classes by one two-class classifier for each, against all others; also several labels at once.
 
     Parameters

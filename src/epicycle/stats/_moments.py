@@ -90,7 +90,7 @@ class Moments:
     @property
     def lengths(self) -> np.ndarray:
         """Lengths of the columns of (x, y) about the shift: what the rounding of the moments is relative to."""
-        return np.sqrt(np.diagonal(self.M)[:-1])
+        return np.asarray(np.sqrt(np.diagonal(self.M)[:-1]))
 
     def about_zero(self) -> np.ndarray:
         """sum_i w_i z_i z_i', over (x, y)."""
@@ -136,7 +136,7 @@ class TriangularFactor:
 
 
 def _triangle(A: np.ndarray) -> np.ndarray:
-    return scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)]
+    return np.asarray(scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)])
 
 
 def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[TriangularFactor, float, int, float]:

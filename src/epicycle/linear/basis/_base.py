@@ -1,4 +1,4 @@
-"""What regressors in a basis share: a fit from one factor, the choice by leave-one-out, prediction, statistics."""
+"""Shared by regressors in a basis: a fit from one factor, the choice by leave-one-out, prediction, statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["BasisRegressor", "penalties_of"]
 MAX_KEPT = 500
 
 
-class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
     """Least squares in a basis that the fit places on the data."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -56,7 +56,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def _candidates(self, factor: Any) -> list[tuple[Any, np.ndarray]]:
-        """What to choose from: (name, penalties of the leading functions of the basis)."""
+        """The candidates: (name, penalties of the leading functions of the basis)."""
 
     @abstractmethod
     def _keep_choice(self, candidates: list[Any], errors: np.ndarray | None, chosen: int) -> None:
@@ -64,7 +64,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def _range(self, column: int) -> tuple[float, float]:
-        """Where the training data lie in one column."""
+        """The range of the training data in one column."""
 
     def _facts(self, coef: np.ndarray) -> dict[str, float]:
         """Numbers about the fitted function for the summary."""
@@ -287,4 +287,4 @@ def penalties_of(alpha: Any, scale: float, owner: str) -> list[float]:
         raise ParameterError(f"{owner}: alpha={alpha!r}; expected numbers >= 0 or 'loo'") from None
     if values.ndim > 1 or not values.size or not (np.isfinite(values).all() and (values >= 0).all()):
         raise ParameterError(f"{owner}: alpha={alpha!r}; expected numbers >= 0 or 'loo'")
-    return values.tolist()
+    return [float(value) for value in values]

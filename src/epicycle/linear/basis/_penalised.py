@@ -10,6 +10,7 @@ With the constant eliminated, R'R = Phi'W Phi about the mean, and beta solves mi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -40,7 +41,7 @@ def _triangle_in_place(A: np.ndarray) -> np.ndarray:
 def basis_statistic(batch: Batch, basis: Basis, shift: np.ndarray) -> tuple[TriangularFactor, float, int]:
     """(factor of the rows sqrt(w) (1, phi - s, y - s), total weight, rows of positive weight)."""
     d, Y = basis.n_functions, _columns(batch.y)
-    factor: TriangularFactor | None = None
+    factor: Any = None  # a batch has rows, so that there is a first piece
     for part, phi in expanded_pieces(batch, basis):
         A = np.empty((len(phi), 1 + d + Y.shape[1]), order="F")
         A[:, 0] = 1.0
@@ -156,4 +157,4 @@ def leave_one_out(
     Without row i the fit misses y_i by r_i / (1 - h_i), with h_i its leverage.
     """
     sums, weight = engine.sum(loo_statistic, data, basis, factor.mean, factor.weight, fits, n_jobs=n_jobs)
-    return sums / weight
+    return np.asarray(sums / weight)

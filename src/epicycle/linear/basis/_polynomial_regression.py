@@ -163,7 +163,7 @@ class PolynomialRegression(BasisRegressor):
         return hasattr(self, "loo_errors_")
 
     def _penalty_value(self) -> float:
-        return self.alpha_
+        return float(self.alpha_)
 
     def _range(self, column: int) -> tuple[float, float]:
         centre, half = float(self.centre_[column]), float(self.half_range_[column])

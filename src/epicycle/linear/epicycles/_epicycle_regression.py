@@ -31,7 +31,7 @@ __all__ = ["EpicycleRegression"]
 METHODS = {"boosting": fit_by_boosting, "lasso": fit_by_lasso, "ridge": fit_by_ridge}
 
 
-class EpicycleRegression(RegressorMixin, Estimator):
+class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""An orbit as a sum of uniform circular motions, circles on circles.
 
     .. math:: z(t) = c + \sum_{k=1}^K r_k \, e^{i \omega_k t}
@@ -209,19 +209,19 @@ class EpicycleRegression(RegressorMixin, Estimator):
     def periods_(self) -> np.ndarray:
         """The time of one revolution of every circle."""
         self._check_fitted()
-        return 2 * np.pi / np.abs(self.frequencies_)
+        return np.asarray(2 * np.pi / np.abs(self.frequencies_))
 
     @property
     def amplitudes_(self) -> np.ndarray:
         """The lengths of the radii."""
         self._check_fitted()
-        return np.abs(self.radii_)
+        return np.asarray(np.abs(self.radii_))
 
     @property
     def phases_(self) -> np.ndarray:
         """The angles of the radii at t = 0, between -pi and pi."""
         self._check_fitted()
-        return np.angle(self.radii_)
+        return np.asarray(np.angle(self.radii_))
 
     def predict(self, X: Any) -> Any:
         """Positions at the times X, in the form that y had: complex, of shape (n_samples, 2), or one coordinate."""

@@ -34,7 +34,7 @@ __all__ = ["Periodogram", "Problem", "fit_by_boosting", "fit_by_lasso", "fit_by_
 
 @dataclass(frozen=True)
 class Periodogram:
-    """What one more circle at any frequency of a grid would explain.
+    """The sum of squares that one more circle at any frequency of a grid would explain.
 
     first, second : sums of w exp(-i w t) and w exp(-2 i w t); `total` is the sum of w.
     """
@@ -61,10 +61,11 @@ class Periodogram:
             left = W - np.abs(self.first) ** 2 / W
             power = np.divide(np.abs(S) ** 2, left, out=np.zeros(len(S)), where=left > 1e-4 * W)
         else:
+            second: Any = self.second  # summed for real responses
             c, s = self.first.real, -self.first.imag  # sums of cos and sin
-            cc = (W + self.second.real) / 2 - c * c / W
-            ss = (W - self.second.real) / 2 - s * s / W
-            cs = -self.second.imag / 2 - c * s / W
+            cc = (W + second.real) / 2 - c * c / W
+            ss = (W - second.real) / 2 - s * s / W
+            cs = -second.imag / 2 - c * s / W
             determinant = cc * ss - cs * cs
             yc, ys = S.real, -S.imag
             numerator = ss * yc * yc - 2 * cs * yc * ys + cc * ys * ys
@@ -117,7 +118,7 @@ class Problem:
 
     def resolution(self, circles: Circles) -> np.ndarray:
         """2 pi / T for every circle."""
-        return 2 * np.pi / self.spans[circles.columns]
+        return np.asarray(2 * np.pi / self.spans[circles.columns])
 
 
 def mean_statistic(batch: Batch) -> tuple[complex, float]:
@@ -132,7 +133,7 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
     grids = []
     for j, times in enumerate(columns):
         if model.frequencies is not None:
-            grid = _given_grid(model.frequencies, j, constant=not model.fit_centre)
+            grid: Any = _given_grid(model.frequencies, j, constant=not model.fit_centre)
         else:
             most = (MOST if times.step() is not None else MOST_UNEVEN)[method]
             grid = default_grid(times, j, oversampling=OVERSAMPLING[method], most=most, plane=plane)
@@ -204,7 +205,7 @@ def _reached(problem: Problem, circles: Circles, model: EpicycleRegression) -> t
 
 
 def _linear_decrement(normal: Any) -> float:
-    """How far the objective is from its minimum over radii and centre."""
+    """The distance of the objective from its minimum over radii and centre."""
     if not len(normal.gradient):
         return 0.0
     return abs(float(normal.gradient @ solve_normal_equations(normal.G, normal.gradient).x)) / 2

@@ -295,7 +295,7 @@ def _gap(A: np.ndarray, q: np.ndarray, squares: float, r: np.ndarray, alpha: flo
 def _shrunk(v: np.ndarray, by: float, K: int) -> np.ndarray:
     length = np.hypot(v[:K], v[K:])
     factor = np.maximum(1 - by / np.maximum(length, np.finfo(float).tiny), 0.0)
-    return v * np.tile(factor, 2)
+    return np.asarray(v * np.tile(factor, 2))
 
 
 def _proximal(A: np.ndarray, q: np.ndarray, r: np.ndarray, alpha: float, tol: float, K: int) -> np.ndarray:

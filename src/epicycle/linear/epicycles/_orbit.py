@@ -38,15 +38,15 @@ class Circles:
 
     def turning(self, X: np.ndarray) -> np.ndarray:
         """exp(i w_k (t - origin)), of shape (n, K)."""
-        return np.exp(1j * self.times(X) * self.frequencies)
+        return np.asarray(np.exp(1j * self.times(X) * self.frequencies))
 
     def times(self, X: np.ndarray) -> np.ndarray:
         """The time of every circle, from the origin."""
-        return np.asarray(X[:, self.columns], dtype=np.float64) - self.origin[self.columns]
+        return np.asarray(np.asarray(X[:, self.columns], dtype=np.float64) - self.origin[self.columns])
 
     def position(self, X: np.ndarray) -> np.ndarray:
         """z of every row."""
-        return self.centre + self.turning(X) @ self.radii
+        return np.asarray(self.centre + self.turning(X) @ self.radii)
 
     def pack(self) -> np.ndarray:
         return np.concatenate([
@@ -62,7 +62,7 @@ class Circles:
 
 @dataclass(frozen=True)
 class Setting:
-    """What holds for a whole fit.
+    """The settings of a whole fit.
 
     centre : whether c is fitted. plane : whether targets have two coordinates.
     level : subtracted from z in all sums, so that an orbit far from zero keeps its digits.

@@ -37,7 +37,7 @@ def _times(circles: Circles, X: Any, points: int = 2000) -> np.ndarray:
 
 def _plane(y: Any) -> np.ndarray:
     y = np.asarray(y)
-    return y.reshape(-1) if np.iscomplexobj(y) or y.ndim == 1 or y.shape[1] == 1 else y[:, 0] + 1j * y[:, 1]
+    return np.asarray(y.reshape(-1) if np.iscomplexobj(y) or y.ndim == 1 or y.shape[1] == 1 else y[:, 0] + 1j * y[:, 1])
 
 
 def _arm(circles: Circles, t: np.ndarray) -> np.ndarray:

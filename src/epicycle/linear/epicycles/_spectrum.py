@@ -8,6 +8,7 @@ fast Fourier transform.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -78,7 +79,7 @@ def times_statistic(batch: Batch, column: int) -> tuple[Times]:
 
 def times_of(data: Data, column: int, n_jobs: int | None) -> Times:
     """One pass."""
-    (times,) = engine.sum(times_statistic, data, column, n_jobs=n_jobs)
+    times: Times = engine.sum(times_statistic, data, column, n_jobs=n_jobs)[0]
     return times
 
 
@@ -105,8 +106,8 @@ class Grid:
 
     @property
     def usable(self) -> np.ndarray:
-        """Which of the frequencies are no constants."""
-        return np.abs(self.frequencies) > self.skip
+        """Mask of the frequencies that are no constants."""
+        return np.asarray(np.abs(self.frequencies) > self.skip)
 
 
 def default_grid(times: Times, column: int, *, oversampling: int, most: int, plane: bool) -> Grid | None:
@@ -135,7 +136,7 @@ def _quantity(batch: Batch, part: slice, circles: Circles | None, plane: bool) -
     if circles is None:
         return w.astype(np.complex128)
     e = plane_of(batch.y[part]) - circles.position(batch.X[part])
-    return w * (e if plane else e.real)
+    return np.asarray(w * (e if plane else e.real))
 
 
 def spectrum_statistic(
@@ -166,11 +167,12 @@ def _by_fft(
 ) -> np.ndarray:
     low = float(data.X[:, grid.column].min() if data.weight is None else data.X[data.weight > 0, grid.column].min())
     line = np.zeros(grid.length, dtype=np.complex128)
+    step: Any = grid.step  # a lattice has one
     for batch in data.batches():
         for part in pieces(batch, 8):
             q = _quantity(batch, part, circles, plane)
             t = np.asarray(batch.X[part, grid.column], dtype=np.float64)
-            place = np.round((t - low) / grid.step).astype(np.int64) % grid.length  # rows of no weight may lie anywhere
+            place = np.round((t - low) / step).astype(np.int64) % grid.length  # rows of no weight may lie anywhere
             line += np.bincount(place, q.real, grid.length) + 1j * np.bincount(place, q.imag, grid.length)
     m = np.round(grid.first / grid.spacing).astype(np.int64) + np.arange(grid.count)
     values = scipy.fft.fft(line)[(factor * m) % grid.length]
@@ -183,7 +185,7 @@ def _spectrum(
     if isinstance(data, ArrayData) and grid.length:
         return _by_fft(data, grid, float(origin[grid.column]), circles, plane, factor)
     (out,) = engine.sum(spectrum_statistic, data, grid, origin, circles, plane, factor, n_jobs=n_jobs)
-    return out
+    return np.asarray(out)
 
 
 def residual_spectrum(data: Data, grid: Grid, circles: Circles, setting: Setting) -> np.ndarray:

@@ -46,7 +46,7 @@ from epicycle.stats.links import LINKS, Link
 __all__ = ["GeneralizedLinearModel"]
 
 
-class GeneralizedLinearModel(RegressorMixin, Estimator):
+class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Generalized linear model: any exponential family, any link, elastic-net penalty, inference.
 
     The mean :math:`\mu_i` of a response with variance :math:`\phi V(\mu_i) / v_i` follows from

@@ -58,7 +58,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Target:
-    """Which columns a y has: as users bring them, and after :meth:`encode`."""
+    """The columns of y: as users bring them, and after :meth:`encode`."""
 
     family: Family
     pairs: bool = False
@@ -274,12 +274,12 @@ class Predictor:
 def _eta(batch: Any, design: Design, w: Array, b: float, target: Target | None) -> Array:
     eta = design.predictor(batch.X, w) + np.asarray(b, dtype=w.dtype)
     if target is None or not (target.offset or target.exposure):
-        return eta
+        return np.asarray(eta)
     at = batch.y if batch.y.ndim == 2 else batch.y[:, None]
     extra = at[:, 0] if target.offset else 0.0
     if target.exposure:
         extra = extra + np.log(at[:, -1])
-    return eta + extra
+    return np.asarray(eta + extra)
 
 
 def offset_of(X: Any, offset: Any, exposure: Any) -> Any:

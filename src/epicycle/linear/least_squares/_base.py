@@ -41,7 +41,7 @@ SOLVER_PARAMETERS: Mapping[str, Domain] = {
 }
 
 
-class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -127,7 +127,10 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         means = dict(zip(self._names(), fit.mean[: data.n_features].tolist(), strict=True)) if named else {}
         self._dependence_ = in_words(named, means, intercept=self.fit_intercept)
         if data.n_features <= MAX_KEPT:
-            self._keep_moments(fit.moments or moments_of(data, fit.mean, self.n_jobs))
+            shift = fit.mean.copy()
+            if data.sparse:  # zeros stay zeros: sparse features have moments about the origin
+                shift[: data.n_features] = 0.0
+            self._keep_moments(fit.moments or moments_of(data, shift, self.n_jobs))
 
     def _keep_moments(self, moments: Moments) -> None:
         self._moment_matrix_, self._moment_shift_, self._moment_rows_ = moments.M, moments.shift, moments.n_rows

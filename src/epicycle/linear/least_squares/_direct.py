@@ -211,7 +211,7 @@ def gram_root(G: np.ndarray) -> np.ndarray | None:
         L = scipy.linalg.cholesky(G / scale / scale[:, None], lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
-    return scipy.linalg.solve_triangular(L, np.diag(1 / scale), lower=True, check_finite=False).T
+    return np.asarray(scipy.linalg.solve_triangular(L, np.diag(1 / scale), lower=True, check_finite=False).T)
 
 
 def _refine(
@@ -340,7 +340,7 @@ def _dependencies(A: np.ndarray, rank: int) -> Dependencies:
 
 def _root_of_factor(R: np.ndarray, dependencies: Dependencies | None) -> np.ndarray:
     if dependencies is None:
-        return scipy.linalg.solve_triangular(R[: R.shape[1]], np.eye(R.shape[1]), check_finite=False)
+        return np.asarray(scipy.linalg.solve_triangular(R[: R.shape[1]], np.eye(R.shape[1]), check_finite=False))
     kept = dependencies.independent
     T = scipy.linalg.qr(R[:, kept], mode="r", check_finite=False)[0][: len(kept)]
     root = np.zeros((R.shape[1], len(kept)))

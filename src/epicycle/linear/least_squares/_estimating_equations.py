@@ -51,7 +51,7 @@ SMALL = 0.5
 
 @dataclass(frozen=True)
 class Combination:
-    """How rows are combined: a rule by name, a function of X, or a matrix with one row for each row of the data."""
+    """The combination of rows: a rule by name, a function of X, or a matrix with one row for each row of the data."""
 
     rule: str | Callable[[np.ndarray], np.ndarray] | np.ndarray
     mean: np.ndarray
@@ -127,7 +127,7 @@ def combine(batch: Batch, how: Combination) -> tuple[np.ndarray, np.ndarray]:
 EPS = float(np.finfo(np.float64).eps)
 
 
-class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
+class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression by combining the observation equations with given weights, before and beside least squares.
 
     .. math:: \sum_i s_i\, w_{ik} \bigl( y_i - b - x_i'\beta \bigr) = 0 , \qquad k = 1, \dots, d .
@@ -368,7 +368,7 @@ def _weights(batch: Batch) -> np.ndarray:
 
 
 def _targets(batch: Batch, y_mean: np.ndarray) -> np.ndarray:
-    return (batch.y[:, None] if batch.y.ndim == 1 else batch.y) - y_mean
+    return np.asarray((batch.y[:, None] if batch.y.ndim == 1 else batch.y) - y_mean)
 
 
 def equation_statistic(batch: Batch, how: Combination, y_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -244,9 +244,9 @@ class LinearRegression(LeastSquaresModel):
     def _centred_covariance(self, target: int) -> np.ndarray:
         """The covariance of (coef, level), level being the fitted value at the mean of the features."""
         if hasattr(self, "_robust_covariance_"):
-            return self._robust_covariance_[target]
+            return np.asarray(self._robust_covariance_[target])
         A = self._frame(target).whole_root
-        return self._residual_squares_[target] / self._freedom_left * (A @ A.T)
+        return np.asarray(self._residual_squares_[target] / self._freedom_left * (A @ A.T))
 
     def covariance(self, *, target: int = 0) -> np.ndarray:
         """The covariance matrix of the coefficients, by `cov_type`; the intercept is last.
@@ -267,7 +267,7 @@ class LinearRegression(LeastSquaresModel):
             return V
         back = np.eye(len(V))
         back[-1, :-1] = -self._mean_  # b = level - mean'w
-        return back @ V @ back.T
+        return np.asarray(back @ V @ back.T)
 
     def _why_none(self) -> str | None:
         """The reason for which there are no standard errors; None if there are."""

@@ -66,7 +66,7 @@ class MomentsObjective(Objective):
     def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         def product(v: np.ndarray) -> np.ndarray:
             V = v.reshape(self.shape)
-            return (self.G @ V + self.penalty.gradient(V)).ravel()
+            return np.asarray((self.G @ V + self.penalty.gradient(V)).ravel())
 
         return product
 
@@ -77,11 +77,13 @@ class MomentsObjective(Objective):
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
 
         def half(v: np.ndarray) -> np.ndarray:
-            return scipy.linalg.solve_triangular(L, v.reshape(self.shape), lower=True, check_finite=False).ravel()
+            return np.asarray(
+                scipy.linalg.solve_triangular(L, v.reshape(self.shape), lower=True, check_finite=False).ravel()
+            )
 
         def half_t(v: np.ndarray) -> np.ndarray:
             V = v.reshape(self.shape)
-            return scipy.linalg.solve_triangular(L, V, lower=True, trans=1, check_finite=False).ravel()
+            return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=1, check_finite=False).ravel())
 
         return Metric(lambda v: half_t(half(v)), half, half_t)
 

@@ -45,7 +45,7 @@ __all__ = ["LocallyWeightedRegression"]
 FALLBACKS = ("flat", "nearest")
 
 
-class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
+class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
     r"""A polynomial of its own at every query, fitted to the points around it (loess, lowess).
 
     .. math:: f(q) = \hat\beta_0, \qquad \hat\beta = \arg\min_\beta \sum_j K\!\left(\frac{|x_j - q|}{h}\right) w_j
@@ -280,7 +280,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         return answers, monitor.history(), changed, left
 
     def _attributes(self) -> dict[str, Any]:
-        """What a callback needs to predict in the middle of a fit."""
+        """The attributes with which a callback predicts in the middle of a fit."""
         return {
             "_points_": self._points_, "_targets_": self._targets_, "_prior_": self._prior_, "_root_": self._root_,
             "_weights_": self._weights_, "_vector_": self._vector_, "bandwidth_": self.bandwidth_,

@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Smoother:
-    """What prediction needs.
+    """The points, weights and bandwidth of a local regression.
 
     root : the Cholesky factor of the metric, or None.
     targets, weights : of shape (n, k), column by column; weights include those of robust iterations.

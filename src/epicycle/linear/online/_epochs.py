@@ -14,6 +14,8 @@ from epicycle.core._exceptions import ConvergenceError
 from epicycle.linear.online._learner import (
     CAPPED,
     ETA,
+    FIRST,
+    STEP,
     Piece,
     Presentations,
     Rule,
@@ -29,7 +31,7 @@ __all__ = ["Epoch", "NoImprovement", "Run", "StoppingRule", "run_epochs"]
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one pass showed: `objective` is the mean loss before each step plus the penalty at the end."""
+    """The result of one pass: `objective` is the mean loss before each step plus the penalty at the end."""
 
     number: int
     objective: float
@@ -78,7 +80,7 @@ class NoImprovement(StoppingRule):
 
 @dataclass
 class Run:
-    """How the epochs ended."""
+    """The end of the epochs."""
 
     state: State
     reason: str
@@ -135,7 +137,7 @@ def run_epochs(
                 state, rule, piece.X, piece.y, positive, order=piece.order, fraction=piece.fraction, dual=dual,
                 scores=scores, one=K == 1,
             )  # fmt: skip
-            if watch is not None:
+            if watch is not None and scores is not None:
                 watch(piece, scores)
             total += piece.total
         done += 1
@@ -164,12 +166,11 @@ def run_epochs(
 
 def _step(state: State, rule: Rule) -> float:
     """The length of the next step."""
-    t, number = state["number"][0], state["number"]
-    return {
-        "optimal": lambda: 1.0 / (rule.alpha * (number[7] + t - 1.0)),
-        "constant": lambda: rule.eta0,
-        "invscaling": lambda: rule.eta0 / t**rule.exponent,
-        "adaptive": lambda: float(number[ETA]),
-        "c/t": lambda: rule.eta0 / t,
-        "a/(b+k)": lambda: rule.eta0 / (rule.offset + t),
-    }[rule.schedule]()
+    number = state["number"]
+    t = float(number[STEP])
+    if rule.schedule == "optimal":
+        return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
+    if rule.schedule == "adaptive":
+        return float(number[ETA])
+    divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
+    return rule.eta0 / divisor

@@ -1,4 +1,4 @@
-"""How well can the rows be separated? Bounds on the largest margin from both sides.
+"""Separation of the rows: bounds on the largest margin from both sides.
 
 With z_i = y_i (x_i, 1) (or y_i x_i without an intercept) the largest margin is
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,7 +75,7 @@ class _Signed:
         part = self.X[rows]
         dense = part.toarray() if sp.issparse(part) else part
         ones = np.full((len(rows), 1), 1.0 if self.intercept else 0.0)
-        return np.hstack([dense.astype(np.float64), ones]) * self.sign[rows][:, None]
+        return np.asarray(np.hstack([dense.astype(np.float64), ones]) * self.sign[rows][:, None])
 
 
 class _Bounds:
@@ -263,14 +264,16 @@ class Separation(StoppingRule):
 
     def margin(self, state: State, k: int, epochs: int) -> Margin:
         """Bounds on the largest margin of model k."""
-        X, y = self.rows.memory.X, self.rows.memory.y
+        memory: Any = self.rows.memory  # asked for data in memory alone, as the dual is
+        dual: Any = self.dual
+        X, y = memory.X, memory.y
         if self._squares is None:
             self._squares = row_squares(X) + (1.0 if self.intercept else 0.0)
         shown = np.zeros(len(y), dtype=bool)
-        shown[slice(None) if self.rows.memory.order is None else self.rows.memory.order] = True
+        shown[slice(None) if memory.order is None else memory.order] = True
         sign = np.where(y == self.positive[k], 1.0, -1.0) * shown
         w = np.append(state["v"][:, k], state["b"][k] if self.intercept else 0.0)
-        counts = np.maximum(-sign * self.dual[:, k], 0.0)
+        counts = np.maximum(-sign * dual[:, k], 0.0)
         if not self.from_zero:  # w is not the sum of these mistakes alone
             w, counts = np.zeros_like(w), np.zeros_like(counts)
         return bracket(

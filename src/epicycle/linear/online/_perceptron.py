@@ -303,7 +303,8 @@ class Perceptron(OnlineClassifier):
         self.margin_ = _one_or_all(np.array([m.lower for m in margins]))
         self.separable_ = _one_or_all(np.array([m.separable for m in margins]))
         if bounded:
-            fraction = separation.rows.memory.fraction
+            memory: Any = separation.rows.memory  # there is a margin for data in memory alone
+            fraction = memory.fraction
             longest = 1.0 if fraction is None else max(1.0, float(fraction.max()))
             with np.errstate(divide="ignore"):
                 bound = longest * np.square(self.radius_ / np.array([m.lower for m in margins]))

@@ -275,4 +275,4 @@ def _probability_batch(
     if len(classes) == 2:
         return np.column_stack([expit(-scores) if loss == "log_loss" else 1 - p, p])
     total = p.sum(axis=1, keepdims=True)
-    return np.divide(p, total, out=np.full_like(p, 1 / len(classes)), where=total > 0)
+    return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / len(classes)), where=total > 0))

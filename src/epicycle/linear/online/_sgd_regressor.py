@@ -34,7 +34,7 @@ from epicycle.stats._linear_predictor import linear_predictor
 __all__ = ["SGDRegressor"]
 
 
-class SGDRegressor(RegressorMixin, StochasticModel):
+class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
     r"""Linear regression for streams and large data, learnt row by row.
 
     .. math:: \min_{w, b} \; \frac{1}{V} \sum_i v_i \, l(w'x_i + b - y_i)
@@ -250,7 +250,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             out = None if scores is None else np.empty((piece.n_shown, 1))
             losses += learn_piece(self, state, rule, piece, None, scores=out, one=True)
             total += piece.total
-            if scores is not None:
+            if scores is not None and out is not None:
                 scores.append(out[:, 0])
         self._learner_ = state
         stream_evidence(self, state, losses, total)
@@ -260,7 +260,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         """Coefficients, of shape (n_features,)."""
         if "_learner_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
-        return coefficients(self._learner_, self._rule())[0][0].astype(self._float_)
+        return np.asarray(coefficients(self._learner_, self._rule())[0][0].astype(self._float_))
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -30,7 +30,7 @@ Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
 
 @dataclass(frozen=True)
 class PathProblem:
-    """What every fold is fitted with."""
+    """The settings that every fold is fitted with."""
 
     penalty: QuadraticPenalty
     alphas: np.ndarray
@@ -42,8 +42,8 @@ class PathProblem:
         return float(self.alphas.min())
 
 
-class _Same(RegressorMixin, BaseEstimator):
-    """What a scorer takes for an estimator: its predictions are its input."""
+class _Same(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator for scorers: its predictions are its input."""
 
     def fit(self, X: Any, y: Any = None) -> _Same:
         return self
@@ -122,7 +122,7 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
         test = ArrayData(test.X, test.y)  # rows of no weight are all there is to test on
     if scorer is None:
         squares, weight = engine.sum(error_statistic, test, coef, intercept, n_jobs=problem.n_jobs)
-        return -squares / weight
+        return np.asarray(-squares / weight)
     y = test.y[:, None] if test.y.ndim == 1 else test.y
     scores = np.empty(intercept.shape)
     for a in range(len(problem.alphas)):

@@ -33,7 +33,7 @@ NOTHING = 1e-11
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What a block of rows needs: the directions, and shrinkage for every alpha."""
+    """The directions and the shrinkage for every alpha, for a block of rows."""
 
     basis: np.ndarray | None
     mean: np.ndarray
@@ -113,7 +113,7 @@ def loo_squared_errors(data: Data, spectrum: Spectrum, alphas: np.ndarray, n_job
         total, weight = fold.total
     else:
         total, weight = engine.sum(squares_statistic, data, rule, n_jobs=n_jobs)
-    return total / weight
+    return np.asarray(total / weight)
 
 
 def loo_predictions(
@@ -144,7 +144,7 @@ def _weights(data: Data, n: int) -> np.ndarray:
     if not data.has_weight:
         return np.ones(n)
     if isinstance(data, ArrayData):
-        return data.weight
+        return np.asarray(data.weight)
     weights = engine.map(weight_batch, data)
     return np.asarray(weights.compute() if isinstance(data, DaskData) else weights)
 
@@ -169,7 +169,7 @@ def gcv_errors(spectrum: Spectrum, alphas: np.ndarray) -> np.ndarray:
     left = max(n - rank, 0) + spectrum.shrinkage(alphas).sum(axis=0)  # n - degrees of freedom, without cancellation
     if not (left > 0).all():
         raise DataError("X: no degrees of freedom are left for the noise; generalised cross-validation has no meaning")
-    return spectrum.residual_squares(alphas) / spectrum.weight / (left / n) ** 2
+    return np.asarray(spectrum.residual_squares(alphas) / spectrum.weight / (left / n) ** 2)
 
 
 def refuse_undefined(errors: np.ndarray) -> None:

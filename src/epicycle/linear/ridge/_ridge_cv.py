@@ -247,7 +247,7 @@ class RidgeCV(BaseRidge):
             rows = data.n_rows
             scores = scores_from_moments(data, int(self.cv), problem, n_rows if rows is None else rows)
         self.fold_scores_ = scores if self.alpha_per_target and not data.target_is_vector else scores.mean(axis=0)
-        return scores.mean(axis=-1)
+        return np.asarray(scores.mean(axis=-1))
 
     def _choose(self, scores: np.ndarray, *, vector: bool, warn: bool) -> None:
         alphas = self.alphas_

@@ -34,7 +34,7 @@ MAX_DENSE_SPARSE = 500
 
 @dataclass(frozen=True)
 class Spectrum(ABC):
-    """What all alphas share.
+    """The factorisation that all alphas share.
 
     g, h : of shape (r,), the diagonals of X'WX and D in r directions; g > 0.
     c : of shape (r, k), the targets along them.
@@ -59,21 +59,21 @@ class Spectrum(ABC):
 
     @property
     def share(self) -> float:
-        """What the intercept adds to a leverage, without the weight of the row."""
+        """The share of the intercept in a leverage, without the weight of the row."""
         return 1 / self.weight if self.intercept else 0.0
 
     def shrinkage(self, alphas: np.ndarray) -> np.ndarray:
         """s of shape (r, n_alphas)."""
         penalty = self.h[:, None] * alphas
-        return penalty / (self.g[:, None] + penalty)
+        return np.asarray(penalty / (self.g[:, None] + penalty))
 
     def degrees_of_freedom(self, alphas: np.ndarray) -> np.ndarray:
         """Traces of the hat matrices, the intercept among them."""
-        return (1 - self.shrinkage(alphas)).sum(axis=0) + int(self.intercept)
+        return np.asarray((1 - self.shrinkage(alphas)).sum(axis=0) + int(self.intercept))
 
     def residual_squares(self, alphas: np.ndarray) -> np.ndarray:
         """Weighted sums of squares of the residuals, of shape (k, n_alphas)."""
-        return self.rest[:, None] + (self.c**2).T @ self.shrinkage(alphas) ** 2
+        return np.asarray(self.rest[:, None] + (self.c**2).T @ self.shrinkage(alphas) ** 2)
 
     def grid(self, n_alphas: int) -> np.ndarray:
         """From an alpha that leaves every direction nearly alone to one that shrinks all of them to nearly nothing."""
@@ -103,7 +103,7 @@ class RowSpectrum(Spectrum):
     basis: np.ndarray
 
     def coefficients(self, kept: np.ndarray) -> np.ndarray:
-        return self.basis @ kept
+        return np.asarray(self.basis @ kept)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class KernelSpectrum(Spectrum):
         coef = np.asarray(self.data.X.T @ rows)
         if self.intercept:
             coef -= np.outer(self.mean[: len(coef)], rows.sum(axis=0))
-        return coef / self.factors[:, None]
+        return np.asarray(coef / self.factors[:, None])
 
 
 def spectrum_of(
@@ -169,7 +169,7 @@ def _accurate(spectrum: Spectrum, least_alpha: float | None) -> bool:
 
 def _kept(values: np.ndarray) -> np.ndarray:
     """Directions that are more than rounding."""
-    return values > 8 * max(len(values), 1) * EPS * values.max(initial=0.0)
+    return np.asarray(values > 8 * max(len(values), 1) * EPS * values.max(initial=0.0))
 
 
 def spectrum_of_moments(moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> RowSpectrum:

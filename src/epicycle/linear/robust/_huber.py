@@ -44,7 +44,7 @@ EXACT = 2e-15
 MANY = 20_000
 
 
-class HuberRegressor(RegressorMixin, Estimator):
+class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression that is least squares for small residuals and least absolute deviations for large ones.
 
     .. math:: \min_{w, b, \sigma} \; \sum_i s_i \Bigl( \sigma + \sigma H_\epsilon\bigl( \tfrac{y_i - b - w'x_i}{\sigma}
@@ -247,8 +247,9 @@ class HuberRegressor(RegressorMixin, Estimator):
                 at = better
                 best = min(best, better, key=lambda point: point.gap)
             if settled and on_the_way:
-                objective.sigma, misses = max(target, at.sigma / FACTOR), 0
-                at = best = objective.at(at.theta, objective.sigma)
+                sigma = at.sigma / FACTOR if target is None else max(target, at.sigma / FACTOR)
+                objective.sigma, misses = sigma, 0
+                at = best = objective.at(at.theta, sigma)
             elif settled:
                 reason = "stalled"
                 break
@@ -301,13 +302,13 @@ class HuberRegressor(RegressorMixin, Estimator):
         return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
 
     def outliers(self, X: Any, y: Any) -> np.ndarray:
-        """Which rows have residuals beyond epsilon times the scale."""
+        """Mask of the rows with residuals beyond epsilon times the scale."""
         residual = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
         return np.asarray(residual > self.epsilon * self.scale_)
 
     @property
     def outliers_(self) -> np.ndarray:
-        """Which of the training rows are outliers, for data that was in memory."""
+        """Mask of the training rows that are outliers, for data that was in memory."""
         bits = getattr(self, "_outlier_bits_", None)
         if bits is None:
             raise AttributeError("outliers_ is there after a fit to data in memory; call outliers(X, y)")
@@ -318,7 +319,7 @@ class HuberRegressor(RegressorMixin, Estimator):
 
 
 def _state(at: Point) -> dict[str, Any]:
-    """What it takes to go on from a point."""
+    """The state from which a fit goes on."""
     return {"x": np.append(at.theta, at.sigma)}
 
 

@@ -129,7 +129,7 @@ class HuberObjective:
     # ------------------------------------------------------------------------------------------- the piece
 
     def minimum_of_piece(self, at: Point, ridge: float) -> tuple[np.ndarray, float, bool] | None:
-        """Where F would have its minimum if the outliers stayed what they are at this point; False if that is further.
+        """The minimum of F if the outliers stayed what they are at this point; False if that is further.
 
         A piece without enough inliers has none; a ridge (relative to the Gram matrix of all rows) keeps the step
         short there.
@@ -185,7 +185,7 @@ class HuberObjective:
         if regular:
 
             def inverse(rhs: np.ndarray) -> np.ndarray:
-                return dpotrs(factor, rhs, lower=1)[0]
+                return np.asarray(dpotrs(factor, rhs, lower=1)[0])
 
         else:
             eigenvalues, V = eigh(S, check_finite=False)
@@ -193,7 +193,7 @@ class HuberObjective:
             V, eigenvalues = V[:, kept], eigenvalues[kept]
 
             def inverse(rhs: np.ndarray) -> np.ndarray:
-                return V @ ((V.T @ rhs) / eigenvalues)
+                return np.asarray(V @ ((V.T @ rhs) / eigenvalues))
 
         def solve(rhs: np.ndarray) -> np.ndarray | None:
             b = scale * rhs[free]
@@ -243,4 +243,4 @@ class HuberObjective:
         if self.sigma is None and used > 0:
             shrink = min(shrink, float(np.sqrt(self.weight / used)))
         slack = (self.weight - shrink**2 * used) * (self.floor if self.sigma is None else sigma)
-        return at.value - (shrink * product - shrink**2 * quadratic + slack) + charge
+        return float(at.value - (shrink * product - shrink**2 * quadratic + slack) + charge)

@@ -30,7 +30,7 @@ from epicycle.stats._summary import Summary, wald_summary
 __all__ = ["QuantileRegressor"]
 
 
-class QuantileRegressor(RegressorMixin, Estimator):
+class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression of a quantile, of several, or of the median (least absolute deviations), solved exactly.
 
     .. math:: \min_{w, b} \; \frac{1}{\sum_i s_i} \sum_i s_i \, \rho_\tau(y_i - b - w'x_i) + \alpha \|w\|_1 ,

@@ -29,7 +29,7 @@ PivotReport = Callable[[np.ndarray, int], bool]
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Where the path was left: weights `theta` are large for rows near the optimal hyperplane."""
+    """The end of the path: weights `theta` are large for rows near the optimal hyperplane."""
 
     beta: np.ndarray
     dual: np.ndarray
