@@ -60,7 +60,8 @@ def complete_docstrings(cls: type) -> None:
     elif issubclass(cls, MultiOutputMixin):
         entries.setdefault("fit_y", "%(targets)s")
     if cls.__doc__ and "%(" in cls.__doc__:
-        cls.__doc__ = _completed(cls.__doc__, entries, cls.__init__, cls.__name__)
+        constructor: Any = cls.__init__  # type: ignore[misc]  # only its signature is read
+        cls.__doc__ = _completed(cls.__doc__, entries, constructor, cls.__name__)
     for name, member in vars(cls).items():
         method = getattr(member, "__func__", member)  # the function of a class method
         if inspect.isfunction(method) and method.__doc__:

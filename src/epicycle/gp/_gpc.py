@@ -67,12 +67,7 @@ class GaussianProcessClassifier(KernelClassifier):
         Maximum number of Newton steps to the mode of the posterior.
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
-    %(inducing)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(search_parameters)s
 
     Attributes
     ----------

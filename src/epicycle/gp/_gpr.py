@@ -102,12 +102,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         Whether y is centred and scaled to variance 1 first; hyper-parameters then refer to that scale.
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
-    %(inducing)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(search_parameters)s
 
     Attributes
     ----------
@@ -416,7 +411,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         return tuple(results)
 
     def _noise_added(self) -> float:
-        """Of a new observation, on the scale of the likelihood."""
+        """Noise variance of a new observation, on the scale of the likelihood."""
         known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
         return float(self._noise_ + known + self.jitter_)
 

@@ -44,7 +44,7 @@ class Latent(ABC):
 
     @abstractmethod
     def taken(self, K: np.ndarray) -> np.ndarray:
-        """What is taken from k(x, x) I, for K = k(new, B): (b, k, k)."""
+        """The reduction of k(x, x) I by the observations, for K = k(new, B): (b, k, k)."""
 
     def covariances(self, A: Any) -> np.ndarray:
         """(n, k, k)."""

@@ -62,7 +62,7 @@ class Observations:
         return float(max(1.0, 0.5 * float(self.weight.sum()) * self.Y.shape[1]))
 
     def variances(self, noise: float) -> np.ndarray:
-        """Of a single target of each row."""
+        """Noise variances of a single target of each row."""
         return self.alpha + noise
 
     def log_constant(self, noise: float) -> tuple[float, float]:

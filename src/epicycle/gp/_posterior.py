@@ -53,7 +53,7 @@ class Posterior(ABC):
         """The same for the covariance, of shape (b, b)."""
 
     def means(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n, t)."""
+        """Posterior means, of shape (n, t)."""
         found = kernel_product(self.kernel, A, self.B, self.C)
         if self.mean.kind == "given":
             found += self.mean.offset(X, self.C.shape[1]) / self.scale
@@ -62,7 +62,7 @@ class Posterior(ABC):
         return found
 
     def variances(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n,): the same for all targets."""
+        """Posterior variances, of shape (n,): the same for all targets."""
         n = A.n_rows
         out = self.kernel.prepared_diagonal(A).copy()
         rows = block_rows(self.B.n_rows)
@@ -77,7 +77,7 @@ class Posterior(ABC):
         return np.asarray(np.maximum(out, 0.0))
 
     def covariance(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n, n)."""
+        """Posterior covariance, of shape (n, n)."""
         K = self.kernel.block(A, self.B)
         out = self.kernel.block(A, A) - self.reduction_matrix(K)
         if len(self.beta):

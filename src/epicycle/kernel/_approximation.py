@@ -52,7 +52,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         Subtracted from the rows first, so that large offsets cost no digits; the kernel does not see it.
     %(kernel_)s
     certificate_ : Certificate
-        Nothing is optimised; the standard error of an inner product is said.
+        Nothing is optimised; it states the standard error of an inner product.
     history_ : History
     n_iter_ : int
     converged_ : bool
@@ -173,10 +173,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
 
     Parameters
     ----------
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     n_components : int, default=100
         Landmarks; as many features, fewer where the kernel has a lower rank.
     landmarks : {"pivoted", "uniform"}, default="pivoted"

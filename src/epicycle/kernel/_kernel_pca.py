@@ -44,10 +44,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     ----------
     n_components : int, optional
         How many; default: all with a positive eigenvalue.
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0

@@ -126,10 +126,7 @@ class KernelPerceptron(KernelClassifier):
 
     Parameters
     ----------
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     variant : {"online", "averaged", "voted"}, default="online"
         Predict with the last function, with the mean of all over the rows shown, or by a vote of all functions that
         ever were, each with as many votes as rows it survived.
@@ -139,7 +136,7 @@ class KernelPerceptron(KernelClassifier):
         The fit ends with a pass without mistakes, or when it is proven that no margin is above tol times D. After
         1 / tol^2 mistakes one of them is certain.
     max_iter : int, default=1000
-        Passes over the rows at most.
+        Maximum number of passes over the rows.
     shuffle : bool, default=True
         Whether each pass takes the rows in a new order, which depends on what is in the rows, not on how they are
         stored.

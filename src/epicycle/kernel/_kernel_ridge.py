@@ -55,10 +55,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
     alpha : float, array-like or "loo", default=1.0
         Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
         taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     alpha_per_target : bool, default=False
         Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
         for each target by itself.

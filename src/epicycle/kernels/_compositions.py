@@ -26,7 +26,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_operand(value: Any) -> Kernel:
-    """What may stand beside a kernel: a kernel, a number, a Python function."""
+    """An operand of the algebra as a kernel: a kernel itself, a number, a Python function."""
     if isinstance(value, Kernel):
         return value
     if is_number(value):
@@ -470,7 +470,7 @@ class Normalized(_OfOne):
 
 
 def _in_brackets(kernel: Kernel, *classes: type) -> str:
-    """How a kernel is written inside of another: in brackets where the order of operations would be another."""
+    """A kernel as it is written inside of another: in brackets where the order of operations would be another."""
     return f"({kernel!r})" if isinstance(kernel, classes) else repr(kernel)
 
 

@@ -1,4 +1,4 @@
-"""Is it a kernel? By Mercer's theorem, if every matrix of its values is symmetric with no negative eigenvalue."""
+"""Mercer's condition: every matrix of the values of a kernel is symmetric without negative eigenvalues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MercerCheck", "is_mercer"]
 
 @dataclass(frozen=True)
 class MercerCheck:
-    """What :func:`is_mercer` found; true where the matrix is that of a Mercer kernel, to rounding.
+    """The result of :func:`is_mercer`; true where the matrix is that of a Mercer kernel, to rounding.
 
     Attributes
     ----------

@@ -36,6 +36,7 @@ class NeighborsEstimator(Estimator):
     """Rows of the fit and their neighbours."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "search_parameters": "%(algorithm)s\n%(metric)s\n%(p)s\n%(n_jobs)s",
         "n_neighbors": """n_neighbors : int, default={default}
     Number of neighbours.""",
         "weights": """weights : {"uniform", "distance"} or callable, default={default}

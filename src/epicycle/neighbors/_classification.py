@@ -29,10 +29,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore
     ----------
     %(n_neighbors)s
     %(weights)s
-    %(algorithm)s
-    %(metric)s
-    %(p)s
-    %(n_jobs)s
+    %(search_parameters)s
 
     Attributes
     ----------

@@ -27,10 +27,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
     ----------
     %(n_neighbors)s
     %(weights)s
-    %(algorithm)s
-    %(metric)s
-    %(p)s
-    %(n_jobs)s
+    %(search_parameters)s
 
     Attributes
     ----------

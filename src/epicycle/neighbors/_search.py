@@ -240,7 +240,6 @@ class _SparseSearch:
     def __init__(self, X: Any, metric: Metric) -> None:
         self.metric = metric
         self.X = _unit_sparse(X) if metric.kind == COSINE else X.tocsr()
-        self.columns = int(X.shape[1])
         self.squares = squared_lengths(self.X.astype(np.float64))
         self.unit = float(np.finfo(np.float64).eps) / 2
 

@@ -23,10 +23,7 @@ class NearestNeighbors(NeighborsEstimator):
     Parameters
     ----------
     %(n_neighbors)s
-    %(algorithm)s
-    %(metric)s
-    %(p)s
-    %(n_jobs)s
+    %(search_parameters)s
 
     Attributes
     ----------

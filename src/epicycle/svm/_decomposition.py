@@ -34,14 +34,12 @@ __all__ = ["Decomposition", "DualSolution", "Limits"]
 
 Array = np.ndarray
 _SET_SIZE = 1024  # variables of a round: their matrix of 8 MB in double precision fits into the cache
-_SMALLEST_SET = 64
-_WHOLE_SET = (
-    4096  # up to so many variables there is one set with all of them, until it shows that many steps are needed
-)
-_ALWAYS_WHOLE = 1536  # and up to so many for good
+_SMALLEST_SET = 64  # variables: fewer would not pay for a round
+_WHOLE_SET = 4096  # variables up to which one set has all of them, until it shows that many steps are needed
+_ALWAYS_WHOLE = 1536  # variables up to which it stays so
 _REDUCTION = 0.1  # of the violation, aimed at in a round
 _POLISHED = 1e-11  # violation that small problems go on to, where it is cheap
-_POLISHED_ROWS = 512
+_POLISHED_ROWS = 512  # up to which that takes a few milliseconds
 _SWEEPS = 20  # of coordinate descent over one set
 _ROUNDING_SHARE = 0.3  # of the worst case of rounding in the slopes: errors of many entries partly cancel
 

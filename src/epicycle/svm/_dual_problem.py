@@ -27,7 +27,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Evidence:
-    """How far a point is from the optimum, computed from scores in double precision."""
+    """Distance of a point from the optimum, computed from scores in double precision."""
 
     objective: float  # the minimised value: minus the dual
     dual: float

@@ -34,16 +34,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
     ----------
     nu : float, default=0.5
         Between 0 and 1.
-    %(kernel)s
-    %(degree)s
-    %(gamma)s
-    %(coef0)s
-    %(tol)s
-    %(cache_size)s
-    %(shrinking)s
-    %(max_iter)s
-    %(n_jobs)s
-    %(verbose)s
+    %(machine_parameters)s
 
     Attributes
     ----------

@@ -89,12 +89,12 @@ class Separability:
         return float(np.sum(T * self.product(T)))
 
     def diagonal(self) -> np.ndarray:
-        """Of A."""
+        """Diagonal of A."""
         inside = np.einsum("ij,j,ij->i", self.U, self.shrinkage, self.U)
         return np.asarray(self.C * self.weight * (1 - self.weight / self.total - inside))
 
     def column(self, i: int) -> np.ndarray:
-        """Of A."""
+        """Column i of A."""
         out = -self.root * (self.U @ (self.shrinkage * self.U[i])) * self.root[i]
         out -= self.weight * self.weight[i] / self.total
         out[i] += self.weight[i]
