@@ -192,10 +192,15 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         )
         at_zero = np.exp(-1j * circles.frequencies * circles.origin[circles.columns])
         return {
-            "frequencies_": circles.frequencies, "radii_": circles.radii * at_zero, "columns_": circles.columns,
-            "_radii_at_origin_": circles.radii, "centre_": complex(circles.centre), "origin_": circles.origin,
-            "_two_columns_": problem.setting.plane, "_complex_": self._complex_,
-        }  # fmt: skip
+            "frequencies_": circles.frequencies,
+            "radii_": circles.radii * at_zero,
+            "columns_": circles.columns,
+            "_radii_at_origin_": circles.radii,
+            "centre_": complex(circles.centre),
+            "origin_": circles.origin,
+            "_two_columns_": problem.setting.plane,
+            "_complex_": self._complex_,
+        }
 
     # ------------------------------------------------------------------------------------------- what was found
 

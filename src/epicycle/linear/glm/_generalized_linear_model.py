@@ -77,7 +77,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
     penalty_weights : array-like of shape (n_features,), optional
         Factors f of alpha for each column (all levels of one); 0 leaves a column unpenalised.
     dispersion : {"auto", "pearson", "deviance"} or float, default="auto"
-        The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate elsewhere.
+        The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate otherwise.
     categorical_features : "from_dtype", list or None, default="from_dtype"
         Columns of categories: those of a frame with a categorical type, or names, numbers or a mask.
     drop : {"auto", "first"} or None, default="auto"

@@ -63,9 +63,13 @@ class ShrunkenMeans:
 
 
 def shrink_means(
-    x: Any, variance: float, *, target: str | float | Any = "mean", positive_part: bool = True,
+    x: Any,
+    variance: float,
+    *,
+    target: str | float | Any = "mean",
+    positive_part: bool = True,
     degrees_of_freedom: float | None = None,
-) -> ShrunkenMeans:  # fmt: skip
+) -> ShrunkenMeans:
     """Shrink several independent estimates of equal variance towards each other, or towards a target.
 
     Parameters

@@ -278,9 +278,14 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
     def _attributes(self) -> dict[str, Any]:
         """The attributes with which a callback predicts in the middle of a fit."""
         return {
-            "_points_": self._points_, "_targets_": self._targets_, "_prior_": self._prior_, "_root_": self._root_,
-            "_weights_": self._weights_, "_vector_": self._vector_, "bandwidth_": self.bandwidth_,
-        }  # fmt: skip
+            "_points_": self._points_,
+            "_targets_": self._targets_,
+            "_prior_": self._prior_,
+            "_root_": self._root_,
+            "_weights_": self._weights_,
+            "_vector_": self._vector_,
+            "bandwidth_": self.bandwidth_,
+        }
 
     def _keep_statistics(self, answers: list[Answers]) -> None:
         Y, w = self._targets_, self._prior_

@@ -250,9 +250,14 @@ class Perceptron(OnlineClassifier):
         rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors)
         dual = None if rows.memory is None else np.zeros((len(rows.memory.y), len(positive)))
         separation = Separation(
-            rows, positive, dual, tol=self.tol, patience=self.n_iter_no_change, intercept=self.fit_intercept,
+            rows,
+            positive,
+            dual,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            intercept=self.fit_intercept,
             from_zero=resume is None and earlier is None,
-        )  # fmt: skip
+        )
         votes = self.variant == "voted"
         if votes:
             self._survivors_ = no_survivors(data.n_features, len(positive))
@@ -268,10 +273,19 @@ class Perceptron(OnlineClassifier):
 
         monitor = self._monitor(self.max_iter, attributes)
         run = run_epochs(
-            state, rule, rows, separation, positive=positive, max_iter=self.max_iter, monitor=monitor, seed=seed,
-            resume=resume, dual=dual, observe=observe,
-            watch=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
-        )  # fmt: skip
+            state,
+            rule,
+            rows,
+            separation,
+            positive=positive,
+            max_iter=self.max_iter,
+            monitor=monitor,
+            seed=seed,
+            resume=resume,
+            dual=dual,
+            observe=observe,
+            after_piece=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
+        )
         self._learner_ = run.state
         self._set_counts(weighted=data.has_weight or factors is not None)
         margins = self._set_margins(run, separation, bounded=earlier is None)
@@ -321,9 +335,11 @@ class Perceptron(OnlineClassifier):
             upper = np.sqrt(squares) / np.maximum(state["mistakes"], 1e-300)
             worst = float(upper[~separation.clean].max())
             return Certificate(
-                "none", 0.0 if run.reason == "converged" else 1.0, 0.0,
+                "none",
+                0.0 if run.reason == "converged" else 1.0,
+                0.0,
                 f"the last of {run.n_epochs} passes made mistakes still; no hyperplane has a margin above {worst:.3g}",
-            )  # fmt: skip
+            )
         left = [m for m, clean in zip(margins, separation.clean, strict=True) if not clean]
         value = max(m.upper / m.radius if m.radius > 0 else 0.0 for m in left)
         if any(m.separable for m in left):

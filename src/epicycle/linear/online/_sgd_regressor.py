@@ -70,7 +70,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
 
     Notes
     -----
-    What is said of weights, sparse rows and safe steps in :class:`SGDClassifier` holds here too.
+    The notes of :class:`SGDClassifier` on weights, sparse rows and safe steps hold here too.
 
     Examples
     --------

@@ -136,9 +136,14 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         taus = self._quantiles()
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(
-            data, self.alpha, intercept=self.fit_intercept, solver=self.solver, tol=self.tol, max_iter=self.max_iter,
+            data,
+            self.alpha,
+            intercept=self.fit_intercept,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
             n_jobs=self.n_jobs,
-        )  # fmt: skip
+        )
         frame = solver.frame
         betas = np.zeros((len(taus), frame.size))
         monitor = self._monitor(None, lambda x: self._attributes(data, solver, x.reshape(betas.shape)))
@@ -170,9 +175,12 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
                 if len(taus) > 1:
                     columns["quantile"] = taus[t]
                 return monitor(
-                    steps, betas.ravel(), objective=objective * solver.frame.y_scale,
-                    state=lambda: {"beta": betas.copy(), "quantile": t}, **columns,
-                )  # fmt: skip
+                    steps,
+                    betas.ravel(),
+                    objective=objective * solver.frame.y_scale,
+                    state=lambda: {"beta": betas.copy(), "quantile": t},
+                    **columns,
+                )
 
             one = solver.solve(float(tau), betas[t].copy() if t <= started else None, report)
             betas[t] = one.beta
@@ -282,9 +290,14 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         matrix = found[covariance] if self.fit_intercept else found[covariance][:-1, :-1]
         facts = {"loss": float(np.atleast_1d(self.objective_)[target]), **self._facts_[target]}
         return wald_summary(
-            self._names(), coef, intercept, matrix, confidence=confidence,
-            title=f"{title}, {covariance} standard errors", facts=facts,
-        )  # fmt: skip
+            self._names(),
+            coef,
+            intercept,
+            matrix,
+            confidence=confidence,
+            title=f"{title}, {covariance} standard errors",
+            facts=facts,
+        )
 
     def _penalty_line(self) -> str:
         return f"L1 penalty {self.alpha:g} |w|_1" if self.alpha > 0 else "no penalty"
