@@ -143,7 +143,7 @@ class Metric:
 
 
 def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
-    """The metric of that name; by default accuracy (the area under the ROC curve where classes are imbalanced), or R2."""
+    """The metric of that name; by default accuracy (ROC AUC for imbalanced classes), or R2."""
     classes = np.unique(y) if task == "classification" else None
     if metric is None:
         metric = _default(task, y)
