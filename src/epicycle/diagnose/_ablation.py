@@ -157,7 +157,7 @@ def ablation(
     drops = {name: float((whole - s).mean()) for name, s in alone.items()}
     drop_errors = {name: float(corrected_error(whole - s, ratio)) for name, s in alone.items()}
     steps_down = np.diff(np.stack([whole, *cumulative.values()]), axis=0)
-    table = {
+    table: dict[str, Any] = {
         "component": ["overall system", *parts],
         "score_without": [float(whole.mean()), *(float(s.mean()) for s in alone.values())],
         "drop": [np.nan, *drops.values()],

@@ -179,7 +179,7 @@ def error_analysis(
         for name in gains
         if name != worst and gains[worst] - gains[name] <= 1.96 * _spread(by_draw[worst] - by_draw[name])
     ]
-    verdict, steps = _verdict(gains, errors, overall, before - overall, metric, rivals)
+    verdict, advice = _verdict(gains, errors, overall, before - overall, metric, rivals)
     notes = []
     if unknown := [name for name in names if name not in known]:
         notes.append(f"without true outputs, and so part of the next stage: {', '.join(unknown)}")
@@ -188,7 +188,7 @@ def error_analysis(
     return ErrorAnalysis(
         verdict=verdict,
         columns=table,
-        next_steps=steps,
+        next_steps=advice,
         notes=tuple(notes),
         score=overall,
         worst=worst,

@@ -27,8 +27,6 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes

@@ -25,8 +25,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes
