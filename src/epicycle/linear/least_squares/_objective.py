@@ -174,7 +174,7 @@ def excess_certificate(excess: float, total: float, tol: float, *, mean: np.ndar
 
 
 def _dense(X: np.ndarray | sp.csr_array) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
+    return X.toarray() if sp.issparse(X) else X  # type: ignore[union-attr]  # sparse where it is called
 
 
 def _columns(y: np.ndarray) -> np.ndarray:

@@ -180,5 +180,7 @@ def _step(state: State, rule: Rule) -> float:
         return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
     if rule.schedule == "adaptive":
         return float(number[ETA])
-    divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
+    divisor: float = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[
+        rule.schedule
+    ]
     return rule.eta0 / divisor

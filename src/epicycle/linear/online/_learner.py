@@ -69,8 +69,10 @@ class Rule:
     def native(self, sparse: bool) -> _native.online.Rule:
         """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
+        loss = LOSSES[self.loss].native
+        assert loss is not None  # every loss of this table has a kernel
         return _native.online.Rule(
-            loss=LOSSES[self.loss].native,
+            loss=loss,
             epsilon=self.epsilon,
             schedule=SCHEDULES.index(self.schedule),
             eta0=self.eta0,

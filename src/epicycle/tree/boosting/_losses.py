@@ -172,6 +172,7 @@ class NativeLoss:
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
+        assert of_row.native is not None
         sums = _native.tree.loss_rows(of_row.native, parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
