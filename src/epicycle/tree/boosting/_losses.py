@@ -164,8 +164,8 @@ class NativeLoss:
 
         The normalisers of the softmax, which :meth:`evaluate_class` needs, go to `normal` (2, n).
         """
-        of_row = self.of_row
-        parameter = 0.0
+        of_row, parameter = self.of_row, 0.0
+        assert of_row.native is not None
         if isinstance(of_row, losses.Huber):
             parameter = of_row.delta
         elif isinstance(of_row, losses.Quantile):
