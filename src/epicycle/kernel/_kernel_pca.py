@@ -51,8 +51,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The penalty of that regression.
     tol : float, default=1e-8
         Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -133,7 +131,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
         Parameters
         ----------
-        %(X)s
         y : ignored
         """
         _, rows = self._intake(X, None, None, target="none")

@@ -142,8 +142,6 @@ class KernelPerceptron(KernelClassifier):
         stored.
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -236,8 +234,6 @@ class KernelPerceptron(KernelClassifier):
 
         Parameters
         ----------
-        %(X)s
-        %(class_labels)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
         """

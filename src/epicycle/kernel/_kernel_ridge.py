@@ -63,8 +63,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         Whether a constant b that is not penalised is fitted too.
     tol : float, default=1e-8
         Relative duality gap that the certificate asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -23,8 +23,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, SupervisedNeighbors)
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes

@@ -23,6 +23,7 @@ __all__ = [
     "Moments",
     "TriangularFactor",
     "gradient_at",
+    "moments_about",
     "moments_of",
     "refuse_non_finite",
     "shift_of",
@@ -116,6 +117,22 @@ def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Mome
         refuse_non_finite(data)
         raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
     return Moments(M, shift, n, data.n_features, log_weight)
+
+
+def moments_about(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Moments:
+    """The moments of all rows around any point: those of sparse features are summed about the origin, then moved there.
+
+    With delta = s - s', the rows (z - s', 1) are A (z - s, 1) for A = [[I, delta], [0, 1]], so that M' = A M A'.
+    """
+    own = shift.copy()
+    if data.sparse:
+        own[: data.n_features] = 0.0
+    moments = moments_of(data, own, n_jobs)
+    if np.array_equal(own, shift):
+        return moments
+    A = np.eye(len(moments.M))
+    A[:-1, -1] = own - shift
+    return Moments(A @ moments.M @ A.T, shift, moments.n_rows, moments.p, moments.log_weight)
 
 
 def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

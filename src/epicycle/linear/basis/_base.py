@@ -77,8 +77,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         Parameters
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        %(targets)s
-        %(sample_weight)s
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         self._place(data)
@@ -101,9 +99,12 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         monitor = self._monitor(1, lambda _x: self._attributes(data, fit))
         monitor(1, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(
-            fit.excess, float(fit.total_squares.sum()) / 2, self.tol,
-            mean=factor.mean[basis.n_functions :], weight=factor.weight,
-        )  # fmt: skip
+            fit.excess,
+            float(fit.total_squares.sum()) / 2,
+            self.tol,
+            mean=factor.mean[basis.n_functions :],
+            weight=factor.weight,
+        )
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, "by QR"))
         return self
@@ -206,9 +207,15 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
             return Summary(title, ("intercept", *names), {"coef": np.append(intercept, coef)}, facts, why)
         variance = self._residual_squares_[target] / freedom
         return wald_summary(
-            names, coef, intercept, variance * self._unscaled_covariance_,
-            confidence=confidence, title=title, facts=facts, degrees_of_freedom=freedom,
-        )  # fmt: skip
+            names,
+            coef,
+            intercept,
+            variance * self._unscaled_covariance_,
+            confidence=confidence,
+            title=title,
+            facts=facts,
+            degrees_of_freedom=freedom,
+        )
 
     def _why_no_errors(self, freedom: float) -> str:
         if self._chose():
@@ -256,8 +263,15 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         curve = basis.expand(grid)[:, : len(coef)] @ coef + float(np.atleast_1d(self.intercept_)[target])
         if X is not None and y is not None:
             points, values = np.asarray(X), np.asarray(y)
-            ax.plot(points.reshape(len(points), -1)[:, column], values.reshape(len(values), -1)[:, target], ".",
-                    color=COLOURS["grey"], ms=4, alpha=0.7, zorder=1)  # fmt: skip
+            ax.plot(
+                points.reshape(len(points), -1)[:, column],
+                values.reshape(len(values), -1)[:, target],
+                ".",
+                color=COLOURS["grey"],
+                ms=4,
+                alpha=0.7,
+                zorder=1,
+            )
         ax.plot(grid[:, column], curve, lw=2, zorder=3)
         self._decorate(ax, column)
         ax.set(xlabel=self._names()[column], ylabel="fit")

@@ -116,9 +116,16 @@ def solve_penalised(factor: CentredFactor, penalty: np.ndarray) -> PenalisedFit:
     rss = ((Q - R @ coef) ** 2).sum(axis=0) + rest
     mean = factor.mean
     return PenalisedFit(
-        coef, mean[d:] - mean[:m] @ coef, half, solution.rank, 1 + float((hat[: len(R)] ** 2).sum()),
-        float((residual**2).sum() + rest.sum()) / 2, excess, rss, (Q**2).sum(axis=0) + rest,
-    )  # fmt: skip
+        coef,
+        mean[d:] - mean[:m] @ coef,
+        half,
+        solution.rank,
+        1 + float((hat[: len(R)] ** 2).sum()),
+        float((residual**2).sum() + rest.sum()) / 2,
+        excess,
+        rss,
+        (Q**2).sum(axis=0) + rest,
+    )
 
 
 def _pseudo_inverse_half(A: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:

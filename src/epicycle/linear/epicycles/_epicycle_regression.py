@@ -66,8 +66,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         What the certificate asserts, relative to half the (mean) square of the data about their mean.
     max_iter : int, default=100
         Newton steps of a refinement, or rounds of the lasso, at most.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -161,7 +159,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
             Times; usually one column.
         y : array-like of shape (n_samples,) or (n_samples, 2)
             Complex positions, two columns of coordinates, or one real coordinate. A scan brings its own.
-        %(sample_weight)s
         """
         self._complex_ = is_complex(y)
         data = self._positions(X, y, sample_weight)
@@ -195,10 +192,15 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         )
         at_zero = np.exp(-1j * circles.frequencies * circles.origin[circles.columns])
         return {
-            "frequencies_": circles.frequencies, "radii_": circles.radii * at_zero, "columns_": circles.columns,
-            "_radii_at_origin_": circles.radii, "centre_": complex(circles.centre), "origin_": circles.origin,
-            "_two_columns_": problem.setting.plane, "_complex_": self._complex_,
-        }  # fmt: skip
+            "frequencies_": circles.frequencies,
+            "radii_": circles.radii * at_zero,
+            "columns_": circles.columns,
+            "_radii_at_origin_": circles.radii,
+            "centre_": complex(circles.centre),
+            "origin_": circles.origin,
+            "_two_columns_": problem.setting.plane,
+            "_complex_": self._complex_,
+        }
 
     # ------------------------------------------------------------------------------------------- what was found
 

@@ -88,11 +88,11 @@ def with_circle(circles: Circles, column: int, frequency: float) -> Circles:
     )
 
 
-#: How much finer than 2 pi / T the default grid is, and how many frequencies it has at most.
+#: The default grid is finer than 2 pi / T by this factor, and has at most so many frequencies.
 OVERSAMPLING = {"boosting": 4, "lasso": 2, "ridge": 1}
-MOST = {"boosting": 1 << 22, "lasso": 1 << 15, "ridge": 256}
+MAX_FREQUENCIES = {"boosting": 1 << 22, "lasso": 1 << 15, "ridge": 256}
 #: The same where the times are not on a lattice and every frequency costs a pass over them.
-MOST_UNEVEN = {"boosting": 1 << 14, "lasso": 1 << 13, "ridge": 256}
+MAX_FREQUENCIES_UNEVEN = {"boosting": 1 << 14, "lasso": 1 << 13, "ridge": 256}
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
         if model.frequencies is not None:
             grid: Any = _given_grid(model.frequencies, j, constant=not model.fit_centre)
         else:
-            most = (MOST if times.step() is not None else MOST_UNEVEN)[method]
-            grid = default_grid(times, j, oversampling=OVERSAMPLING[method], most=most, plane=plane)
+            most = (MAX_FREQUENCIES if times.step() is not None else MAX_FREQUENCIES_UNEVEN)[method]
+            grid = default_grid(times, j, oversampling=OVERSAMPLING[method], max_frequencies=most, plane=plane)
         if grid is not None and times.span > 0 and grid.usable.any():
             grids.append(grid)
     origin = np.array([t.low + t.span / 2 for t in columns])
@@ -182,9 +182,13 @@ def fit_by_boosting(problem: Problem, model: EpicycleRegression) -> tuple[Circle
         circles, objective, decrement = _one_more(problem, model, circles, looks)
         state = {"circles": circles.pack()}
         stop = monitor(
-            done + 1, circles.pack(), objective=objective, decrement=decrement,
-            frequency=float(circles.frequencies[-1]), state=partial(dict, state),
-        )  # fmt: skip
+            done + 1,
+            circles.pack(),
+            objective=objective,
+            decrement=decrement,
+            frequency=float(circles.frequencies[-1]),
+            state=partial(dict, state),
+        )
         if stop and done + 1 < model.n_circles:
             reason, left = "stopped", state
             break
@@ -273,29 +277,48 @@ def fit_by_lasso(problem: Problem, model: EpicycleRegression) -> tuple[Circles, 
         nonlocal left
         left = {"circles": circles.pack(), "done": done}
         return monitor(
-            done, circles.pack(), objective=objective, gap=gap, circles=float(np.count_nonzero(circles.radii)),
+            done,
+            circles.pack(),
+            objective=objective,
+            gap=gap,
+            circles=float(np.count_nonzero(circles.radii)),
             state=partial(dict, left),
-        )  # fmt: skip
+        )
 
     end = minimise_lasso(
-        problem.data, problem.grids, start, model.alpha, problem.weight, problem.setting, tol=model.tol, scale=scale,
-        max_iter=model.max_iter + (0 if state is None else int(state["done"])), report=report,
+        problem.data,
+        problem.grids,
+        start,
+        model.alpha,
+        problem.weight,
+        problem.setting,
+        tol=model.tol,
+        scale=scale,
+        max_iter=model.max_iter + (0 if state is None else int(state["done"])),
+        report=report,
         first_round=0 if state is None else int(state["done"]),
-    )  # fmt: skip
+    )
     value = max(end.gap, 0.0) / scale if scale > 0 else 0.0
     meaning = f"the objective is within {value:.1e} of its minimum, relative to half the mean square of the data"
     certificate = Certificate("duality gap", value, model.tol, meaning)
     kept = np.abs(end.circles.radii) > 0
     circles = replace(
-        end.circles, columns=end.circles.columns[kept], frequencies=end.circles.frequencies[kept],
+        end.circles,
+        columns=end.circles.columns[kept],
+        frequencies=end.circles.frequencies[kept],
         radii=end.circles.radii[kept],
-    )  # fmt: skip
+    )
     reason = "stopped" if end.stopped and not certificate.holds else "converged" if certificate.holds else "max_iter"
     history = monitor.history()
     return circles, Solution(
-        end.circles.pack(), end.objective, history, certificate, history.n_iter, reason,
+        end.circles.pack(),
+        end.objective,
+        history,
+        certificate,
+        history.n_iter,
+        reason,
         state=left if reason != "converged" else {},
-    )  # fmt: skip
+    )
 
 
 def fit_by_ridge(problem: Problem, model: EpicycleRegression) -> tuple[Circles, Solution]:

@@ -49,9 +49,9 @@ class Circles:
         return np.asarray(self.centre + self.turning(X) @ self.radii)
 
     def pack(self) -> np.ndarray:
-        return np.concatenate([
-            self.frequencies, self.columns, self.radii.real, self.radii.imag, [self.centre.real, self.centre.imag]
-        ])  # fmt: skip
+        return np.concatenate(
+            [self.frequencies, self.columns, self.radii.real, self.radii.imag, [self.centre.real, self.centre.imag]]
+        )
 
     @classmethod
     def unpack(cls, x: np.ndarray, origin: np.ndarray) -> Circles:
@@ -143,9 +143,7 @@ def normal_statistic(
         e = z - f if plane else (z - f).real.astype(np.complex128)
         squares += float(w @ (np.abs(z) ** 2))
         residual_squares += float(w @ (np.abs(e) ** 2))
-        for D, value, left in zip(
-            _design(E, centre, plane), (z.real, z.imag), (e.real, e.imag), strict=False
-        ):  # fmt: skip
+        for D, value, left in zip(_design(E, centre, plane), (z.real, z.imag), (e.real, e.imag), strict=False):
             weighted = w[:, None] * D
             G += D.T @ weighted
             b += weighted.T @ value

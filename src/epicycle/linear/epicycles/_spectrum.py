@@ -27,7 +27,7 @@ __all__ = ["Grid", "Times", "default_grid", "residual_spectrum", "times_of", "we
 
 
 #: Distinct times beyond this number are not listed one by one.
-LISTED = 1 << 20
+MAX_LISTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Times:
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)
-            values = values if len(values) <= LISTED else None
+            values = values if len(values) <= MAX_LISTED else None
         return Times(min(self.low, other.low), max(self.high, other.high), values)
 
     @property
@@ -51,7 +51,7 @@ class Times:
 
     @property
     def count(self) -> int:
-        return LISTED if self.values is None else len(self.values)
+        return MAX_LISTED if self.values is None else len(self.values)
 
     def step(self) -> float | None:
         """The step of the lattice on which all times lie, gaps allowed; None where there is none."""
@@ -74,7 +74,7 @@ def times_statistic(batch: Batch, column: int) -> tuple[Times]:
     if not len(t):
         return (Times(np.inf, -np.inf, np.empty(0)),)
     values = np.unique(t)
-    return (Times(float(values[0]), float(values[-1]), values if len(values) <= LISTED else None),)
+    return (Times(float(values[0]), float(values[-1]), values if len(values) <= MAX_LISTED else None),)
 
 
 def times_of(data: Data, column: int, n_jobs: int | None) -> Times:
@@ -110,7 +110,7 @@ class Grid:
         return np.asarray(np.abs(self.frequencies) > self.skip)
 
 
-def default_grid(times: Times, column: int, *, oversampling: int, most: int, plane: bool) -> Grid | None:
+def default_grid(times: Times, column: int, *, oversampling: int, max_frequencies: int, plane: bool) -> Grid | None:
     """The grid of a column; of a real target only frequencies above zero. None where the column does not vary."""
     if not times.span > 0:
         return None
@@ -124,8 +124,8 @@ def default_grid(times: Times, column: int, *, oversampling: int, most: int, pla
         length = 0
         spacing = 2 * np.pi / (oversampling * times.span)
         highest = max(oversampling * (times.count - 1) // 2, oversampling)
-    if (2 * highest + 1 if plane else highest) > most:
-        highest = max(most // 2 if plane else most, 1)
+    if (2 * highest + 1 if plane else highest) > max_frequencies:
+        highest = max(max_frequencies // 2 if plane else max_frequencies, 1)
     first = -highest if plane else 1
     return Grid(column, first * spacing, spacing, highest - first + 1, spacing / 2, step=step, length=length)
 

@@ -63,9 +63,13 @@ class ShrunkenMeans:
 
 
 def shrink_means(
-    x: Any, variance: float, *, target: str | float | Any = "mean", positive_part: bool = True,
+    x: Any,
+    variance: float,
+    *,
+    target: str | float | Any = "mean",
+    positive_part: bool = True,
     degrees_of_freedom: float | None = None,
-) -> ShrunkenMeans:  # fmt: skip
+) -> ShrunkenMeans:
     """Shrink several independent estimates of equal variance towards each other, or towards a target.
 
     Parameters
@@ -143,7 +147,6 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     tol : float, default=1e-10
         Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
         certificate asserts of the fit that is shrunken.
-    %(n_jobs)s
 
     Attributes
     ----------

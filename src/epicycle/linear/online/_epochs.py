@@ -102,7 +102,7 @@ def run_epochs(
     seed: int,
     resume: Mapping[str, Any] | None = None,
     dual: np.ndarray | None = None,
-    watch: Callable[[Piece, np.ndarray], None] | None = None,
+    after_piece: Callable[[Piece, np.ndarray], None] | None = None,
     score: Callable[[State], float] | None = None,
     observe: Callable[[State], None] = lambda _state: None,
 ) -> Run:
@@ -112,8 +112,8 @@ def run_epochs(
     ----------
     state : the learner, changed in place; replaced by that of `resume` where there is one.
     dual : (n, K), to which the derivatives of every row's loss are added, for data in memory.
-    watch : called after every piece with the scores that its rows had before they were learnt.
-    score : state -> score on rows held out, judged in place of the objective.
+    after_piece : called after every piece with the scores that its rows had before they were learnt.
+    score : state -> score on the validation set, which then decides in place of the objective.
     observe : called before the monitor with the current state, so that what callbacks see can follow it.
     """
     done = 0
@@ -132,13 +132,21 @@ def run_epochs(
         before, capped = state["mistakes"].copy(), state["number"][CAPPED]
         losses = total = 0.0
         for piece in rows.epoch(done):
-            scores = None if watch is None else np.empty((piece.n_shown, K))
+            scores = None if after_piece is None else np.empty((piece.n_shown, K))
             losses += learn(
-                state, rule, piece.X, piece.y, positive, order=piece.order, fraction=piece.fraction, dual=dual,
-                scores=scores, one=K == 1,
-            )  # fmt: skip
-            if watch is not None and scores is not None:
-                watch(piece, scores)
+                state,
+                rule,
+                piece.X,
+                piece.y,
+                positive,
+                order=piece.order,
+                fraction=piece.fraction,
+                dual=dual,
+                scores=scores,
+                one=K == 1,
+            )
+            if after_piece is not None and scores is not None:
+                after_piece(piece, scores)
             total += piece.total
         done += 1
         W, b = coefficients(state, rule)
@@ -157,8 +165,8 @@ def run_epochs(
             columns["validation_score"] = epoch.score
         enough = stopping.stops(epoch, state)
         observe(state)
-        asked = monitor(done, np.array([float(done)]), objective=objective, state=saved, **columns)
-        if enough or asked:
+        stopped = monitor(done, np.array([float(done)]), objective=objective, state=saved, **columns)
+        if enough or stopped:
             reason = "converged" if enough else "stopped"
             break
     return Run(state, reason, done, total, objective, saved())

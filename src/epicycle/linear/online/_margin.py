@@ -27,11 +27,11 @@ from epicycle.linear.online._learner import Presentations, State, row_squares
 __all__ = ["Margin", "Separation", "bracket"]
 
 #: Passes over the rows at most, and multiply-adds that are always allowed.
-PASSES, WORK = 2000, 1e9
+MAX_PASSES, FREE_WORK = 2000, 1e9
 #: Features up to which the nearest point is computed: it solves systems of that size.
-FEW = 500
+MAX_FEATURES_EXACT = 500
 #: A margin that is certainly none, relative to the radius.
-FINE = 1e-9
+NO_MARGIN = 1e-9
 _BLOCK = 1 << 16  # rows
 
 
@@ -134,10 +134,10 @@ def bracket(
     rows = _Signed(X, sign, square, intercept)
     bounds = _Bounds(rows, tol, want)
     entries = X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
-    passes = int(min(PASSES, max(20, passes, WORK / max(entries, 1))))
+    passes = int(min(MAX_PASSES, max(20, passes, FREE_WORK / max(entries, 1))))
     bounds.see(w, float(counts.sum()))
-    if X.shape[1] <= FEW:
-        bounds.tol = min(tol, FINE)  # finitely many steps: they may go on until hardly a margin is left
+    if X.shape[1] <= MAX_FEATURES_EXACT:
+        bounds.tol = min(tol, NO_MARGIN)  # finitely many steps: they may go on until hardly a margin is left
         if not bounds.enough:
             _nearest_point(rows, bounds, min(passes, 20 * (X.shape[1] + 5)))
         bounds.tol = tol
@@ -208,14 +208,14 @@ class Separation(StoppingRule):
     Parameters
     ----------
     rows : Presentations
-        For rows from files nothing can be asked: there the passes end when they stop to improve.
+        For rows from files separability is not decided: there the passes end when they stop to improve.
     positive : ndarray of shape (K,)
     dual : ndarray of shape (n, K), or None
         The derivatives that the learner adds up: minus the sign of a row times the mistakes on it.
     tol : float or None
         A pass improves if its mistakes, as a share of the rows, fall by more than this; None never asks.
     patience : int
-        Passes without improvement before the question is asked.
+        Passes without improvement before separability is decided.
     """
 
     def __init__(

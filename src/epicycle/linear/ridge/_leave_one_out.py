@@ -27,8 +27,8 @@ from epicycle.linear.ridge._spectrum import KernelSpectrum, RowSpectrum, Spectru
 
 __all__ = ["gcv_errors", "loo_predictions", "loo_squared_errors", "refuse_undefined"]
 
-#: What least squares leaves free of a row, below which it fits the row exactly but for rounding.
-NOTHING = 1e-11
+#: 1 - h_i below which the fit passes through row i but for rounding, so that leaving it out is not defined.
+EXACT_FIT = 1e-11
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LeaveOneOut:
         squares = q * q
         own = squares.sum(axis=1) + self.share
         free = 1 - (own if weight is None else own * weight)
-        exact = np.ones(len(q), bool) if self.spans else free <= NOTHING
+        exact = np.ones(len(q), bool) if self.spans else free <= EXACT_FIT
         if self.spans and weight is not None:
             exact = weight > 0  # rows of no weight are outside of what is spanned
         free[exact] = 0.0
@@ -71,7 +71,7 @@ class LeaveOneOut:
                 e[:, t] += rest[:, t, None]
                 e[:, t] /= across
         determines = squares[:, self.unpenalised].sum(axis=1) + self.share
-        e[(determines if weight is None else determines * weight) >= 1 - NOTHING] = np.nan
+        e[(determines if weight is None else determines * weight) >= 1 - EXACT_FIT] = np.nan
         e[~np.isfinite(e)] = np.nan
         return e
 
@@ -123,9 +123,10 @@ def loo_predictions(
     k = spectrum.c.shape[1]
     if data.n_rows is not None:
         require_memory(
-            16.0 * data.n_rows * k * (len(alphas) + 1), f"predictions of {data.n_rows} rows for {len(alphas)} alphas",
+            16.0 * data.n_rows * k * (len(alphas) + 1),
+            f"predictions of {data.n_rows} rows for {len(alphas)} alphas",
             "leave scoring and store_cv_results alone: squared errors are only summed",
-        )  # fmt: skip
+        )
     rule = LeaveOneOut.of(spectrum, alphas)
     if isinstance(spectrum, KernelSpectrum):
         pieces = [np.concatenate([y[:, :, None], y[:, :, None] - e], axis=2) for e, y, _ in _of_kernel(spectrum, rule)]

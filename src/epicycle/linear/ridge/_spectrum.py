@@ -26,8 +26,8 @@ from epicycle.stats._moments import CentredFactor, Moments, refuse_non_finite, s
 __all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "fit_from_kernel", "spectrum_of", "spectrum_of_moments"]
 
 EPS = float(np.finfo(np.float64).eps)
-#: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments.
-ACCURATE = 1e8
+#: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments: half of the digits.
+MAX_CONDITION = 1e8
 #: Sparse features up to which rows are made dense, block by block, where second moments are not accurate enough.
 MAX_DENSE_SPARSE = 500
 
@@ -164,7 +164,7 @@ def _accurate(spectrum: Spectrum, least_alpha: float | None) -> bool:
         return True
     alpha = float(spectrum.grid(2)[0]) if least_alpha is None else least_alpha
     curvature = spectrum.g + alpha * spectrum.h
-    return float(curvature.max()) <= ACCURATE * float(curvature.min())
+    return float(curvature.max()) <= MAX_CONDITION * float(curvature.min())
 
 
 def _kept(values: np.ndarray) -> np.ndarray:
@@ -305,6 +305,20 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
     b = mean[p:] - mean[:p] @ coef if spectrum.intercept else np.zeros(k)
     dof = np.array([spectrum.degrees_of_freedom(np.array([a]))[0] for a in penalty.alpha]) - int(spectrum.intercept)
     return LeastSquaresFit(
-        coef, b, p, penalty.bound(gradient), float(rss.sum()) / 2 + penalty.value(coef), yy, rss, None, None,
-        mean, spectrum.weight, spectrum.n_rows, 0.0, None, "eigenvectors of the kernel", dof,
-    )  # fmt: skip
+        coef,
+        b,
+        p,
+        penalty.bound(gradient),
+        float(rss.sum()) / 2 + penalty.value(coef),
+        yy,
+        rss,
+        None,
+        None,
+        mean,
+        spectrum.weight,
+        spectrum.n_rows,
+        0.0,
+        None,
+        "eigenvectors of the kernel",
+        dof,
+    )

@@ -109,9 +109,10 @@ class QuantileSolver:
                 self._all = data.X, data.y, weights_of(data.rows(0, data.n_rows))
             else:
                 require_memory(
-                    8.0 * self.n_rows * self.frame.size, "all rows at once",
+                    8.0 * self.n_rows * self.frame.size,
+                    "all rows at once",
                     "quantile regression from files needs many more rows than features",
-                )  # fmt: skip
+                )
                 (collected,) = engine.sum(draw_statistic, data, 1.0, n_jobs=self.n_jobs)
                 self._all = collected.joined()
         return self._all
@@ -237,9 +238,12 @@ class QuantileSolver:
             lighter = Frame(frame.shift, frame.inv_scale, frame.y_shift, frame.y_scale, penalty, frame.second)
             part = Programme(guide.X, guide.y, guide.upper, guide.lower, guide.g, lighter, self.n_jobs)
             point = interior_point(
-                part, None, tol=DRAW_GAP, max_iter=self.max_iter,
+                part,
+                None,
+                tol=DRAW_GAP,
+                max_iter=self.max_iter,
                 report=lambda b, value, gap: report(b, value / (share * self.weight), gap, len(part.y), 0),
-            )  # fmt: skip
+            )
             beta = point.beta
             if point.stopped:
                 loss, scale = engine.sum(loss_statistic, self.data, frame, tau, beta, n_jobs=self.n_jobs)
