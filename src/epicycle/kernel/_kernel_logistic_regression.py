@@ -38,8 +38,6 @@ class KernelLogisticRegression(KernelClassifier):
         Relative duality gap at which the fit ends.
     max_iter : int, default=100
         Maximum number of Newton steps.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -51,8 +51,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         The penalty of that regression.
     tol : float, default=1e-8
         Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -133,7 +131,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
         Parameters
         ----------
-        %(X)s
         y : ignored
         """
         _, rows = self._intake(X, None, None, target="none")
@@ -175,6 +172,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         K = self._gram(A)
         self._require_mercer(K)
         means = K.mean(axis=0)
+        # Centring in the feature space: H K H with H = I - 1 1' / n.
         K -= means
         K -= means[:, None]
         K += float(means.mean())

@@ -133,7 +133,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
             Labels of any kind; or a table of zeros and ones, one column for each label.
-        %(sample_weight)s
         """
         targets, weight = self._targets(X, y, sample_weight)
         base = self._base()
@@ -172,7 +171,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         y : array-like of shape (n_samples,), or array of shape (n_samples, n_labels)
         classes : array-like, optional
             All classes there will ever be; needed in the first call unless y has all of them.
-        %(sample_weight)s
         """
         first = not hasattr(self, "estimators_")
         known = None if first and classes is None else np.unique(classes) if first else self.classes_

@@ -22,7 +22,6 @@ class NearestNeighbors(NeighborsEstimator):
 
     Parameters
     ----------
-    %(n_neighbors)s
     %(search_parameters)s
 
     Attributes
@@ -62,7 +61,6 @@ class NearestNeighbors(NeighborsEstimator):
 
         Parameters
         ----------
-        %(X)s
         y : ignored
         """
         self._keep_rows(X, None, target="none")

@@ -38,15 +38,9 @@ class NuSVC(SupportVectorClassifier):
         Between 0 and 1, feasible up to twice the share of the smaller class. More is an error for two classes; of
         several, each pair takes at most what is feasible for it, as `nu_` shows.
     %(kernel_parameters)s
-    %(tol)s
-    %(cache_size)s
     %(class_parameters)s
-    %(shrinking)s
-    %(max_iter)s
     random_state : int, Generator, RandomState or None, default=0
         Folds for `probability`.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

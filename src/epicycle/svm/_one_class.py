@@ -100,9 +100,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        %(X)s
         y : ignored
-        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight

@@ -76,19 +76,13 @@ class SVC(SupportVectorClassifier):
     %(kernel_parameters)s
     slack : {"l1", "l2"}, default="l1"
         Whether slack counts as such or squared and halved.
-    %(tol)s
-    %(cache_size)s
     class_weight : dict, "balanced" or None, default=None
         Factors on C for the classes.
     %(class_parameters)s
     solver : {"smo", "dual-cd"}, default="smo"
         Sequential minimal optimisation; or dual coordinate descent for a function without intercept.
-    %(shrinking)s
-    %(max_iter)s
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows for "dual-cd", folds for `probability`.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

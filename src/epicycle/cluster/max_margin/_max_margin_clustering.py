@@ -57,8 +57,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         300 rows; its matrices have as many rows and columns.
     random_state : int, Generator, RandomState or None, default=None
         Of the starts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -139,9 +137,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
 
         Parameters
         ----------
-        %(X)s
         y : ignored
-        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight

@@ -77,8 +77,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         Parameters
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        %(targets)s
-        %(sample_weight)s
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         self._place(data)

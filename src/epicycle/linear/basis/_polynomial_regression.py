@@ -47,8 +47,6 @@ class PolynomialRegression(BasisRegressor):
     tol : float, default=1e-10
         Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
         asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

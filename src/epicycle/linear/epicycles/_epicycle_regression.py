@@ -66,8 +66,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         What the certificate asserts, relative to half the (mean) square of the data about their mean.
     max_iter : int, default=100
         Newton steps of a refinement, or rounds of the lasso, at most.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -161,7 +159,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
             Times; usually one column.
         y : array-like of shape (n_samples,) or (n_samples, 2)
             Complex positions, two columns of coordinates, or one real coordinate. A scan brings its own.
-        %(sample_weight)s
         """
         self._complex_ = is_complex(y)
         data = self._positions(X, y, sample_weight)

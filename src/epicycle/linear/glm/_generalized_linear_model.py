@@ -76,7 +76,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         Share rho of the L1 term.
     penalty_weights : array-like of shape (n_features,), optional
         Factors f of alpha for each column (all levels of one); 0 leaves a column unpenalised.
-    %(fit_intercept)s
     dispersion : {"auto", "pearson", "deviance"} or float, default="auto"
         The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate otherwise.
     categorical_features : "from_dtype", list or None, default="from_dtype"
@@ -97,8 +96,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         Maximum number of iterations (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
         Order of rows of the stochastic solvers.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -242,7 +239,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or (n_samples, 2) for the binomial family
             Responses; two columns are successes and failures. Labels for the multinomial family. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional

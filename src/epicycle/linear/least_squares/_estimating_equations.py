@@ -152,7 +152,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         Whether b is fitted or 0. Without it, means above are zero.
     tol : float, default=1e-10
         Residual of the equations, relative to the size of their terms, that the certificate asserts.
-    %(n_jobs)s
 
     Attributes
     ----------

@@ -147,7 +147,6 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     tol : float, default=1e-10
         Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
         certificate asserts of the fit that is shrunken.
-    %(n_jobs)s
 
     Attributes
     ----------

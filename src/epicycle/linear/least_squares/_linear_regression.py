@@ -51,7 +51,6 @@ class LinearRegression(LeastSquaresModel):
 
     Parameters
     ----------
-    %(fit_intercept)s
     cov_type : str, default="nonrobust"
         What standard errors and intervals allow for: "nonrobust" equal variances (or variances proportional to
         1 / w_i), "HC0" to "HC3" variances of any kind, "cluster" dependence within the `groups` given to `fit`, "HAC"
@@ -60,13 +59,6 @@ class LinearRegression(LeastSquaresModel):
         Lags of "HAC"; 4 (n / 100)^(2/9), rounded down, by default.
     use_correction : bool, optional
         Factor for few rows: yes for "cluster" and no for "HAC" by default.
-    %(solver)s
-    %(solver_options)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -154,9 +146,7 @@ class LinearRegression(LeastSquaresModel):
 
         Parameters
         ----------
-        %(X)s
         %(targets)s
-        %(sample_weight)s
         groups : array-like of shape (n_samples,), optional
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
         """

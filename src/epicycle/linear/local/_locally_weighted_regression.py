@@ -79,8 +79,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         Bandwidths to choose from. Default: 20 from the width of about ten points to that of all.
     tol : float, default=1e-8
         Backward error of the local normal equations that the certificate asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -170,8 +168,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        %(targets)s
-        %(sample_weight)s
         """
         if self.bandwidth is not None and self.span is not None:
             raise ParameterError(

@@ -112,21 +112,16 @@ class Perceptron(OnlineClassifier):
         each with as many votes as rows it survived. The vote keeps a vector for every mistake.
     fit_intercept : bool, default=True
         Whether b is learnt or 0.
-    %(max_iter)s
     tol : float or None, default=1e-3
         When the share of mistakes has not fallen by tol in `n_iter_no_change` passes, `fit` asks whether the rows are
         separable at all, and ends if no hyperplane has a margin above tol times D. None passes on to a pass without
         mistakes, or to `max_iter`.
-    %(shuffle)s
     n_iter_no_change : int, default=5
         See `tol`.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the earlier fit; the bound then does not hold and is not given.
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -49,29 +49,10 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
     loss : str, default="squared_error"
         "squared_error" (r^2 / 2), "huber" (linear beyond epsilon), "epsilon_insensitive" (max(|r| - epsilon, 0)) or
         "squared_epsilon_insensitive".
-    %(penalty)s
-    %(alpha)s
-    %(l1_ratio)s
-    %(fit_intercept)s
-    %(intercept_rate)s
-    %(max_iter)s
-    %(tol)s
-    %(shuffle)s
-    %(epsilon)s
-    %(random_state)s
-    %(learning_rate)s
-    %(eta0)s
-    %(power_t)s
-    %(offset)s
     early_stopping : bool, default=False
         Whether `fit` ends by R^2 on a validation set, instead of the objective.
     validation_fraction : float, default=0.1
         Share of the rows in the validation set.
-    %(n_iter_no_change)s
-    %(warm_start)s
-    %(average)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -217,7 +198,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-        %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
         """

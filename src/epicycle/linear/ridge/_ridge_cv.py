@@ -53,7 +53,6 @@ class RidgeCV(BaseRidge):
     alphas : array-like, optional
         What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
         almost everything shrunk, along the spectrum of X.
-    %(fit_intercept)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
@@ -66,11 +65,6 @@ class RidgeCV(BaseRidge):
         Whether every target gets an alpha of its own.
     store_cv_results : bool, default=False
         Whether `cv_results_` is kept, a number for each row and alpha; for leave-one-out.
-    %(penalty_weights)s
-    %(penalty_matrix)s
-    %(tol)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -165,7 +159,6 @@ class RidgeCV(BaseRidge):
 
         Parameters
         ----------
-        %(X)s
         %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.

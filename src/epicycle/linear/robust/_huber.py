@@ -58,7 +58,6 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Where outliers begin, in units of the scale; at least 1. 1.35 is 95 % efficient for normal noise.
     alpha : float, default=0.0001
         Strength of the L2 penalty.
-    %(fit_intercept)s
     scale : {"joint", "mad"} or float, default="joint"
         "joint" minimises over sigma too; "mad" takes the median absolute deviation from the fit of least absolute
         deviations, divided by 0.6745; a number is taken as it is.
@@ -66,8 +65,6 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap relative to the objective that the certificate asserts.
     max_iter : int, default=200
         Passes over the rows at most.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -42,7 +42,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         tau, between 0 and 1. With a sequence, one model for each is fitted and predicted side by side.
     alpha : float, default=1.0
         Strength of the L1 penalty, as in scikit-learn. 0 is plain quantile regression, with standard errors.
-    %(fit_intercept)s
     solver : {"auto", "interior-point", "simplex"}, default="auto"
         All end at the same vertex of the linear programme. "interior-point" follows the central path on all rows and
         pivots from where it ends; "simplex" pivots from the rows nearest to the least-squares fit, as Barrodale and
@@ -54,8 +53,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap, relative to the loss of a constant at the centre of y, that the certificate asserts.
     max_iter : int, default=1000
         Interior-point iterations at most; pivots at most, but for as many as 50 a parameter.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
