@@ -143,7 +143,7 @@ class Metric:
 
 
 def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
-    """The metric of that name; by default accuracy (the area under the ROC curve where classes are skewed), or R2."""
+    """The metric of that name; by default accuracy (ROC AUC for imbalanced classes), or R2."""
     classes = np.unique(y) if task == "classification" else None
     if metric is None:
         metric = _default(task, y)
@@ -296,7 +296,7 @@ def compare_losses(
 
 
 def _mcnemar(a: int, b: int) -> float:
-    """Two-sided, from the binomial distribution of one half."""
+    """Two-sided p-value of McNemar's exact test, by the binomial distribution with probability one half."""
     if a + b == 0:
         return 1.0
     return min(1.0, 2 * float(bdtr(min(a, b), a + b, 0.5)))

@@ -6,9 +6,9 @@ the signature. A class adds or overrides entries for itself and its subclasses i
     class Forest(Estimator):
         _docs = {"n_estimators": "n_estimators : int, default={default}\n    Number of trees."}
 
-A function gets its entries from the decorator :func:`documented`. To the docstring of a `fit` or
-`partial_fit` the usual sections are added where it does not have them: the entries of its arguments as parameters, and
-`self` as what it returns.
+Arguments of the constructor and of `fit` and `partial_fit` that a docstring leaves out are added from the
+shared entries, in the order of the signature (for `fit` an entry ``fit_y`` goes before ``y``), and `self` as what `fit`
+returns. A function gets its entries from the decorator :func:`documented`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ SHARED_DOCS: dict[str, str] = {
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+#: The section "Parameters" with its entries, up to the next section or the end.
+_PARAMETERS = re.compile(r"^( *)Parameters\n *-+\n(.*?)(?=\n\n *\w[\w ]*\n *---|\s*\Z)", re.MULTILINE | re.DOTALL)
+_NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|See Also|Notes|References|Examples)\n *---|\s*\Z")
 
 
 def complete_docstrings(cls: type) -> None:
-    """Replace the lines ``%(name)s`` in the docstrings of a class and of its own methods by the shared entries."""
+    """Put the shared entries into the docstrings of a class and of its own methods."""
     entries = dict(SHARED_DOCS)
     for base in reversed(cls.__mro__):
         entries.update(vars(base).get("_docs", {}))
@@ -59,27 +62,55 @@ def complete_docstrings(cls: type) -> None:
         entries.setdefault("fit_y", "%(class_labels)s")
     elif issubclass(cls, MultiOutputMixin):
         entries.setdefault("fit_y", "%(targets)s")
-    if cls.__doc__ and "%(" in cls.__doc__:
-        cls.__doc__ = _completed(cls.__doc__, entries, cls.__init__, cls.__name__)
+    if cls.__doc__:
+        constructor: Any = cls.__init__  # type: ignore[misc]  # only its signature is read
+        cls.__doc__ = _completed(cls.__doc__, entries, constructor, cls.__name__)
+        if "__init__" in vars(cls):
+            cls.__doc__ = _with_parameters(cls.__doc__, entries, constructor, cls.__name__)
     for name, member in vars(cls).items():
         method = getattr(member, "__func__", member)  # the function of a class method
         if inspect.isfunction(method) and method.__doc__:
+            where = f"{cls.__name__}.{name}"
+            method.__doc__ = _completed(method.__doc__, entries, method, where)
             if name in ("fit", "partial_fit"):
-                method.__doc__ = _with_fit_sections(method.__doc__, method, entries)
-            if "%(" in method.__doc__:
-                method.__doc__ = _completed(method.__doc__, entries, method, f"{cls.__name__}.{name}")
+                method.__doc__ = _with_returned_self(_with_parameters(method.__doc__, entries, method, where, "fit_"))
 
 
-def _with_fit_sections(doc: str, fit: Callable[..., Any], entries: Mapping[str, str]) -> str:
-    sections = []
-    if "Parameters\n" not in doc:
-        arguments = [name for name in inspect.signature(fit).parameters if name != "self"]
-        lines = [f"%({f'fit_{name}' if f'fit_{name}' in entries else name})s" for name in arguments]
-        sections.append("\n".join(["Parameters", "----------", *lines]))
-    if "Returns\n" not in doc:
-        sections.append("Returns\n-------\nself\n    The fitted estimator.")
+def _with_parameters(doc: str, entries: Mapping[str, str], function: Any, where: str, prefix: str = "") -> str:
+    """Add the shared entries of arguments that the docstring leaves out; all in the order of the signature.
+
+    An entry whose name has the prefix goes before the one without.
+    """
+    order = [name for name in inspect.signature(function).parameters if name != "self"]
+    section = _PARAMETERS.search(doc)
+    indent = section[1] if section else " " * (4 if function.__name__ == "__init__" else 8)
+    blocks = re.split(rf"\n(?={indent}\S)", section[2]) if section else []
+    named = [re.findall(r"\w+", block.partition(" :")[0]) for block in blocks]
+    known = {name for names in named for name in names}
+    for name in order:
+        key = f"{prefix}{name}" if f"{prefix}{name}" in entries else name
+        if name not in known and key in entries:
+            blocks.append(_completed(f"{indent}%({key})s", entries, function, where))
+            named.append([name])
+    if not blocks:
+        return doc
+    position = {name: i for i, name in enumerate(order)}
+    sequence = sorted(range(len(blocks)), key=lambda i: position.get(named[i][0] if named[i] else "", len(order)))
+    text = "\n".join([f"{indent}Parameters", f"{indent}----------", *(blocks[i] for i in sequence)])
+    if section:
+        return doc[: section.start()] + text + doc[section.end() :]
+    end = _NEXT_SECTION.search(doc)
+    assert end is not None  # the pattern matches the end of the docstring
+    rest = doc[end.start() :] if end[0].strip() else f"\n{indent}"
+    return f"{doc[: end.start()]}\n\n{text}{rest}"
+
+
+def _with_returned_self(doc: str) -> str:
+    if "Returns\n" in doc:
+        return doc
     head, found, rest = doc.rstrip().partition("\n\n        Examples\n")
-    return f"{head}\n\n{textwrap.indent((chr(10) * 2).join(sections), ' ' * 8)}{found}{rest}\n        "
+    section = textwrap.indent("Returns\n-------\nself\n    The fitted estimator.", " " * 8)
+    return f"{head}\n\n{section}{found}{rest}\n        "
 
 
 def documented(entries: Mapping[str, str]) -> Callable[[F], F]:

@@ -69,7 +69,7 @@ class ArrayData(Data):
     def __init__(
         self,
         X: Matrix,
-        y: np.ndarray | None = None,
+        y: Any = None,
         weight: np.ndarray | None = None,
         *,
         feature_names: tuple[str, ...] | None = None,

@@ -9,16 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 __all__ = ["Batch", "Data", "Matrix", "TargetEncoder"]
 
 
-#: A dense array of any memory order, or CSR with 32- or 64-bit indices; float32 or float64.
-Matrix: TypeAlias = "np.ndarray | sp.csr_array | sp.csr_matrix"
+#: A dense array of any memory order, or CSR with 32- or 64-bit indices; float32 or float64. SciPy has no stubs: a union
+#: with its classes would only refuse their attributes.
+Matrix: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Batch:
     """
 
     X: Matrix
-    y: np.ndarray | None = None
+    # An array wherever targets were asked for; that is checked when the data is opened, not again by every statistic.
+    y: Any = None
     weight: np.ndarray | None = None
     start: int = 0
 

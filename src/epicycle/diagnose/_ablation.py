@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ablation", "ablation"]
 
+_NOTES = ("components that replace each other cost nothing alone; the cumulative column shows them together",)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Ablation(Finding):
@@ -155,7 +157,7 @@ def ablation(
     drops = {name: float((whole - s).mean()) for name, s in alone.items()}
     drop_errors = {name: float(corrected_error(whole - s, ratio)) for name, s in alone.items()}
     steps_down = np.diff(np.stack([whole, *cumulative.values()]), axis=0)
-    table = {
+    table: dict[str, Any] = {
         "component": ["overall system", *parts],
         "score_without": [float(whole.mean()), *(float(s.mean()) for s in alone.values())],
         "drop": [np.nan, *drops.values()],
@@ -171,43 +173,52 @@ def ablation(
         for name, s in alone.items()
         if name != top and drops[top] - drops[name] <= t * float(corrected_error(s - alone[top], ratio))
     ]
+    score, std_error = float(whole.mean()), float(standard_error(whole))
     means = {name: float(s.mean()) for name, s in cumulative.items()}
-    return _conclude(
-        table, drops, drop_errors, means, float(whole.mean()), float(standard_error(whole)), metric, t, rivals
+    verdict = _verdict(f"{score:.4g} ({metric})", drops, drop_errors, list(means.values())[-1], t, rivals)
+    return Ablation(
+        verdict=verdict,
+        columns=table,
+        next_steps=_next_steps(drops, drop_errors, t),
+        notes=_NOTES if np.isfinite(std_error) else (*_NOTES, "there is one split, so that no standard error is known"),
+        score=score,
+        std_error=std_error,
+        best=top,
+        drops=drops,
+        drop_errors=drop_errors,
+        metric=metric,
+        cumulative=means,
     )
 
 
-def _conclude(
-    table: Mapping[str, Any],
-    drops: dict[str, float],
-    errors: dict[str, float],
-    cumulative: dict[str, float],
-    score: float,
-    std_error: float,
-    metric: str,
-    t: float,
-    rivals: list[str],
-) -> Ablation:
+def _counts(drop: float, error: float, t: float) -> bool:
+    """Whether a loss is significant; with one split its sign decides."""
+    return drop > t * error if np.isfinite(error) else drop > 0
+
+
+def _verdict(
+    score: str, drops: dict[str, float], errors: dict[str, float], without_all: float, t: float, rivals: list[str]
+) -> str:
+    best = max(drops, key=lambda name: drops[name])
+    if not _counts(drops[best], errors[best], t):
+        return (
+            f"No component is needed alone: the score of {score} falls by {drops[best]:.3g} at most, "
+            f"which is within the noise; without all of them it is {without_all:.4g}."
+        )
+    verdict = (
+        f"{best} contributes most: without it the score falls by {drops[best]:.3g} (standard error "
+        f"{errors[best]:.2g}) from {score}; without all components it is {without_all:.4g}."
+    )
+    if close := [name for name in rivals if _counts(drops[name], errors[name], t)]:
+        verdict += f" That {' or '.join(close[:3])} contributes as much cannot be ruled out."
+    return verdict
+
+
+def _next_steps(drops: dict[str, float], errors: dict[str, float], t: float) -> tuple[str, ...]:
     order = sorted(drops, key=lambda name: -drops[name])
-    best = order[0]
-    counts = {name: drops[name] > t * errors[name] if np.isfinite(errors[name]) else drops[name] > 0 for name in drops}
-    useless = [name for name in order if not counts[name]]
-    base = list(cumulative.values())[-1]
-    if counts[best]:
-        verdict = (
-            f"{best} contributes most: without it the score falls by {drops[best]:.3g} (standard error "
-            f"{errors[best]:.2g}) from {score:.4g} ({metric}); without all components it is {base:.4g}."
-        )
-        close = [name for name in rivals if counts[name]]
-        if close:
-            verdict += f" That {' or '.join(close[:3])} contributes as much cannot be ruled out."
-    else:
-        verdict = (
-            f"No component is needed alone: the score of {score:.4g} ({metric}) falls by {drops[best]:.3g} at most, "
-            f"which is within the noise; without all of them it is {base:.4g}."
-        )
+    useless = [name for name in order if not _counts(drops[name], errors[name], t)]
     steps: tuple[str, ...] = ()
-    if useless and not counts[best]:
+    if len(useless) == len(order):
         steps = (
             "remove components one after the other: they replace each other, and the cumulative column "
             "shows how many can go",
@@ -215,27 +226,9 @@ def _conclude(
     elif useless:
         shown = ", ".join(useless[:6]) + (f" and {len(useless) - 6} more" if len(useless) > 6 else "")
         steps = (f"try without {shown}: removed alone, the loss is not significant",)
-    harmful = [name for name in order if errors[name] == errors[name] and drops[name] < -t * errors[name]]
-    if harmful:
+    if harmful := [name for name in order if np.isfinite(errors[name]) and drops[name] < -t * errors[name]]:
         steps = (f"remove {', '.join(harmful[:6])}: the score is better without", *steps)
-    notes: tuple[str, ...] = (
-        "components that replace each other cost nothing alone; the cumulative column shows them together",
-    )
-    if not np.isfinite(std_error):
-        notes += ("there is one split, so that no standard error is known",)
-    return Ablation(
-        verdict=verdict,
-        columns=dict(table),
-        next_steps=steps,
-        notes=notes,
-        score=score,
-        std_error=std_error,
-        best=best,
-        drops=drops,
-        drop_errors=errors,
-        metric=metric,
-        cumulative=cumulative,
-    )
+    return steps
 
 
 def _column_names(X: Any, p: int) -> list[str]:

@@ -132,15 +132,7 @@ def error_analysis(
     n = _num_samples(X)
     if len(y) != n:
         raise DataError(f"y: {len(y)} values; X has {n} rows")
-    if not isinstance(truth, Mapping):
-        raise ParameterTypeError(f"truth={truth!r:.40}; expected a dictionary of the true outputs by stage")
-    if unknown := sorted(set(truth) - set(names)):
-        raise ParameterError(f"truth: {unknown[0]!r} is no stage; the stages are {names}")
-    known = dict(truth)
-    known.setdefault(names[-1], y)
-    for name, value in known.items():
-        if _num_samples(value) != n:
-            raise DataError(f"truth[{name!r}]: {_num_samples(value)} rows; X has {n}")
+    known = _true_outputs(truth, names, y)
     labels = type_of_target(y) in ("binary", "multiclass") and y.dtype.kind != "f"
     stand_in = _Classifier() if labels else _Regressor()
     scorer, metric = scorer_of(scoring, stand_in)
@@ -187,7 +179,37 @@ def error_analysis(
         for name in gains
         if name != worst and gains[worst] - gains[name] <= 1.96 * _spread(by_draw[worst] - by_draw[name])
     ]
-    return _conclude(table, gains, errors, overall, before, metric, [n for n in names if n not in known], rivals)
+    verdict, advice = _verdict(gains, errors, overall, before - overall, metric, rivals)
+    notes = []
+    if unknown := [name for name in names if name not in known]:
+        notes.append(f"without true outputs, and so part of the next stage: {', '.join(unknown)}")
+    if not np.isfinite(errors[worst]):
+        notes.append("this score cannot be resampled, so that no standard error is known")
+    return ErrorAnalysis(
+        verdict=verdict,
+        columns=table,
+        next_steps=advice,
+        notes=tuple(notes),
+        score=overall,
+        worst=worst,
+        gains=gains,
+        gain_errors=errors,
+        metric=metric,
+    )
+
+
+def _true_outputs(truth: Any, names: list[str], y: np.ndarray) -> dict[str, Any]:
+    """The true outputs by stage, with y for the last one."""
+    if not isinstance(truth, Mapping):
+        raise ParameterTypeError(f"truth={truth!r:.40}; expected a dictionary of the true outputs by stage")
+    if unknown := sorted(set(truth) - set(names)):
+        raise ParameterError(f"truth: {unknown[0]!r} is no stage; the stages are {names}")
+    known = {**truth}
+    known.setdefault(names[-1], y)
+    for name, value in known.items():
+        if _num_samples(value) != len(y):
+            raise DataError(f"truth[{name!r}]: {_num_samples(value)} rows; X has {len(y)}")
+    return known
 
 
 def _spread(values: np.ndarray) -> float:
@@ -195,53 +217,29 @@ def _spread(values: np.ndarray) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else np.nan
 
 
-def _conclude(
-    table: dict[str, list[Any]],
-    gains: dict[str, float],
-    errors: dict[str, float],
-    overall: float,
-    last: float,
-    metric: str,
-    left: list[str],
-    rivals: list[str],
-) -> ErrorAnalysis:
+def _verdict(
+    gains: dict[str, float], errors: dict[str, float], overall: float, total: float, metric: str, rivals: list[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The verdict and the next steps; `total` is the gain by all true outputs."""
     order = sorted(gains, key=lambda name: -gains[name])
     worst = order[0]
-    total = last - overall
     if total <= 0 or gains[worst] <= 0:
-        verdict = (
+        return (
             f"No stage loses anything: the pipeline scores {overall:.4g} ({metric}), and true outputs gain nothing."
-        )
-        steps: tuple[str, ...] = ()
-    else:
-        sure = not np.isfinite(errors[worst]) or gains[worst] > 1.96 * errors[worst]
-        verdict = (
-            f"{worst} loses most: with its true output the score rises by {gains[worst]:.3g} "
-            f"({gains[worst] / total:.0%} of the total loss) from {overall:.4g} for the whole system ({metric})."
-        )
-        verdict += "" if sure else " That is within the noise of these rows."
-        if sure and (close := [name for name in rivals if gains[name] > 1.96 * errors[name]]):
-            verdict += f" That {' or '.join(close[:3])} loses as much cannot be ruled out."
-        steps = tuple(f"work on {name}: at most {gains[name]:.3g} to gain" for name in order[:2] if gains[name] > 0)
-        negligible = [name for name in gains if abs(gains[name]) <= 0.02 * total]
-        if negligible:
-            steps += (f"leave {' and '.join(negligible)} as {'it is' if len(negligible) == 1 else 'they are'}",)
-    notes: tuple[str, ...] = (
-        (f"without true outputs, and so part of the next stage: {', '.join(left)}",) if left else ()
+        ), ()
+    significant = not np.isfinite(errors[worst]) or gains[worst] > 1.96 * errors[worst]
+    verdict = (
+        f"{worst} loses most: with its true output the score rises by {gains[worst]:.3g} "
+        f"({gains[worst] / total:.0%} of the total loss) from {overall:.4g} for the whole system ({metric})."
     )
-    if not np.isfinite(errors[worst]):
-        notes += ("this score cannot be resampled, so that no standard error is known",)
-    return ErrorAnalysis(
-        verdict=verdict,
-        columns=table,
-        next_steps=steps,
-        notes=notes,
-        score=overall,
-        worst=worst,
-        gains=gains,
-        gain_errors=errors,
-        metric=metric,
-    )
+    if not significant:
+        verdict += " That is within the noise of these rows."
+    elif close := [name for name in rivals if gains[name] > 1.96 * errors[name]]:
+        verdict += f" That {' or '.join(close[:3])} loses as much cannot be ruled out."
+    steps = tuple(f"work on {name}: at most {gains[name]:.3g} to gain" for name in order[:2] if gains[name] > 0)
+    if negligible := [name for name in gains if abs(gains[name]) <= 0.02 * total]:
+        steps += (f"leave {' and '.join(negligible)} as {'it is' if len(negligible) == 1 else 'they are'}",)
+    return verdict, steps
 
 
 def _stages(stages: Any) -> list[_Stage]:

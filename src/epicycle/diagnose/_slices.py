@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Slices", "slices"]
 
+_NOTE = "slices were found on one half of the rows and measured on the other; intervals hold for all at once"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Slices(Finding):
@@ -196,8 +198,22 @@ def slices(
     ).fit(_safe_indexing(table, search), losses[search])
     leaf = np.asarray(tree.apply(table))
     found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
-    worst_rows = _worst(losses, seen, rows.y, predicted, int(n_examples))
-    return _conclude(found, float(losses[seen].mean()), name, float(level), worst_rows, losses, tuple(notes))
+    mean = float(losses[seen].mean())
+    verdict, steps = _verdict(found, mean, name)
+    order = seen[np.argsort(-losses[seen], kind="stable")][: int(n_examples)]
+    return Slices(
+        verdict=verdict,
+        columns={column: [s[column] for s in found] for column in (found[0] if found else ())},
+        next_steps=steps,
+        notes=(*notes, _NOTE),
+        rules=tuple(s["slice"] for s in found),
+        loss=mean,
+        worst=next((s["slice"] for s in found if s["lower"] > 0), None),
+        level=float(level),
+        metric=name,
+        worst_rows={"row": order, "loss": losses[order], "target": rows.y[order], "prediction": predicted[order]},
+        losses=losses,
+    )
 
 
 def _label(rule: str, rows: int) -> str:
@@ -332,23 +348,9 @@ def _measured(
     return sorted(found, key=lambda s: -s["above_rest"])
 
 
-def _worst(losses: np.ndarray, seen: np.ndarray, y: np.ndarray, predicted: np.ndarray, n: int) -> dict[str, np.ndarray]:
-    order = seen[np.argsort(-losses[seen], kind="stable")][:n]
-    return {"row": order, "loss": losses[order], "target": y[order], "prediction": predicted[order]}
-
-
-def _conclude(
-    found: list[dict[str, Any]],
-    loss: float,
-    metric: str,
-    level: float,
-    worst_rows: dict[str, np.ndarray],
-    losses: np.ndarray,
-    notes: tuple[str, ...],
-) -> Slices:
+def _verdict(found: list[dict[str, Any]], loss: float, metric: str) -> tuple[str, tuple[str, ...]]:
+    """The verdict and the next steps, from the slices in order of their loss."""
     worse = [s for s in found if s["lower"] > 0]
-    worst = worse[0]["slice"] if worse else None
-    steps: tuple[str, ...] = ()
     if worse:
         s = worse[0]
         verdict = (
@@ -358,27 +360,12 @@ def _conclude(
         )
         if len(worse) > 1:
             verdict += f" {len(worse) - 1} more slice{'s are' if len(worse) > 2 else ' is'} worse than the rest."
-        steps = (
+        return verdict, (
             f"inspect rows where {s['slice']}: are targets or features wrong there, or is a feature missing?",
             "add features, or rows, that distinguish such cases; or a separate model for them",
         )
-    else:
-        verdict = (
-            f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
-            f"the differences between {len(found)} slices are within the noise."
-        )
-    columns = {name: [s[name] for s in found] for name in (found[0] if found else ())}
-    notes += ("slices were found on one half of the rows and measured on the other; intervals hold for all at once",)
-    return Slices(
-        verdict=verdict,
-        columns=columns,
-        next_steps=steps,
-        notes=notes,
-        rules=tuple(s["slice"] for s in found),
-        loss=loss,
-        worst=worst,
-        level=level,
-        metric=metric,
-        worst_rows=worst_rows,
-        losses=losses,
+    verdict = (
+        f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+        f"the differences between {len(found)} slices are within the noise."
     )
+    return verdict, ()

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from epicycle.core._checks import number
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.diagnose._threshold_metrics import best_threshold, counts_at, cross_validated, metric_of, ratio
+from epicycle.diagnose._threshold_metrics import Criterion, counts_at, criterion_of, cross_validated, ratio
 from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import fitted, run_all
@@ -209,6 +208,7 @@ def threshold(
     rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     if not hasattr(model, "fit") or isinstance(model, type):
         raise ParameterTypeError(f"model={model!r:.60}; expected a classifier")
+    criterion = criterion_of(metric, costs, min_precision, min_recall)
     classes, counts = np.unique(rows.y, return_counts=True)
     if len(classes) != 2:
         raise DataError(f"y: {len(classes)} classes; expected two, one of them positive")
@@ -232,20 +232,8 @@ def threshold(
         fold[test] = j
     seen = fold >= 0
     weight = None if rows.weight is None else rows.weight[seen]
-    return _chosen(
-        scores[seen],
-        rows.y[seen] == positive,
-        weight,
-        fold[seen],
-        metric,
-        costs,
-        min_precision,
-        min_recall,
-        default,
-        positive,
-        negative,
-        final,
-    )
+    labels = {"positive": positive, "negative": negative, "model_": final}
+    return _chosen(scores[seen], rows.y[seen] == positive, weight, fold[seen], criterion, default, **labels)
 
 
 @in_catalogue("diagnose", "J7", certificate="standard errors")
@@ -289,6 +277,7 @@ def threshold_of_scores(
     >>> round(found.threshold, 2), round(found.precision, 3), found.recall
     (0.35, 0.667, 1.0)
     """
+    criterion = criterion_of(metric, costs, min_precision, min_recall)
     s, labels = np.asarray(scores, dtype=np.float64), np.asarray(y)
     rows = checked_rows(s.reshape(len(s), -1), labels, sample_weight)
     if s.ndim != 1 or not np.isfinite(s).all():
@@ -300,20 +289,7 @@ def threshold_of_scores(
     if k >= 2:
         for j, (_, test) in enumerate(folds_of(rows, k, classifier=True, seed=seed_of(random_state))):
             fold[test] = j
-    return _chosen(
-        s,
-        labels.astype(bool),
-        rows.weight,
-        fold,
-        metric,
-        costs,
-        min_precision,
-        min_recall,
-        float(default),
-        True,
-        False,
-        None,
-    )
+    return _chosen(s, labels.astype(bool), rows.weight, fold, criterion, float(default))
 
 
 def _scores(model: Any, X: Any, positive: Any) -> tuple[np.ndarray, float]:
@@ -350,29 +326,20 @@ def _chosen(
     y: np.ndarray,
     weight: np.ndarray | None,
     fold: np.ndarray,
-    metric: Any,
-    costs: Any,
-    min_precision: float | None,
-    min_recall: float | None,
+    criterion: Criterion,
     default: float,
-    positive: Any,
-    negative: Any,
-    model: Any,
+    **labels: Any,
 ) -> Threshold:
-    name, measure = metric_of(metric, costs)
-    least = tuple(
-        0.0 if v is None else number(n, v, low=0, high=1)
-        for n, v in (("min_precision", min_precision), ("min_recall", min_recall))
-    )
+    name, measure = criterion.name, criterion.measure
     w = np.ones(len(s)) if weight is None else weight
     thresholds, tp, fp, fn, tn = counts_at(s, y, w)
     precision = np.where(tp + fp > 0, ratio(tp, tp + fp), np.nan)
     recall, value = ratio(tp, tp + fn), np.asarray(measure(tp, fp, fn, tn), dtype=np.float64)
-    at = best_threshold(value, precision, recall, (least[0], least[1]))
+    at = criterion.best(value, precision, recall)
     if at < 0:
         reached = f"precision {np.nanmax(precision):.3g} and recall {recall.max():.3g} each at most"
         raise ParameterError(f"min_precision, min_recall: no threshold reaches both; {reached}")
-    cv_value, cv_error = cross_validated(s, y, w, fold, measure, (least[0], least[1]))
+    cv_value, cv_error = cross_validated(s, y, w, fold, criterion)
     # Thresholds fall: the first one at or below the default has the same confusion counts.
     usual = int(np.searchsorted(-thresholds, -default, side="left"))
     usual = min(usual, len(thresholds) - 1)
@@ -383,15 +350,10 @@ def _chosen(
     points = {"chosen": at, "default": usual}
     for level in (0.5, 0.8, 0.9, 0.95):
         points[f"recall {level}"] = int(np.argmax(recall >= level - 1e-12))
-    columns = {
-        "point": list(points),
-        "threshold": thresholds[list(points.values())],
-        "precision": precision[list(points.values())],
-        "recall": recall[list(points.values())],
-        "f1": f1[list(points.values())],
-        "share_positive": ((tp + fp) / w.sum())[list(points.values())],
-        name: value[list(points.values())],
-    }
+    rows = {"threshold": thresholds, "precision": precision, "recall": recall, "f1": f1}
+    rows |= {"share_positive": (tp + fp) / w.sum(), name: value}
+    columns: dict[str, Any] = {"point": list(points)}
+    columns |= {column: values[list(points.values())] for column, values in rows.items()}
     shown = f"cost {-value[at]:.4g}" if name == "cost" else f"{name} {value[at]:.3g}"
     at_default = f"{-value[usual]:.4g}" if name == "cost" else f"{value[usual]:.3g}"
     verdict = (
@@ -430,11 +392,9 @@ def _chosen(
         prevalence=prevalence,
         average_precision=average,
         metric=name,
-        positive=positive,
-        negative=negative,
-        model_=model,
         thresholds=thresholds,
         precisions=precision,
         recalls=recall,
         values=value,
+        **labels,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,31 @@ import numpy as np
 from epicycle.core._checks import number
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Metric", "best_threshold", "counts_at", "cross_validated", "metric_of", "ratio"]
+__all__ = ["Criterion", "counts_at", "criterion_of", "cross_validated", "ratio"]
 
 Metric = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A metric of the confusion counts, larger is better, with the smallest precision and recall allowed."""
+
+    name: str
+    measure: Metric
+    min_precision: float = 0.0
+    min_recall: float = 0.0
+
+    def best(self, value: np.ndarray, precision: np.ndarray, recall: np.ndarray) -> int:
+        """Index of the best threshold that is allowed; -1 where none is."""
+        allowed = (np.nan_to_num(precision, nan=0.0) >= self.min_precision) & (recall >= self.min_recall)
+        return int(np.argmax(np.where(allowed, value, -np.inf))) if allowed.any() else -1
+
+
+def criterion_of(metric: Any, costs: Any, min_precision: float | None, min_recall: float | None) -> Criterion:
+    """The criterion of the arguments of `threshold`."""
+    given = (("min_precision", min_precision), ("min_recall", min_recall))
+    least = [0.0 if value is None else number(name, value, low=0, high=1) for name, value in given]
+    return Criterion(*metric_of(metric, costs), *least)
 
 
 def metric_of(metric: Any, costs: Any) -> tuple[str, Metric]:
@@ -64,18 +87,11 @@ def counts_at(s: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, 
     return thresholds, tp, fp, tp[-1] - tp, fp[-1] - fp
 
 
-def best_threshold(value: np.ndarray, precision: np.ndarray, recall: np.ndarray, least: tuple[float, float]) -> int:
-    allowed = (np.nan_to_num(precision, nan=0.0) >= least[0]) & (recall >= least[1])
-    if not allowed.any():
-        return -1
-    return int(np.argmax(np.where(allowed, value, -np.inf)))
-
-
 def cross_validated(
-    s: np.ndarray, y: np.ndarray, w: np.ndarray, fold: np.ndarray, measure: Metric, least: tuple[float, float]
+    s: np.ndarray, y: np.ndarray, w: np.ndarray, fold: np.ndarray, criterion: Criterion
 ) -> tuple[float, float]:
     """The metric of all rows, each at a threshold chosen on the other folds, and its standard error."""
-    names = np.unique(fold)
+    names, measure = np.unique(fold), criterion.measure
     if len(names) < 2:
         return np.nan, np.nan
     total, by_fold, shares = np.zeros(4), [], []
@@ -84,7 +100,7 @@ def cross_validated(
         thresholds, *counts = counts_at(s[~inside], y[~inside], w[~inside])
         tp, fp, fn, tn = counts
         precision = np.where(tp + fp > 0, ratio(tp, tp + fp), np.nan)
-        at = best_threshold(np.asarray(measure(tp, fp, fn, tn)), precision, ratio(tp, tp + fn), least)
+        at = criterion.best(np.asarray(measure(tp, fp, fn, tn)), precision, ratio(tp, tp + fn))
         positive = s[inside] >= (thresholds[at] if at >= 0 else np.inf)
         truth, v = y[inside], w[inside]
         cells = np.array(

@@ -32,7 +32,7 @@ from epicycle.linalg._shifted_systems import matrix_product
 __all__ = ["ExactLikelihood", "Solved", "best_mean"]
 
 LOG_2PI = float(np.log(2 * np.pi))
-_DIGITS = 1e-6  # of the targets: what rounding may take from the predictions at the observed rows
+_MAX_ROUNDING = 1e-6  # of the predictions at the observed rows, relative to the targets
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class ExactLikelihood:
             found = factor(self.shift(K, model, jitter, keep=True)[0], self.threads)
             solved = self.solve(found)
             size = np.linalg.norm(self.obs.Y - self.H @ solved.beta, axis=0)
-            if (reach * np.linalg.norm(solved.C, axis=0) > _DIGITS * size).any():
+            if (reach * np.linalg.norm(solved.C, axis=0) > _MAX_ROUNDING * size).any():
                 raise NotPositiveError("the coefficients are so large that nothing is left of their sum but rounding")
             return found, solved
 
@@ -174,6 +174,7 @@ class ExactLikelihood:
         found = factor(S, self.threads)
         solved = self.solve(found)
         (n, t), q = obs.Y.shape, H.shape[1]
+        # The restricted likelihood: integrating out beta under its flat prior adds log det A.
         log_det = found.log_determinant + 2 * float(np.log(np.diagonal(solved.LA)).sum())
         # The jitter is noise of every row before it is divided by the weight, as the noise itself.
         beside, by_noise = obs.log_constant(model.noise + self.jitter)
@@ -187,6 +188,7 @@ class ExactLikelihood:
         moved = np.zeros((len(kernel.theta) if curved else 0, n, t))  # dK C
 
         def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, list[np.ndarray]]:
+            # T becomes the sum over targets of a a', less t P = t (S^-1 - U U'), on this tile.
             T *= -t
             T += C[mine] @ C[other].T
             if q:
@@ -211,7 +213,7 @@ class ExactLikelihood:
         inverse_tiles(inverse, tile, add, self.threads)
         diagonal = np.einsum("ij,ij->i", C, C) - t * diagonal_of_inverse(inverse)
         diagonal += t * np.einsum("ij,ij->i", U, U)
-        # tr((a a' - P) S) = y'a - t (n - q): how far rounding is from that is how far it is elsewhere
+        # tr((a a' - P) S) = y'a - t (n - q): the deviation measures the rounding of the other entries
         missed = total[-1] + 0.5 * float(diagonal @ D) - 0.5 * (float(np.vdot(obs.Y, C)) - t * (n - q))
         self.standard_error = 2 * abs(missed)
         information = None if not curved else self._information(model, moved, C, U, inverse)

@@ -56,23 +56,16 @@ class GaussianProcessClassifier(KernelClassifier):
 
     Parameters
     ----------
-    %(kernel)s
     method : {"auto", "exact", "inducing"}, default="auto"
         "exact" factors matrices of all pairs of rows. "inducing" puts the kernel of `n_inducing` of the rows in
         the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
-    %(n_restarts_optimizer)s
     max_iter_predict : int, default=100
         Maximum number of Newton steps to the mode of the posterior.
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
-    %(inducing)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(search_parameters)s
 
     Attributes
     ----------

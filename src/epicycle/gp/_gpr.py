@@ -48,7 +48,7 @@ from epicycle.optim import Solution
 
 __all__ = ["GaussianProcessRegressor"]
 
-_EXACT_ROWS = 2000  # up to which "auto" is exact: a few seconds for each evaluation of the likelihood
+_EXACT_ROWS = 2000  # up to which "auto" is exact: an evaluation of the likelihood costs O(n^3)
 _INDUCING_ROWS = 256  # by default, for data of up to 256^2 rows
 _REHEARSED_EXACT = 1024  # rows above which an exact search is rehearsed on a subset
 _REHEARSED_APPROXIMATE = 3 * SUBSET_ROWS // 2
@@ -79,7 +79,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    %(kernel)s
     alpha : float or array-like of shape (n_samples,), default=0.0
         Known variance of the noise, of all rows or of each.
     noise : float or "auto", default="auto"
@@ -97,17 +96,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the marginal likelihood is maximised: by a quasi-Newton method that takes few evaluations, by SciPy's, by
         a function with scikit-learn's signature; None leaves all hyper-parameters as they are.
-    %(n_restarts_optimizer)s
     normalize_y : bool, default=False
         Whether y is centred and scaled to variance 1 first; hyper-parameters then refer to that scale.
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
-    %(inducing)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(search_parameters)s
 
     Attributes
     ----------
@@ -214,7 +207,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Several targets share the kernel and are independent given it.
         sample_weight : array-like of shape (n_samples,), optional
@@ -416,7 +408,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         return tuple(results)
 
     def _noise_added(self) -> float:
-        """Of a new observation, on the scale of the likelihood."""
+        """Noise variance of a new observation, on the scale of the likelihood."""
         known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
         return float(self._noise_ + known + self.jitter_)
 

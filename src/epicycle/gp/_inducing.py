@@ -104,11 +104,11 @@ class InducingLikelihood:
     """The bound F as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
 
     def __init__(
-        self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None, most: int, how: str, seed: int
+        self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None, n_rows: int, how: str, seed: int
     ) -> None:
         self.model, self.obs, self.H, self.n_jobs = model, obs, H, n_jobs
-        self.most, self.how, self.seed = most, how, seed
-        self.threads = n_threads(float(obs.n) * most * most, n_jobs)
+        self.n_rows, self.how, self.seed = n_rows, how, seed
+        self.threads = n_threads(float(obs.n) * n_rows * n_rows, n_jobs)
         self.evaluations = 0
         self.jitter = 0.0
         self.scale = obs.scale
@@ -121,7 +121,7 @@ class InducingLikelihood:
     def start(self, theta: np.ndarray) -> None:
         """Choose the inducing rows for this theta."""
         kernel = self.model.at(theta).kernel
-        self.rows = choose_rows(kernel, kernel.prepare(self.obs.rows), self.most, self.how, self.seed)
+        self.rows = choose_rows(kernel, kernel.prepare(self.obs.rows), self.n_rows, self.how, self.seed)
         if not len(self.rows):
             raise DataError(f"kernel: {kernel!r:.80} is zero for all rows of X")
 
@@ -148,6 +148,7 @@ class InducingLikelihood:
         (n, t), q = obs.Y.shape, H.shape[1]
         m = len(Lm)
         both = np.hstack([obs.Y, H]) / D[:, None]
+        # One pass over blocks of rows sums B = I + V D^-1 V', V D^-1 [Y, H] and tr D^-1 (K - Q).
         B, VR, missing = np.eye(m), np.zeros((m, t + q)), 0.0
 
         def work(part: slice) -> tuple[np.ndarray, np.ndarray, float]:
@@ -170,6 +171,7 @@ class InducingLikelihood:
         half = scipy.linalg.solve_triangular(LB, VR, lower=True)
         inner = np.hstack([obs.Y, H]).T @ both - half.T @ half
         YY, HY, HH = inner[:t, :t], inner[t:, :t], inner[t:, t:]
+        # Generalised least squares for beta, from H'S^-1 H and H'S^-1 Y alone.
         beta, LA = np.zeros((q, t)), np.zeros((0, 0))
         if q:
             LA = np.linalg.cholesky((HH + HH.T) / 2)

@@ -65,7 +65,7 @@ def find_mode(
     latent: Callable[[np.ndarray], np.ndarray],
     size: Callable[[np.ndarray, np.ndarray], float],
     newton: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-    most: int,
+    max_steps: int,
 ) -> Mode:
     """Newton's method with a line search.
 
@@ -75,7 +75,7 @@ def find_mode(
     latent : a -> f
     size : (a, f) -> f'K^-1 f
     newton : (a, f, p) -> the next a
-    most : steps at most
+    max_steps : maximum number of Newton steps
     """
 
     def at(a: np.ndarray) -> tuple[np.ndarray, float]:
@@ -98,7 +98,7 @@ def find_mode(
         # the derivative of psi along the step: (N - c p - a)'K step, of which the model promises one half
         slope = float(np.vdot(obs.gradient(p), move)) - (size(target, f + move) - size(a, f) - size(step, move)) / 2
         decrement = max(slope, 0.0) / 2 / obs.scale
-        if decrement <= _MODE_TOL or steps >= most:
+        if decrement <= _MODE_TOL or steps >= max_steps:
             # the last step is smaller than what rounding lets psi tell: it is taken where it does no harm
             f_new, value_new = at(target)
             if value_new >= value - _MODE_TOL * obs.scale:
@@ -121,15 +121,15 @@ def find_mode(
 class ExactLaplace:
     """log q as a function of the kernel's theta; a mode found is where the next search for one begins."""
 
-    def __init__(self, kernel: Kernel, obs: Counts, n_jobs: int | None, most: int) -> None:
-        self.kernel, self.obs, self.n_jobs, self.most = kernel, obs, n_jobs, most
+    def __init__(self, kernel: Kernel, obs: Counts, n_jobs: int | None, max_steps: int) -> None:
+        self.kernel, self.obs, self.n_jobs, self.max_steps = kernel, obs, n_jobs, max_steps
         self.threads = n_threads(float(obs.n) ** 3 / 3, n_jobs)
         self.a = np.zeros((obs.n, obs.n_latent))
         self.scale, self.standard_error, self.evaluations = obs.scale, 0.0, 0
         self.decrement, self.newton_steps = np.inf, 0
 
     def subset(self, chosen: np.ndarray) -> Self:
-        return type(self)(self.kernel, self.obs.take(chosen, self.kernel), self.n_jobs, self.most)
+        return type(self)(self.kernel, self.obs.take(chosen, self.kernel), self.n_jobs, self.max_steps)
 
     def start(self, theta: np.ndarray) -> None:
         self.a = np.zeros_like(self.a)
@@ -152,7 +152,7 @@ class ExactLaplace:
     def _find_mode(self, K: np.ndarray, newton: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]) -> Mode:
         """The mode under K, from the one before."""
         mode = find_mode(
-            self.obs, self.a, lambda a: self._times(K, a), lambda a, f: float(np.vdot(a, f)), newton, self.most
+            self.obs, self.a, lambda a: self._times(K, a), lambda a, f: float(np.vdot(a, f)), newton, self.max_steps
         )
         self.a, self.decrement = mode.a, mode.decrement
         self.newton_steps += mode.n_steps
@@ -173,6 +173,7 @@ class BinaryLaplace(ExactLaplace):
     def mode(self, K: np.ndarray) -> Mode:
         def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)[:, 0, 0]
+            # a = b - W^1/2 B^-1 W^1/2 K b with b = W f + gradient (Rasmussen and Williams, algorithm 3.1).
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.obs.gradient(p)
             return np.asarray(b - root[:, None] * found.solve(root[:, None] * self._times(K, b)))
@@ -282,6 +283,7 @@ class SoftmaxLaplace(ExactLaplace):
         a, n = mode.a, self.obs.n
         s = self.obs.third(mode.p, self._covariances(K, blocks))
         u = s - blocks.times(self._times(K, s))
+        # sum_k Q_kk, the only part of Q that meets dK.
         Q = blocks.E.sum(axis=0)
         for E in blocks.E:
             half = scipy.linalg.solve_triangular(blocks.M, E, lower=True, check_finite=False)
@@ -296,7 +298,7 @@ class SoftmaxLaplace(ExactLaplace):
         return value, total
 
     def _covariances(self, K: np.ndarray, blocks: SoftmaxBlocks) -> np.ndarray:
-        """Of the latent values of every row under the posterior, (n, k, k)."""
+        """Posterior covariances of the latent values of every row, (n, k, k)."""
         k, n = len(blocks.E), len(K)
         halves = np.empty((k, n, n))
         V = np.zeros((n, k, k))

@@ -31,9 +31,17 @@ class LowRankLaplace:
     """log q as a function of the kernel's theta; see :class:`~epicycle.gp._laplace.BinaryLaplace`."""
 
     def __init__(
-        self, kernel: Kernel, obs: Counts, n_jobs: int | None, most: int, n_rows: int, how: str, seed: int, exact: type
+        self,
+        kernel: Kernel,
+        obs: Counts,
+        n_jobs: int | None,
+        max_steps: int,
+        n_rows: int,
+        how: str,
+        seed: int,
+        exact: type,
     ) -> None:
-        self.kernel, self.obs, self.n_jobs, self.most = kernel, obs, n_jobs, most
+        self.kernel, self.obs, self.n_jobs, self.max_steps = kernel, obs, n_jobs, max_steps
         self.n_rows, self.how, self.seed, self.exact = n_rows, how, seed, exact
         self.rows = np.empty(0, dtype=np.intp)
         self.w = np.zeros((0, obs.n_latent))
@@ -42,7 +50,7 @@ class LowRankLaplace:
         self.jitter = 0.0
 
     def subset(self, chosen: np.ndarray) -> Any:
-        return self.exact(self.kernel, self.obs.take(chosen, self.kernel), self.n_jobs, self.most)
+        return self.exact(self.kernel, self.obs.take(chosen, self.kernel), self.n_jobs, self.max_steps)
 
     def start(self, theta: np.ndarray) -> None:
         kernel = self.kernel.with_theta(theta)
@@ -87,7 +95,9 @@ class LowRankLaplace:
             found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
             return np.asarray(scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T)
 
-        mode = find_mode(self.obs, self.w, lambda w: V.T @ w, lambda w, _f: float(np.vdot(w, w)), newton, self.most)
+        mode = find_mode(
+            self.obs, self.w, lambda w: V.T @ w, lambda w, _f: float(np.vdot(w, w)), newton, self.max_steps
+        )
         self.w, self.decrement = mode.a, mode.decrement
         self.newton_steps += mode.n_steps
         return mode

@@ -46,7 +46,7 @@ class MeanFunction:
         return np.zeros((n, 0))
 
     def offset(self, X: Any, n_targets: int) -> np.ndarray | float:
-        """What is known of the mean, of shape (n, t); 0 where nothing is."""
+        """The known part of the mean, of shape (n, t); 0 where there is none."""
         if self.kind != "given":
             return 0.0
         values = _values(self.source, X, X.shape[0])
@@ -82,6 +82,7 @@ def mean_function(mean: Any, X: Any, takes: str) -> MeanFunction:
 def _independent(H: np.ndarray) -> np.ndarray:
     """Columns that span what all of them span."""
     lengths = np.linalg.norm(H, axis=0)
+    # Columns of length one, so that their units have no part in the decision.
     R, order = scipy.linalg.qr(H / np.where(lengths > 0, lengths, 1.0), mode="r", pivoting=True)
     size = np.abs(np.diagonal(R))
     rank = int((size > 1e-10 * max(float(size.max(initial=0.0)), 1e-300)).sum())
@@ -100,7 +101,7 @@ def _raw(source: Any, X: Any) -> np.ndarray:
 
 
 def _values(source: Any, X: Any, n: int) -> np.ndarray:
-    """What a function or an estimator gives for X, as columns."""
+    """The values of a function or an estimator for X, as columns."""
     values = np.asarray(source.predict(X), dtype=np.float64) if hasattr(source, "predict") else _raw(source, X)
     columns = values[:, None] if values.ndim == 1 else values
     if columns.ndim != 2 or len(columns) != n:

@@ -53,7 +53,7 @@ class Posterior(ABC):
         """The same for the covariance, of shape (b, b)."""
 
     def means(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n, t)."""
+        """Posterior means, of shape (n, t)."""
         found = kernel_product(self.kernel, A, self.B, self.C)
         if self.mean.kind == "given":
             found += self.mean.offset(X, self.C.shape[1]) / self.scale
@@ -62,7 +62,7 @@ class Posterior(ABC):
         return found
 
     def variances(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n,): the same for all targets."""
+        """Posterior variances, of shape (n,): the same for all targets."""
         n = A.n_rows
         out = self.kernel.prepared_diagonal(A).copy()
         rows = block_rows(self.B.n_rows)
@@ -72,12 +72,13 @@ class Posterior(ABC):
             K = self.kernel.block(A.take(part), self.B)
             out[part] -= self.reduction(K)
             if H is not None:
+                # A flat prior of beta adds r'A^-1 r with r = h(x) - H'S^-1 k(x), A = LA LA'.
                 R = np.linalg.solve(self.LA, (H[part] - K @ self.SH).T)
                 out[part] += np.einsum("ij,ij->j", R, R)
         return np.asarray(np.maximum(out, 0.0))
 
     def covariance(self, A: Any, X: Any) -> np.ndarray:
-        """Of shape (n, n)."""
+        """Posterior covariance, of shape (n, n)."""
         K = self.kernel.block(A, self.B)
         out = self.kernel.block(A, A) - self.reduction_matrix(K)
         if len(self.beta):
@@ -149,10 +150,12 @@ def leave_one_out(model: Any) -> LeaveOneOut:
     W, d = model._weight_[group], noise[group]
     mean, latent = means[group], np.maximum(variances - noise / model._weight_, 0.0)[group]
     rest = W - weight
+    # Weights are sums of floats: a group that has lost all of its rows may keep some rounding.
     rest = np.where(rest > 1e-12 * W, rest, 0.0)
     # the mean of the targets that are left in the group
     total = W[:, None] * model.y_train_[group] - weight[:, None] * Y
     others = np.divide(total, rest[:, None], out=np.zeros_like(Y), where=rest[:, None] > 0)
+    # Precisions add up: 1 / latent of the other groups and rest / d of what is left of the own one.
     gain = np.divide(latent * rest, d + latent * rest, out=np.zeros_like(latent), where=rest > 0)[:, None]
     mean = mean + gain * (others - mean)
     variance = (latent * (1 - gain[:, 0]) + d / weight)[:, None]

@@ -64,6 +64,7 @@ GP_DOCS = {
     Maximum number of iterations of the search, over all starts.""",
     "random_state": """random_state : int, Generator, RandomState or None, default={default}
     Seed of the starts, of the choice of rows and of random estimates.""",
+    "search_parameters": "%(inducing)s\n%(tol)s\n%(max_iter)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
     "search_attributes": """theta_names_ : list of str
     Names of the entries of theta_.
 method_ : str

@@ -135,7 +135,7 @@ def read_member(file: BinaryIO, name: str, file_size: int, max_size: int) -> tup
     found = rest[:name_length].decode("ascii", "backslashreplace")
     if found != name:
         raise ModelFormatError(f"expected the member {name} at byte {start}, found {found[:80]!r}")
-    if size == _FULL and len(rest) == name_length + _EXTRA64.size:
+    if size == _FULL and len(rest) == name_length + _EXTRA64.size:  # a member of more than 4 GiB
         size = _EXTRA64.unpack(rest[name_length:])[2]
     member = Member(name, crc, size)
     if fixed + rest != member.local_header():
@@ -154,6 +154,7 @@ def read_member(file: BinaryIO, name: str, file_size: int, max_size: int) -> tup
 
 def read_tail(file: BinaryIO, members: Sequence[Member], file_size: int) -> None:
     """Check that nothing but the one possible directory follows the members."""
+    # Compared as bytes: nothing in the directory is ever interpreted.
     _, tail = framing(members)
     left = file_size - file.tell()
     if left != len(tail) or file.read(len(tail) + 1) != tail:

@@ -53,11 +53,13 @@ class Decoder:
         name, order = node["name"], node["order"]
         if order not in ("C", "F"):
             raise ModelFormatError(f"the array {name[:200]!r} has the unknown order {order[:20]!r}")
+        # Taken out: two attributes never share memory that one of them may write to.
         return from_storage(self._arrays.pop(name), node["dtype"], tuple(node["shape"]), order, name)
 
     def _objects(self, node: dict[str, Any]) -> np.ndarray:
         if math.prod(node["shape"]) != len(node["items"]):
             raise ModelFormatError(f"an object array of shape {node['shape']} holds {len(node['items'])} values")
+        # One by one: np.array would make a matrix of a list of lists of one length.
         array = np.empty(len(node["items"]), dtype=object)
         for i, item in enumerate(node["items"]):
             array[i] = self.decode(item)
@@ -89,6 +91,7 @@ class Decoder:
         if parameters.get("memory") is not None and node["class"] == "sklearn.pipeline.Pipeline":
             # A cache directory holds pickles, which the next fit would load.
             raise ModelFormatError("the file sets the cache directory of a Pipeline; model files never do")
+        # Through the constructor, which only stores; fitted attributes go past properties and __setattr__.
         estimator = cls(**parameters)
         vars(estimator).update(self._fields(node["fitted"]))
         if node["requests"] is not None:

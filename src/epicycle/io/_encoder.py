@@ -35,6 +35,7 @@ class Encoder:
         plain = _PLAIN.get(type(value))
         if plain is not None:
             return plain(value, path)
+        # Only values that are being encoded: the same array at two places is stored twice, which a tree can hold.
         if id(value) in self._open:
             raise ParameterError(f"{path} contains itself; a model file holds trees only")
         if len(self._open) >= MAX_DEPTH:
@@ -75,6 +76,7 @@ class Encoder:
         return {name: self.encode(value, f"{path}.{name}") for name, value in values.items()}
 
     def _dict(self, value: dict[Any, Any], path: str) -> Json:
+        # JSON has keys of text only; other keys become values of their own, so that 1 and "1" stay apart.
         if all(type(key) is str for key in value):
             for key in value:
                 _check_text(key, path)
@@ -98,7 +100,9 @@ class Encoder:
         if array.dtype.kind == "O":
             return {"$": "objects", "shape": shape, "items": self._items(array.ravel().tolist(), path)}
         text = _dtype(array.dtype, path)
+        # The order is kept: BLAS rounds differently in the other one, and predictions would change their last bits.
         column_major = array.flags.f_contiguous and not array.flags.c_contiguous
+        # Paths can coincide (an attribute "a.b" and an attribute b of a): names of arrays must not.
         name = path
         while name in self.arrays:
             name += "'"
@@ -124,11 +128,13 @@ class Encoder:
         if form is not None:
             return {"$": "object", "class": name, "state": self._fields(form.state(value), path)}
         parameters = value.get_params(deep=False)
+        # A cache folder holds pickles, and belongs to this machine.
         if name == "sklearn.pipeline.Pipeline" and parameters["memory"] is not None:
             self.left_out.append(f"{path}.memory")
             parameters["memory"] = None
         fitted = fitted_state(value, parameters)
         for attribute in fitted:
+            # What the reader would refuse is refused now, while the model is still in memory.
             try:
                 check_fitted_name(type(value), attribute)
             except ValueError as error:
@@ -160,7 +166,7 @@ class Encoder:
 
 
 def _int(value: int, path: str) -> Json:
-    if -(2**63) <= value < 2**63:
+    if -(2**63) <= value < 2**63:  # beyond, other JSON readers would round to a float
         return value
     if value.bit_length() > MAX_INT_BITS:
         raise ParameterError(f"{path} is an integer of {value.bit_length()} bits; a model file holds {MAX_INT_BITS}")
@@ -168,6 +174,7 @@ def _int(value: int, path: str) -> Json:
 
 
 def _float(value: float, _path: str) -> Json:
+    # JSON has no nan and no infinity.
     return value if math.isfinite(value) else {"$": "float", "value": repr(value)}
 
 
@@ -178,7 +185,7 @@ def _text(value: str, path: str) -> Json:
 
 def _check_text(value: str, path: str) -> None:
     try:
-        value.encode()
+        value.encode()  # lone surrogates have no UTF-8
     except UnicodeEncodeError:
         raise ParameterError(f"{path} holds text that is not valid Unicode: {value!r:.80}") from None
 

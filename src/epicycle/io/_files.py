@@ -174,6 +174,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     location = as_path(path)
     with model_format_errors(location):
         contents = read_contents(location)
+        # All names are looked up before the first object is built: a file that names one off the list is refused whole.
         for name in contents.survey.class_names:
             class_named(name)
         for name in contents.survey.function_names:
@@ -194,6 +195,7 @@ def pack(model: Any) -> list[bytes]:
             raise ParameterError(
                 f"model is too large: {name} would have {len(content[name])} bytes, the limit is {limit}"
             )
+    # The reader's own check: what can be saved can be loaded.
     try:
         survey(tree)
     except ModelFormatError as error:

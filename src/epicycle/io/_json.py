@@ -35,6 +35,7 @@ def loads(text: bytes, what: str) -> Json:
 
 
 def _check_structure(text: bytes, what: str) -> None:
+    # Counted before parsing: the parser itself would build the values, and recurse, first.
     bare = _STRING.sub(b"", text)
     if bare.count(b",") + bare.count(b"[") + bare.count(b"{") > 4 * MAX_NODES:
         raise ModelFormatError(f"{what} holds more than {MAX_NODES} values")
@@ -46,6 +47,7 @@ def _check_structure(text: bytes, what: str) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Readers differ in which of two equal keys counts: a file must mean one thing.
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("an object names the same key twice")

@@ -87,6 +87,7 @@ class Survey:
 def survey(tree: Json) -> Survey:
     """Check every node of `tree` against `SCHEMA` and the limits."""
     found = Survey()
+    # A stack of iterators in place of recursion: a hostile file cannot exhaust the interpreter's stack.
     levels = [iter([tree])]
     count = 0
     while levels:

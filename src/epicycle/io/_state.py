@@ -51,6 +51,7 @@ def check_fitted_name(cls: type, name: str) -> None:
     One that shadows a method would change what the object does; one that the code of the class never mentions comes
     from another version of it, and leaving it out could change what the model predicts.
     """
+    # Names of the code, not a list: every class is covered, and a renamed attribute is noticed.
     conventional = name.startswith("_") or name.endswith("_")
     if not conventional or name.startswith("__") or name not in _mentioned(cls):
         raise ModelFormatError(f"unknown attribute {name[:80]!r} of {cls.__name__}")
@@ -111,7 +112,7 @@ BIT_GENERATORS: dict[str, tuple[type[np.random.BitGenerator], dict[str, Any]]] =
     "SFC64": (np.random.SFC64, {"state": {"state": _words("<u8", 4)}, **_WORD}),
 }
 _GAUSS = {"has_gauss": _integer(2), "gauss": lambda value: type(value) is float}
-_MAX_POOL = 64
+_MAX_POOL = 64  # words; NumPy's own default is 4, and each costs quadratic time to mix
 
 
 def build_bit_generator(name: str, state: object, seed: np.random.SeedSequence | None) -> np.random.BitGenerator:
@@ -120,6 +121,7 @@ def build_bit_generator(name: str, state: object, seed: np.random.SeedSequence |
         raise ModelFormatError(f"unknown bit generator {name[:40]!r}")
     cls, fields = BIT_GENERATORS[name]
     _check(state, {"bit_generator": lambda value: value == name, **fields}, name)
+    # Any seed will do, since the state that follows replaces it; without one NumPy would ask the system.
     generator = cls(0 if seed is None else seed)
     generator.state = state  # type: ignore[assignment]
     return generator

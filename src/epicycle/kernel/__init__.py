@@ -3,78 +3,23 @@
 from importlib import import_module
 from typing import Any
 
+from epicycle import kernels
 from epicycle.kernel._approximation import Nystroem, RandomFourierFeatures
 from epicycle.kernel._kernel_logistic_regression import KernelLogisticRegression
 from epicycle.kernel._kernel_pca import KernelPCA
 from epicycle.kernel._kernel_perceptron import KernelPerceptron
 from epicycle.kernel._kernel_ridge import KernelRidge
-from epicycle.kernels import (
-    NNGP,
-    ArcCosine,
-    ChiSquare,
-    Constant,
-    FunctionKernel,
-    Gaussian,
-    HistogramIntersection,
-    Hyperparameter,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
-    MercerCheck,
-    Mismatch,
-    NeuralTangent,
-    Normalized,
-    Periodic,
-    Polynomial,
-    Power,
-    Precomputed,
-    Product,
-    RationalQuadratic,
-    Scaled,
-    Sigmoid,
-    Spectrum,
-    Subsequence,
-    Sum,
-    is_mercer,
-)
+from epicycle.kernels import *  # noqa: F403 - kernel functions are public here too
 
 __all__ = [
-    "NNGP",
-    "ArcCosine",
-    "ChiSquare",
-    "Constant",
-    "FunctionKernel",
-    "Gaussian",
-    "HistogramIntersection",
-    "Hyperparameter",
-    "Kernel",
     "KernelLogisticRegression",
     "KernelPCA",
     "KernelPerceptron",
     "KernelRidge",
-    "Laplacian",
-    "Linear",
-    "Matern",
-    "MercerCheck",
-    "Mismatch",
-    "NeuralTangent",
-    "Normalized",
     "Nystroem",
-    "Periodic",
-    "Polynomial",
-    "Power",
-    "Precomputed",
-    "Product",
     "RandomFourierFeatures",
-    "RationalQuadratic",
-    "Scaled",
-    "Sigmoid",
-    "Spectrum",
-    "Subsequence",
-    "Sum",
-    "is_mercer",
 ]
+__all__ += kernels.__all__
 
 #: Names that 0.1.0 had here, and the packages that they are in now.
 _MOVED = {

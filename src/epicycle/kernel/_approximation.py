@@ -37,13 +37,11 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ----------
     kernel : {"rbf", "gaussian", "laplacian"} or Kernel, default="rbf"
         A stationary kernel: Gaussian, Laplacian, Matern, RationalQuadratic, their products, sums, powers, multiples.
-    %(gamma)s
     n_components : int, default=100
         How many features: cosines and sines of half as many frequencies; of an odd number the last is a cosine with a
         random phase.
     random_state : int, Generator, RandomState or None, default=None
         The frequencies.
-    %(n_jobs)s
 
     Attributes
     ----------
@@ -52,7 +50,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         Subtracted from the rows first, so that large offsets cost no digits; the kernel does not see it.
     %(kernel_)s
     certificate_ : Certificate
-        Nothing is optimised; the standard error of an inner product is said.
+        Nothing is optimised; it states the standard error of an inner product.
     history_ : History
     n_iter_ : int
     converged_ : bool
@@ -94,9 +92,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    _takes_sparse: ClassVar[bool] = True
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -173,17 +172,13 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
 
     Parameters
     ----------
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     n_components : int, default=100
         Landmarks; as many features, fewer where the kernel has a lower rank.
     landmarks : {"pivoted", "uniform"}, default="pivoted"
         "pivoted" takes the row that the landmarks so far explain least, step by step; "uniform" draws them.
     random_state : int, Generator, RandomState or None, default=None
         For "uniform".
-    %(n_jobs)s
 
     Attributes
     ----------

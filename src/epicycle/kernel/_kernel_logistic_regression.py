@@ -29,10 +29,7 @@ class KernelLogisticRegression(KernelClassifier):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     fit_intercept : bool, default=True
         Whether b is fitted, without a penalty.
     class_weight : dict, "balanced" or None, default=None
@@ -40,9 +37,7 @@ class KernelLogisticRegression(KernelClassifier):
     tol : float, default=1e-12
         Relative duality gap at which the fit ends.
     max_iter : int, default=100
-        Newton steps at most.
-    %(n_jobs)s
-    %(verbose)s
+        Maximum number of Newton steps.
 
     Attributes
     ----------

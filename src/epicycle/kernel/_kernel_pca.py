@@ -44,18 +44,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     ----------
     n_components : int, optional
         How many; default: all with a positive eigenvalue.
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
         The penalty of that regression.
     tol : float, default=1e-8
         Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -136,7 +131,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
 
         Parameters
         ----------
-        %(X)s
         y : ignored
         """
         _, rows = self._intake(X, None, None, target="none")
@@ -178,6 +172,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         K = self._gram(A)
         self._require_mercer(K)
         means = K.mean(axis=0)
+        # Centring in the feature space: H K H with H = I - 1 1' / n.
         K -= means
         K -= means[:, None]
         K += float(means.mean())

@@ -126,10 +126,7 @@ class KernelPerceptron(KernelClassifier):
 
     Parameters
     ----------
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     variant : {"online", "averaged", "voted"}, default="online"
         Predict with the last function, with the mean of all over the rows shown, or by a vote of all functions that
         ever were, each with as many votes as rows it survived.
@@ -139,14 +136,12 @@ class KernelPerceptron(KernelClassifier):
         The fit ends with a pass without mistakes, or when it is proven that no margin is above tol times D. After
         1 / tol^2 mistakes one of them is certain.
     max_iter : int, default=1000
-        Passes over the rows at most.
+        Maximum number of passes over the rows.
     shuffle : bool, default=True
         Whether each pass takes the rows in a new order, which depends on what is in the rows, not on how they are
         stored.
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -239,8 +234,6 @@ class KernelPerceptron(KernelClassifier):
 
         Parameters
         ----------
-        %(X)s
-        %(class_labels)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
         """
@@ -332,11 +325,13 @@ class KernelPerceptron(KernelClassifier):
 
     def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None) -> None:
         self.radius_ = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
+        # The bounds on the margin close in slowly; passes cost n^2.
         passes = int(min(20_000, max(300, 4e8 / len(K) ** 2)))  # as many as cost next to nothing
         bounds = [learner.bounds(K, passes) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
         lower = np.array([b.lower for b in bounds])
         longest = 1.0 if share is None else max(1.0, float(share.max()))
         limit = np.full(len(lower), np.inf)
+        # Novikoff's bound (D / gamma)^2, for steps of the length of the largest share.
         limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
         made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
         self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))

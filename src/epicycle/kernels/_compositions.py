@@ -26,7 +26,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_operand(value: Any) -> Kernel:
-    """What may stand beside a kernel: a kernel, a number, a Python function."""
+    """An operand of the algebra as a kernel: a kernel itself, a number, a Python function."""
     if isinstance(value, Kernel):
         return value
     if is_number(value):
@@ -81,6 +81,7 @@ class Constant(LeafKernel):
         return np.zeros((n, n_columns))
 
 
+@dataclass(frozen=True, repr=False)
 class _OfTwo(Kernel):
     """A kernel made of two."""
 
@@ -136,9 +137,6 @@ class Sum(_OfTwo):
     left, right : Kernel
     """
 
-    left: Kernel
-    right: Kernel
-
     def block(self, A: Pair, B: Pair) -> Array:
         K = self.left.block(A.left, B.left)
         K += self.right.block(A.right, B.right)
@@ -186,9 +184,6 @@ class Product(_OfTwo):
     ----------
     left, right : Kernel
     """
-
-    left: Kernel
-    right: Kernel
 
     def block(self, A: Pair, B: Pair) -> Array:
         K = self.left.block(A.left, B.left)
@@ -470,7 +465,7 @@ class Normalized(_OfOne):
 
 
 def _in_brackets(kernel: Kernel, *classes: type) -> str:
-    """How a kernel is written inside of another: in brackets where the order of operations would be another."""
+    """A kernel as it is written inside of another: in brackets where the order of operations would be another."""
     return f"({kernel!r})" if isinstance(kernel, classes) else repr(kernel)
 
 

@@ -82,6 +82,7 @@ KERNEL_DOCS: Mapping[str, str] = {
     Degree of the kernel "poly".""",
     "coef0": """coef0 : float, default={default}
     Constant of the kernels "poly" and "sigmoid".""",
+    "kernel_parameters": "%(kernel)s\n%(gamma)s\n%(degree)s\n%(coef0)s",
     "kernel_": """kernel_ : Kernel
     The kernel as an object.""",
     "X_fit_": """X_fit_ : array or sparse matrix of shape (n_samples, n_features), or None
@@ -116,7 +117,7 @@ class KernelMachine(Estimator):
         tags = super().__sklearn_tags__()
         try:
             kernel = self._named_kernel(None)
-        except (TypeError, ValueError):  # said by name when fit checks the parameters
+        except (TypeError, ValueError):  # fit reports it by name when it checks the parameters
             return tags
         tags.input_tags.sparse = kernel.accepts_sparse
         tags.input_tags.pairwise = kernel.takes == "precomputed"

@@ -28,15 +28,15 @@ __all__ = ["Gaussian", "Laplacian", "Matern", "Periodic", "RationalQuadratic"]
 
 Array = np.ndarray
 _CANCELLED = 1e-5  # as in the native code: below this share of the lengths a distance has lost its digits
-_PAIRS = 4096
-_FEW = 4  # up to so many columns distances are sums of differences at once
+_PAIRS = 4096  # of rows whose differences are computed at a time
+_DIRECT_COLUMNS = 4  # up to so many columns distances are sums of differences at once
 SQUARED, GAUSSIAN, MATERN12, MATERN32, MATERN52, RATIONAL = range(6)
 
 
 def radial(A: Vectors, B: Vectors, kind: int, parameter: float = 1.0) -> Array:
     """A function of the squared distances; those that would cancel are computed from differences."""
     dense = not (sp.issparse(A.values) or sp.issparse(B.values))
-    if dense and A.values.shape[1] <= _FEW:
+    if dense and A.values.shape[1] <= _DIRECT_COLUMNS:
         D = _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), 0, 0.0)
         return _function_of(D, kind, parameter)
     G = inner_products(A, B)
@@ -68,7 +68,7 @@ class Radial(LeafKernel):
 
     @abstractmethod
     def _kind(self) -> tuple[int, float]:
-        """Which function, for the native code, and its parameter."""
+        """Number of the function in the native code, and its parameter."""
 
     @abstractmethod
     def _slope(self, s: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Which features are combinations of which others, from the null space of the normal equations.
+"""Linear dependencies: features that are combinations of others, from the null space of the normal equations.
 
 For every column n of the null space, X n = 0 about the mean. Gauss-Jordan elimination of these equations, from the
 last feature to the first, solves them for as many features as there are equations: each of these is then given by

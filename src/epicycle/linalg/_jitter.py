@@ -12,8 +12,8 @@ from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 
 __all__ = ["JitterWarning", "factor_repaired", "smallest_jitter"]
 
-_STEP = 10.0
-_HALVINGS = 3  # of a step, on the scale of logarithms
+_STEP = 10.0  # between two values of the jitter that are tried
+_HALVINGS = 3  # of the last step, on the scale of logarithms: within a third of the smallest that works
 T = TypeVar("T")
 
 

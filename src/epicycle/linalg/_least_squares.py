@@ -4,7 +4,7 @@ From G = A'A and c = A'b: Cholesky with iterative refinement, as good as cond(A)
 A = Q R and q = Q'b: back substitution, as good as cond(A) allows. If A has dependent columns, both give the solution
 of minimum norm.
 
-Columns are scaled to about unit length before anything is judged: neither the rank nor the condition then depends on
+Columns are scaled to about unit length first: neither the rank nor the condition then depends on
 the units in which the columns are measured. (Unit columns nearly minimise the condition: van der Sluis 1969.)
 """
 

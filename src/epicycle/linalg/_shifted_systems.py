@@ -18,9 +18,9 @@ from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 
 __all__ = ["SolvedSystem", "least_eigenvalue", "matrix_product", "solve_shifted"]
 
-_ROWS = 512
-_SINGLE = 3e5  # condition up to which a factor in float32 is good enough to begin with
-_SMALL = 256  # rows below which float64 costs nothing
+_ROWS = 512  # of a block that a thread takes at a time
+_SINGLE_CONDITION = 3e5  # up to which a factor in float32 leaves refinement some digits: eps = 6e-8
+_SMALL_ROWS = 256  # up to which float64 costs nothing
 
 
 def matrix_product(K: np.ndarray, C: np.ndarray, threads: int) -> np.ndarray:
@@ -52,7 +52,7 @@ def solve_shifted(
     """Solve (K + diag(diagonal)) C = Y for symmetric positive semi-definite K and Y of shape (n, t).
 
     Where rounding (or a kernel that is none) makes the matrix indefinite, the smallest jitter on the diagonal that
-    helps is added, and said.
+    helps is added; it is part of the result.
     """
     n = len(K)
     threads = n_threads(float(n) ** 3 / 3, n_jobs)
@@ -60,9 +60,9 @@ def solve_shifted(
     mean = max(float(np.diagonal(K).mean()), float(np.finfo(np.float64).tiny))
     jitter = 0.0
     # No eigenvalue is larger than the trace, which is at hand, or than a sum of absolute values of a row.
-    single = n > _SMALL and least > 0
-    if single and float(np.trace(K)) + float(diagonal.max()) >= _SINGLE * least:
-        single = _bound(K, threads) + float(diagonal.max()) < _SINGLE * least
+    single = n > _SMALL_ROWS and least > 0
+    if single and float(np.trace(K)) + float(diagonal.max()) >= _SINGLE_CONDITION * least:
+        single = _bound(K, threads) + float(diagonal.max()) < _SINGLE_CONDITION * least
     while True:
         try:
             found = _factored(K, diagonal + jitter, np.float32 if single else np.float64, threads)

@@ -51,7 +51,7 @@ def where_parts_have(method: str) -> Callable[[F], F]:
     return decorate
 
 
-class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
+class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
     """Several classes by one two-class classifier for each, against all others; also several labels at once.
 
     Parameters
@@ -133,7 +133,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
             Labels of any kind; or a table of zeros and ones, one column for each label.
-        %(sample_weight)s
         """
         targets, weight = self._targets(X, y, sample_weight)
         base = self._base()
@@ -172,7 +171,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         y : array-like of shape (n_samples,), or array of shape (n_samples, n_labels)
         classes : array-like, optional
             All classes there will ever be; needed in the first call unless y has all of them.
-        %(sample_weight)s
         """
         first = not hasattr(self, "estimators_")
         known = None if first and classes is None else np.unique(classes) if first else self.classes_
@@ -243,9 +241,11 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
         iterations = [np.max(getattr(part, "n_iter_", np.nan)) if part is not None else 0 for part in parts]
         objectives = [_last_objective(part) for part in parts]
         history = History(
-            objective=objectives, iterations=iterations, seconds=seconds,
+            objective=objectives,
+            iterations=iterations,
+            seconds=seconds,
             certificate=[getattr(getattr(part, "certificate_", None), "value", np.nan) for part in parts],
-        )  # fmt: skip
+        )
         known = [c for c in certificates if c is not None]
         converged = all(c.holds or c.kind == "none" for c in known)
         if len(known) < len(certificates) or not known:
@@ -323,7 +323,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
 
 def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
-    """Fit without a warning of its own: what fell short is said once, for all classes."""
+    """Fit without a warning of its own: there is one warning for all classes."""
     with config(on_nonconvergence="ignore"):
         if weight is None:
             fit(X, y)

@@ -22,11 +22,7 @@ class NearestNeighbors(NeighborsEstimator):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(algorithm)s
-    %(metric)s
-    %(p)s
-    %(n_jobs)s
+    %(search_parameters)s
 
     Attributes
     ----------
@@ -65,7 +61,6 @@ class NearestNeighbors(NeighborsEstimator):
 
         Parameters
         ----------
-        %(X)s
         y : ignored
         """
         self._keep_rows(X, None, target="none")

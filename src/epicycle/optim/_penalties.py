@@ -122,7 +122,9 @@ class ElasticNet(Penalty):
 
     def on(self, coordinates: NDArray[np.intp]) -> ElasticNet:
         """The penalty of some coordinates alone, where every coordinate has its own weights."""
-        return ElasticNet(self.l1[coordinates], self.l2[coordinates], positive=self.positive)
+        part = object.__new__(ElasticNet)  # these weights were checked before, and solvers ask for parts every round
+        part.l1, part.l2, part.positive = self.l1[coordinates], self.l2[coordinates], self.positive
+        return part
 
     @property
     def unpenalised(self) -> NDArray[np.intp]:

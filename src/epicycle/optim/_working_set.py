@@ -49,7 +49,7 @@ class Sizes:
     stalls: int = 20
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Look:
     """One look at all columns.
 
@@ -127,19 +127,16 @@ def minimise_by_working_sets(
         lower = max(lower, look.lower)
         # Any dual value seen bounds the minimum, and an older one may be the best.
         gap = min(look.gap, max(look.objective - lower, problem.rounding * look.objective))
-        stop = report is not None and report(
-            done + 1, look.point, problem.unit * look.objective,
-            gap=problem.unit * gap, working_set=float(worked_on), not_screened=float(look.left),
-        )  # fmt: skip
+        columns = {"gap": problem.unit * gap, "working_set": float(worked_on), "not_screened": float(look.left)}
+        stop = report is not None and report(done + 1, look.point, problem.unit * look.objective, **columns)
         stalled = stalled + 1 if gap >= last * (1 - LEAST_GAIN) else 0
-        reason = (
-            "converged" if gap <= tol * look.scale
-            else "stopped" if stop
-            else "max_iter" if done == max_rounds
-            else "stalled" if stalled >= sizes.stalls
-            else ""
-        )  # fmt: skip
-        if reason:
+        ends = {
+            "converged": gap <= tol * look.scale,
+            "stopped": stop,
+            "max_iter": done == max_rounds,
+            "stalled": stalled >= sizes.stalls,
+        }
+        if reason := next((name for name, true in ends.items() if true), ""):
             return Outcome(look.point.copy(), problem.unit * look.objective, problem.unit * gap, done, reason)
         new, used, support = worked_on - support, look.support - support, look.support
         saturated = sizes.saturation is not None and (done == 0 or (new > 0 and used >= sizes.saturation * new))

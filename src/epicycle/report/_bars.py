@@ -176,7 +176,7 @@ def confusion(found: dict[str, Any]) -> Html | None:
 
 
 def sparkline(sketch: dict[str, Any], name: str) -> Html | None:
-    """The distribution of a column, as small as a word."""
+    """A sparkline: the distribution of a column as a small histogram."""
     counts = numbers(sketch.get("counts"))
     levels, edges = items(sketch.get("levels")), numbers(sketch.get("edges"))
     tall = max((c for c in counts if c is not None), default=0.0)

@@ -68,14 +68,14 @@ def _warned(warned: list[dict[str, Any]]) -> Html | None:
     order = sorted(warned, key=_severity)[:_WARNINGS]
     lines = []
     for entry in order:
-        grave = ("high", "medium", "low")[_severity(entry)]
+        severity = ("high", "medium", "low")[_severity(entry)]
         names = [text(name, 40) for name in items(entry.get("columns"))]
         some = ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
         kind = text(entry.get("kind") or "note", 40).replace("_", " ")
         lines.append(
             tag(
                 "li",
-                tag("span", grave, class_=f"badge {grave}"),
+                tag("span", severity, class_=f"badge {severity}"),
                 tag(
                     "div",
                     tag("strong", kind[:1].upper() + kind[1:], ". "),
@@ -382,7 +382,7 @@ def importances(record: dict[str, Any]) -> Html | None:
 
 
 def error_slices(record: dict[str, Any]) -> Html | None:
-    """Slices with more loss than the rest, and the worst rows."""
+    """Slices with more loss than the rest, and the rows with the largest losses."""
     slices = finding_of(record, "slices")
     if not slices:
         return None

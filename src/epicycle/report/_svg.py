@@ -98,7 +98,7 @@ class Canvas:
         self.parts: list[Html] = []
 
     def put(self, name: str, /, *children: Child, title: str | None = None, **attributes: str | float | None) -> None:
-        """One element, with words on hovering."""
+        """Add an element, with a title on hovering."""
         placed = {k: px(v) if isinstance(v, float | int) else v for k, v in attributes.items()}
         inside = tag("title", title) if title else None
         self.parts.append(tag(name, inside, *children, **placed))
@@ -108,7 +108,7 @@ class Canvas:
         self.put("text", what, x=x, y=y, text_anchor=None if anchor == "start" else anchor, class_=class_)
 
     def axes(self, x_label: str, y_label: str, *, x_ticks: int = 5, y_ticks: int = 5) -> None:
-        """Grid lines with their numbers, and what the axes are; the label of y stands on top of its axis."""
+        """Grid lines with their numbers, and labels of the axes; that of y is on top of its axis."""
         left, right, foot, top = self.x.start, self.x.stop, self.y.start, self.y.stop
         for value in self.y.ticks(y_ticks):
             at = self.y(value)
@@ -155,7 +155,7 @@ class Canvas:
             self.put("polygon", points=" ".join(there + back), class_=f"band {colour}")
 
     def points(self, xs: Values, ys: Values, colour: str, titles: Sequence[str], *, r: float = 3.6) -> None:
-        """Dots with words on hovering."""
+        """Dots with titles on hovering."""
         for i in thinned(min(len(xs), len(ys))):
             x, y = xs[i], ys[i]
             if x is not None and y is not None:
@@ -170,7 +170,7 @@ class Canvas:
                 self.put("line", x1=at, x2=at, y1=self.y(a), y2=self.y(b), class_=f"line thin {colour}")
 
     def svg(self, name: str, title: str, description: str) -> Html:
-        """The picture, with a title and a description for those who cannot see it."""
+        """The SVG element, with a title and a description for screen readers."""
         head = [tag("title", title, id=f"t-{name}"), tag("desc", description, id=f"d-{name}")]
         view = f"0 0 {px(WIDTH)} {px(self.height)}"
         return tag(
@@ -181,7 +181,7 @@ class Canvas:
 def figure(
     canvas: Canvas, name: str, title: str, caption: Child, *, description: str, keys: Sequence[tuple[str, str]] = ()
 ) -> Html:
-    """A picture with its title above, and below it what the colours stand for and how to read it."""
+    """A figure with its title above, and the legend and caption below."""
     legend = [tag("span", tag("i", class_=f"swatch {colour}"), label, class_="key") for colour, label in keys]
     return tag(
         "figure",

@@ -10,6 +10,7 @@ from epicycle.report._plain import items, mapping, number, shown, text, whole
 
 __all__ = [
     "advised",
+    "baseline_comparison",
     "beats",
     "best_row",
     "certified",
@@ -17,7 +18,6 @@ __all__ = [
     "found_table",
     "greater_is_better",
     "headline",
-    "in_doubt",
     "metric_label",
     "model_name",
     "next_steps",
@@ -91,7 +91,7 @@ def beats(record: dict[str, Any]) -> bool | None:
     return end > base if greater_is_better(record) else end < base
 
 
-def in_doubt(record: dict[str, Any]) -> Html | None:
+def baseline_comparison(record: dict[str, Any]) -> Html | None:
     """The baseline, and whether the model is significantly better."""
     base = _baseline(record)
     if base is None:
@@ -132,7 +132,7 @@ def headline(record: dict[str, Any]) -> list[Html]:
         ]
         bound = _bound(record)
         found.append(joined(*parts, *(("; ", bound, ".") if bound else (".",))))
-    if doubt := in_doubt(record):
+    if doubt := baseline_comparison(record):
         found.append(doubt)
     return found
 

@@ -69,7 +69,7 @@ class ColumnProfile(TypedDict, total=False):
 
 
 class Warned(TypedDict, total=False):
-    """Something about the data that a reader has to know."""
+    """An issue found by a data check."""
 
     kind: str
     severity: str  # "high", "medium" or "low"
@@ -78,7 +78,7 @@ class Warned(TypedDict, total=False):
 
 
 class LeaderboardRow(TypedDict, total=False):
-    """A model that was tried."""
+    """A candidate with its scores."""
 
     name: str
     params: Mapping[str, Any] | str
@@ -107,7 +107,7 @@ class Metric(TypedDict, total=False):
 
 
 class HeldOutScore(TypedDict, total=False):
-    """The score on the rows set aside, and between what the true score is with probability `level`."""
+    """The score on the test set, with its interval at `level`."""
 
     score: Number
     lower: Number
@@ -129,7 +129,7 @@ class CertificateRecord(TypedDict, total=False):
 
 
 class FindingRecord(TypedDict, total=False):
-    """``to_dict()`` of what a function of :mod:`epicycle.diagnose` returns, with the place that it belongs to."""
+    """``to_dict()`` of what a function of :mod:`epicycle.diagnose` returns, with its slot."""
 
     slot: str  # "bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold"
     kind: str

@@ -135,20 +135,12 @@ class FilterSelection(FeatureSelection):
 
     Parameters
     ----------
-    %(estimator)s
     score_func : {"correlation", "mutual_information"} or callable, default="correlation"
         The absolute correlation (for labels the correlation ratio), the mutual information (columns of more than 20
         distinct values are binned into tenths), or ``score_func(X, y)`` that gives a number for each feature, or a pair
         of these and p-values as those of :mod:`sklearn.feature_selection` do.
     k : int or "cv", default="cv"
         Number of features to keep; "cv" tries all numbers up to 20, then ever larger steps.
-    %(cv)s
-    %(scoring)s
-    %(tol)s
-    %(one_standard_error)s
-    %(n_jobs)s
-    %(random_state)s
-    %(verbose)s
 
     Attributes
     ----------

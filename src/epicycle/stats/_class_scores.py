@@ -15,7 +15,7 @@ def choose_class(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The class of every row: by the sign of a single column, else the first of the largest score."""
     if len(classes) == 1:
         return np.repeat(classes, len(scores))
-    return classes[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)]
+    return np.asarray(classes[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)])
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
@@ -24,7 +24,7 @@ def log_probabilities(scores: np.ndarray) -> np.ndarray:
         z = scores[:, 0]
         return np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
     scores = scores - scores.max(axis=1, keepdims=True)  # the largest exponent is 0: no overflow
-    return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:

@@ -229,7 +229,7 @@ def _grid(low: float, high: float) -> Array:
 
 
 def _difference(f: object, x: Array, h: Array) -> Array:
-    return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)  # type: ignore[operator]
+    return np.asarray((8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h))  # type: ignore[operator]
 
 
 def _agree(family: str, method: str, of: str, at: Array, given: Array, numeric: Array, rounding: Array) -> None:

@@ -14,7 +14,7 @@ __all__ = ["linear_predictor"]
 
 
 def predictor_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    return np.asarray(batch.X @ coef.T) + intercept
+    return np.asarray(np.asarray(batch.X @ coef.T) + intercept)
 
 
 def linear_predictor(data: Data, coef: np.ndarray, intercept: np.ndarray, n_jobs: int | None) -> Any:

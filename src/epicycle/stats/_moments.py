@@ -23,9 +23,11 @@ __all__ = [
     "Moments",
     "TriangularFactor",
     "gradient_at",
+    "moments_about",
     "moments_of",
     "refuse_non_finite",
     "shift_of",
+    "target_columns",
     "triangular_factor_of",
 ]
 
@@ -36,16 +38,17 @@ def shift_of(data: Data, *, targets: bool = True) -> np.ndarray:
     x = np.zeros(data.n_features) if data.sparse else np.asarray(head.X.mean(axis=0, dtype=np.float64))
     if not targets:
         return x
-    return np.concatenate([x, _columns(head.y).mean(axis=0)])
+    return np.concatenate([x, target_columns(head.y).mean(axis=0)])
 
 
-def _columns(y: np.ndarray) -> np.ndarray:
+def target_columns(y: np.ndarray) -> np.ndarray:
+    """Targets of shape (n, k), also where there is one."""
     return y[:, None] if y.ndim == 1 else y
 
 
 def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, float]:
     """(M, number of rows of positive weight, sum of the logarithms of their weights)."""
-    Y = _columns(batch.y)
+    Y = target_columns(batch.y)
     return _native.core.moments(batch.X, Y, batch.weight, shift), *_counted(batch)
 
 
@@ -90,7 +93,7 @@ class Moments:
     @property
     def lengths(self) -> np.ndarray:
         """Lengths of the columns of (x, y) about the shift: what the rounding of the moments is relative to."""
-        return np.sqrt(np.diagonal(self.M)[:-1])
+        return np.asarray(np.sqrt(np.diagonal(self.M)[:-1]))
 
     def about_zero(self) -> np.ndarray:
         """sum_i w_i z_i z_i', over (x, y)."""
@@ -118,11 +121,27 @@ def moments_of(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Mome
     return Moments(M, shift, n, data.n_features, log_weight)
 
 
+def moments_about(data: Data, shift: np.ndarray, n_jobs: int | None = None) -> Moments:
+    """The moments of all rows around any point: those of sparse features are summed about the origin, then moved there.
+
+    With delta = s - s', the rows (z - s', 1) are A (z - s, 1) for A = [[I, delta], [0, 1]], so that M' = A M A'.
+    """
+    own = shift.copy()
+    if data.sparse:
+        own[: data.n_features] = 0.0
+    moments = moments_of(data, own, n_jobs)
+    if np.array_equal(own, shift):
+        return moments
+    A = np.eye(len(moments.M))
+    A[:-1, -1] = own - shift
+    return Moments(A @ moments.M @ A.T, shift, moments.n_rows, moments.p, moments.log_weight)
+
+
 def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features and targets of a batch, shifted, dense and in float64."""
     p = batch.X.shape[1]
     X = batch.X.toarray() if sp.issparse(batch.X) else batch.X
-    return X - shift[:p], _columns(batch.y) - shift[p:]
+    return X - shift[:p], target_columns(batch.y) - shift[p:]
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,7 @@ class TriangularFactor:
 
 
 def _triangle(A: np.ndarray) -> np.ndarray:
-    return scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)]
+    return np.asarray(scipy.linalg.qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: min(A.shape)])
 
 
 def factor_statistic(batch: Batch, shift: np.ndarray, intercept: bool) -> tuple[TriangularFactor, float, int, float]:
@@ -181,7 +200,7 @@ def gradient_statistic(
     batch: Batch, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     if sp.issparse(batch.X):
-        residual = _columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
+        residual = target_columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
         r = residual if batch.weight is None else residual * batch.weight[:, None]
         return np.asarray(batch.X.T @ r), r.sum(axis=0)
     X, Y = _rows(batch, shift)

@@ -99,7 +99,7 @@ class Poisson(PowerVariance):
         return np.exp(theta)
 
     def log_base(self, y: Array) -> Array:
-        return -gammaln(np.asarray(y) + 1)
+        return np.asarray(-gammaln(np.asarray(y) + 1))
 
     def mean(self, theta: Array) -> Array:
         return np.exp(theta)
@@ -114,10 +114,10 @@ class Poisson(PowerVariance):
         return np.asarray(xlogy(t, t) - t)
 
     def unit_deviance(self, t: Array, mu: Array) -> Array:
-        return 2 * np.maximum(xlogy(t, t / mu) - t + mu, 0.0)
+        return np.asarray(2 * np.maximum(xlogy(t, t / mu) - t + mu, 0.0))
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
-        return weight * (self.conjugate(y) - gammaln(y + 1))
+        return np.asarray(weight * (self.conjugate(y) - gammaln(y + 1)))
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
         return stats.poisson.cdf(np.ceil(y) - 1, mu), stats.poisson.cdf(y, mu)
@@ -151,7 +151,7 @@ class Gamma(PowerVariance):
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
         shape = weight / phi
-        return shape * np.log(shape) - shape - gammaln(shape) - np.log(y)
+        return np.asarray(shape * np.log(shape) - shape - gammaln(shape) - np.log(y))
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
         p = stats.gamma.cdf(y, 1 / phi, scale=mu * phi)
@@ -192,7 +192,7 @@ class InverseGaussian(PowerVariance):
         return np.square((t - mu) / mu) / t
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
-        return 0.5 * (np.log(weight / phi) - 3 * np.log(y) - LOG_2PI)
+        return np.asarray(0.5 * (np.log(weight / phi) - 3 * np.log(y) - LOG_2PI))
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
         p = stats.invgauss.cdf(y, mu * phi, scale=1 / phi)

@@ -23,11 +23,11 @@ def row_losses(name: str, y: np.ndarray, predicted: Any, classes: np.ndarray | N
     """
     predicted = np.asarray(predicted)
     if name == "error":
-        return (predicted != y).astype(np.float64)
+        return np.asarray((predicted != y).astype(np.float64))
     if name == "log_loss":
         labels = np.asarray(classes)
         at = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
         of_label = np.where(labels[at] == y, predicted[np.arange(len(y)), at], 0.0)
         return np.asarray(-np.log(np.clip(of_label, MIN_PROBABILITY, 1.0)))
     residual = predicted.astype(np.float64) - y
-    return np.square(residual) if name == "squared_error" else np.abs(residual)
+    return np.asarray(np.square(residual) if name == "squared_error" else np.abs(residual))

@@ -65,13 +65,15 @@ class Binomial(StandardFamily):
     def unit_deviance(self, t: Array, mu: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             d = xlogy(t, t / mu) + xlogy(1 - t, (1 - t) / (1 - mu))
-        return 2 * np.maximum(d, 0.0)
+        return np.asarray(2 * np.maximum(d, 0.0))
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
         n = np.ones(np.shape(y)) if trials is None else trials
         own = weight / n  # weights beyond the trials multiply the likelihood
         count = n * y
-        return own * (gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)) + weight * self.conjugate(y)
+        return np.asarray(
+            own * (gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)) + weight * self.conjugate(y)
+        )
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
         count = np.rint(trials * y)
@@ -106,35 +108,35 @@ class NegativeBinomial(StandardFamily):
         self.alpha: Any = alpha if isinstance(alpha, str) else float(alpha)
 
     def log_partition(self, theta: Array) -> Array:
-        return -np.log(-np.expm1(theta)) / self.alpha
+        return np.asarray(-np.log(-np.expm1(theta)) / self.alpha)
 
     def log_base(self, y: Array) -> Array:
         size = 1 / self.alpha
-        return gammaln(y + size) - gammaln(y + 1) - gammaln(size)
+        return np.asarray(gammaln(y + size) - gammaln(y + 1) - gammaln(size))
 
     def mean(self, theta: Array) -> Array:
-        return 1 / (self.alpha * np.expm1(-np.asarray(theta)))
+        return np.asarray(1 / (self.alpha * np.expm1(-np.asarray(theta))))
 
     def mean_variance(self, theta: Array) -> Array:
         return self.variance(self.mean(theta))
 
     def natural(self, mu: Array) -> Array:
-        return -np.log1p(1 / (self.alpha * mu))
+        return np.asarray(-np.log1p(1 / (self.alpha * mu)))
 
     def conjugate(self, t: Array) -> Array:
         a = self.alpha
         return np.asarray(xlogy(t, a * t) - xlogy(t + 1 / a, 1 + a * t))
 
     def variance(self, mu: Array) -> Array:
-        return mu * (1 + self.alpha * mu)
+        return np.asarray(mu * (1 + self.alpha * mu))
 
     def variance_slope(self, mu: Array) -> Array:
-        return 1 + 2 * self.alpha * mu
+        return np.asarray(1 + 2 * self.alpha * mu)
 
     def unit_deviance(self, t: Array, mu: Array) -> Array:
         a = self.alpha
         d = xlogy(t, t / mu) - (t + 1 / a) * np.log1p(a * (t - mu) / (1 + a * mu))
-        return 2 * np.maximum(d, 0.0)
+        return np.asarray(2 * np.maximum(d, 0.0))
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
         return weight * (self.log_base(y) + self.conjugate(y))
@@ -145,7 +147,7 @@ class NegativeBinomial(StandardFamily):
 
     def anscombe(self, y: Array, mu: Array) -> Array:
         def integral(x: Array) -> Array:
-            return 1.5 * x ** (2 / 3) * hyp2f1(2 / 3, 1 / 3, 5 / 3, -self.alpha * x)
+            return np.asarray(1.5 * x ** (2 / 3) * hyp2f1(2 / 3, 1 / 3, 5 / 3, -self.alpha * x))
 
         return (integral(y) - integral(mu)) / self.variance(mu) ** (1 / 6)
 

@@ -69,6 +69,9 @@ class SupportVectorMachine(KernelMachine):
         **KERNEL_DOCS,
         "gamma": """gamma : {"scale", "auto"} or float, default={default}
     Parameter of kernels by name: 1 / (n_features times the variance of X), 1 / n_features, or a number.""",
+        "kernel_parameters": "%(kernel)s\n%(degree)s\n%(gamma)s\n%(coef0)s",
+        "machine_parameters": "%(kernel_parameters)s\n%(tol)s\n%(cache_size)s\n%(shrinking)s\n%(max_iter)s\n"
+        "%(n_jobs)s\n%(verbose)s",
         "tol": """tol : float, default={default}
     Tolerance of both the worst violation of the optimality conditions and the relative duality gap.""",
         "cache_size": """cache_size : float, default={default}
@@ -127,7 +130,7 @@ converged_ : bool""",
     # ------------------------------------------------------------------------------------------- fit
 
     def _solve(self, fit: Fit) -> tuple[list[Solved | None], History]:
-        """(solutions of the problems of a fit, None for those that a callback has cut off; history)."""
+        """(solutions of the problems of a fit, None for those after a callback has stopped the fit; history)."""
         prepared = self.kernel_.prepare(self._centred(fit.rows))
         nbytes = self.cache_size * 2.0**20
         seed = seed_of(self.random_state) if getattr(self, "solver", "smo") == "dual-cd" else None
@@ -298,7 +301,7 @@ def _infeasible(machine: Any, problem: Subproblem, found: Solved) -> Convergence
 
 
 def _saved(solutions: Sequence[Solved | None], unfinished: bool = True) -> dict[str, Any]:
-    """State from which a fit of several problems goes on; without those that are `unfinished` where it says so."""
+    """State from which a fit of several problems goes on, with the problems that did not converge or without."""
     kept: list[Solved] = []
     for found in solutions:
         if found is None or not (unfinished or found.reason == "converged"):

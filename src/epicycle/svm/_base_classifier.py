@@ -57,6 +57,7 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
     """A support vector machine for labels."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "class_parameters": "%(probability)s\n%(multi_class)s\n%(decision_function_shape)s\n%(break_ties)s",
         "probability": """probability : {False, True, "platt", "isotonic"}, default={default}
     Whether `predict_proba` is wanted, and by which calibration of cross-validated decision values; True is "platt".""",
         "multi_class": """multi_class : {"ovo", "ovr"}, default={default}
@@ -176,6 +177,7 @@ intercept_ : ndarray of shape (n_functions,)""",
         F = self._scores(X)
         if F.shape[1] == 1 or self.multi_class == "ovr":
             return choose_class(F, self.classes_)
+        # Equal votes go to the first class, as in LIBSVM, unless the sums of the functions decide.
         votes, sums = self._votes(F)
         if self.break_ties:
             votes = votes + sums / (3 * (np.abs(sums) + 1))
@@ -230,7 +232,7 @@ intercept_ : ndarray of shape (n_functions,)""",
             if hasattr(model, "class_weight"):  # it is part of the weights here
                 model.set_params(class_weight=None)
             model.set_callbacks()
-            with config(on_nonconvergence="ignore"):  # the fit of all rows says it
+            with config(on_nonconvergence="ignore"):  # the fit of all rows reports it
                 model.fit(select_rows(rows, self.kernel_, inside), coded[inside], sample_weight=weight[inside])
             if self.kernel_.takes == "precomputed":
                 given = rows[np.ix_(outside, inside)]

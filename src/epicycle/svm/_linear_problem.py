@@ -66,7 +66,7 @@ class MarginProblem:
 
 @dataclass
 class Optimum:
-    """Where one problem ended: P(theta) <= min P + gap."""
+    """The end of one problem: P(theta) <= min P + gap."""
 
     theta: np.ndarray
     primal: float

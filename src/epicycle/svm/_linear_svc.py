@@ -40,17 +40,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         Of the weights.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         q = 1 or 2.
-    %(C)s
-    %(tol)s
-    %(fit_intercept)s
-    %(intercept_scaling)s
+    %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
-    %(solver)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(solver_parameters)s
 
     Attributes
     ----------

@@ -37,15 +37,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         Residuals up to this size cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         q = 1 or 2.
-    %(C)s
-    %(tol)s
-    %(fit_intercept)s
-    %(intercept_scaling)s
-    %(solver)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
+    %(penalty_parameters)s
+    %(solver_parameters)s
 
     Attributes
     ----------

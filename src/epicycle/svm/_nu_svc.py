@@ -37,22 +37,10 @@ class NuSVC(SupportVectorClassifier):
     nu : float, default=0.5
         Between 0 and 1, feasible up to twice the share of the smaller class. More is an error for two classes; of
         several, each pair takes at most what is feasible for it, as `nu_` shows.
-    %(kernel)s
-    %(degree)s
-    %(gamma)s
-    %(coef0)s
-    %(tol)s
-    %(cache_size)s
-    %(probability)s
-    %(multi_class)s
-    %(decision_function_shape)s
-    %(break_ties)s
-    %(shrinking)s
-    %(max_iter)s
+    %(kernel_parameters)s
+    %(class_parameters)s
     random_state : int, Generator, RandomState or None, default=0
         Folds for `probability`.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -34,16 +34,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
     ----------
     nu : float, default=0.5
         Between 0 and 1.
-    %(kernel)s
-    %(degree)s
-    %(gamma)s
-    %(coef0)s
-    %(tol)s
-    %(cache_size)s
-    %(shrinking)s
-    %(max_iter)s
-    %(n_jobs)s
-    %(verbose)s
+    %(machine_parameters)s
 
     Attributes
     ----------
@@ -109,9 +100,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        %(X)s
         y : ignored
-        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight

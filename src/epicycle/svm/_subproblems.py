@@ -24,7 +24,7 @@ _NEGATIVE = 1e-6  # of the largest k(x, x): a curvature below minus this is no r
 
 @dataclass(frozen=True)
 class Options:
-    """How to solve."""
+    """Tolerances and limits of a solution."""
 
     tol: float
     max_iter: int

@@ -73,28 +73,16 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float, default=1.0
         Price of slack; ``inf`` is the hard margin, which exists for separable classes only.
-    %(kernel)s
-    %(degree)s
-    %(gamma)s
-    %(coef0)s
+    %(kernel_parameters)s
     slack : {"l1", "l2"}, default="l1"
         Whether slack counts as such or squared and halved.
-    %(tol)s
-    %(cache_size)s
     class_weight : dict, "balanced" or None, default=None
         Factors on C for the classes.
-    %(probability)s
-    %(multi_class)s
-    %(decision_function_shape)s
-    %(break_ties)s
+    %(class_parameters)s
     solver : {"smo", "dual-cd"}, default="smo"
         Sequential minimal optimisation; or dual coordinate descent for a function without intercept.
-    %(shrinking)s
-    %(max_iter)s
     random_state : int, Generator, RandomState or None, default=0
         Order of the rows for "dual-cd", folds for `probability`.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

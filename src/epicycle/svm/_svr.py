@@ -36,16 +36,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         Price of errors beyond the tube.
     epsilon : float, default=0.1
         Half the width of the tube.
-    %(kernel)s
-    %(degree)s
-    %(gamma)s
-    %(coef0)s
-    %(tol)s
-    %(cache_size)s
-    %(shrinking)s
-    %(max_iter)s
-    %(n_jobs)s
-    %(verbose)s
+    %(machine_parameters)s
 
     Attributes
     ----------

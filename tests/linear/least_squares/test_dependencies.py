@@ -139,3 +139,15 @@ def test_many_dependent_features_are_chosen_by_pivoting(monkeypatch):
     found = dependencies_of(null, np.linalg.norm(X, axis=0))
     assert len(found.dependent) == 5
     assert_allclose(X[:, found.independent] @ found.combination, X[:, found.dependent], atol=1e-10)
+
+
+def test_sparse_rows_join_dense_ones():
+    """Second moments of sparse features are about the origin, those of dense ones about a point near the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 5
+    y = X @ [1.0, -2.0, 3.0] + rng.normal(size=60)
+    whole = LinearRegression().fit(X, y)
+    for first, second in ((X[:30], sp.csr_array(X[30:])), (sp.csr_array(X[:30]), X[30:])):
+        parts = LinearRegression().partial_fit(first, y[:30]).partial_fit(second, y[30:])
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-10)
+        np.testing.assert_allclose(parts.intercept_, whole.intercept_, rtol=1e-9)

@@ -46,10 +46,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         k.
     C : float, default=1.0
         Price of a margin that is not one: the larger, the weaker the penalty.
-    %(kernel)s
-    %(gamma)s
-    %(degree)s
-    %(coef0)s
+    %(kernel_parameters)s
     balance : float, default=0.8
         The least weight of a cluster, as a share of the mean: 0.8 with two clusters is two fifths of all rows. Without
         it, one cluster of all rows would be the best.
@@ -60,8 +57,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         300 rows; its matrices have as many rows and columns.
     random_state : int, Generator, RandomState or None, default=None
         Of the starts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -142,9 +137,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
 
         Parameters
         ----------
-        %(X)s
         y : ignored
-        %(sample_weight)s
         """
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight

@@ -46,7 +46,7 @@ class Starts:
         self.problem, self.factor, self.vertices, self.relaxed, self.seed = problem, factor, vertices, relaxed, seed
 
     def scores(self, start: int) -> tuple[np.ndarray, bool]:
-        """Of start number `start`. The relaxation first, then components and neighbourhoods in turn."""
+        """Scores of start number `start`. The relaxation first, then components and neighbourhoods in turn."""
         rng = stream(self.seed, "start", start)
         if self.relaxed is not None:
             if start == 0:

@@ -225,6 +225,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return
         self._run.final_state = dict(solution.state) or None
         message = _display.why_not_converged(self, solution, self._run.stop_message)
+        # Numbers that are no numbers are never handed out as a model, whatever the settings say.
         if not np.all(np.isfinite(solution.x)):
             raise ConvergenceError(message)
         stopped_on_request = solution.reason == "stopped" and not self._run.ended_early
@@ -314,6 +315,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
             if getattr(self, "verbose", 0):
                 run.progress = ProgressLine(run.name)
             self._run = run
+            # The engine has a thread for each block; BLAS threads under each would compete for the same processors.
             with single_threaded_blas():
                 result = managed(self, *args, **kwargs)
             if run.warning:
@@ -321,7 +323,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
             for notice in run.notices:
                 warnings.warn(notice, stacklevel=2)
             return result
-        except BaseException:
+        except BaseException:  # Ctrl-C too: a half-fitted estimator must not look like a fitted one
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

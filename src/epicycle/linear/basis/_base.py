@@ -1,4 +1,4 @@
-"""What regressors in a basis share: a fit from one factor, the choice by leave-one-out, prediction, statistics."""
+"""Shared by regressors in a basis: a fit from one factor, the choice by leave-one-out, prediction, statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["BasisRegressor", "penalties_of"]
 MAX_KEPT = 500
 
 
-class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
     """Least squares in a basis that the fit places on the data."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -56,7 +56,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def _candidates(self, factor: Any) -> list[tuple[Any, np.ndarray]]:
-        """What to choose from: (name, penalties of the leading functions of the basis)."""
+        """The candidates: (name, penalties of the leading functions of the basis)."""
 
     @abstractmethod
     def _keep_choice(self, candidates: list[Any], errors: np.ndarray | None, chosen: int) -> None:
@@ -64,7 +64,7 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def _range(self, column: int) -> tuple[float, float]:
-        """Where the training data lie in one column."""
+        """The range of the training data in one column."""
 
     def _facts(self, coef: np.ndarray) -> dict[str, float]:
         """Numbers about the fitted function for the summary."""
@@ -77,8 +77,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         Parameters
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        %(targets)s
-        %(sample_weight)s
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         self._place(data)
@@ -101,9 +99,12 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         monitor = self._monitor(1, lambda _x: self._attributes(data, fit))
         monitor(1, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(
-            fit.excess, float(fit.total_squares.sum()) / 2, self.tol,
-            mean=factor.mean[basis.n_functions :], weight=factor.weight,
-        )  # fmt: skip
+            fit.excess,
+            float(fit.total_squares.sum()) / 2,
+            self.tol,
+            mean=factor.mean[basis.n_functions :],
+            weight=factor.weight,
+        )
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, "by QR"))
         return self
@@ -206,9 +207,15 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
             return Summary(title, ("intercept", *names), {"coef": np.append(intercept, coef)}, facts, why)
         variance = self._residual_squares_[target] / freedom
         return wald_summary(
-            names, coef, intercept, variance * self._unscaled_covariance_,
-            confidence=confidence, title=title, facts=facts, degrees_of_freedom=freedom,
-        )  # fmt: skip
+            names,
+            coef,
+            intercept,
+            variance * self._unscaled_covariance_,
+            confidence=confidence,
+            title=title,
+            facts=facts,
+            degrees_of_freedom=freedom,
+        )
 
     def _why_no_errors(self, freedom: float) -> str:
         if self._chose():
@@ -256,8 +263,15 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):
         curve = basis.expand(grid)[:, : len(coef)] @ coef + float(np.atleast_1d(self.intercept_)[target])
         if X is not None and y is not None:
             points, values = np.asarray(X), np.asarray(y)
-            ax.plot(points.reshape(len(points), -1)[:, column], values.reshape(len(values), -1)[:, target], ".",
-                    color=COLOURS["grey"], ms=4, alpha=0.7, zorder=1)  # fmt: skip
+            ax.plot(
+                points.reshape(len(points), -1)[:, column],
+                values.reshape(len(values), -1)[:, target],
+                ".",
+                color=COLOURS["grey"],
+                ms=4,
+                alpha=0.7,
+                zorder=1,
+            )
         ax.plot(grid[:, column], curve, lw=2, zorder=3)
         self._decorate(ax, column)
         ax.set(xlabel=self._names()[column], ylabel="fit")
@@ -287,4 +301,4 @@ def penalties_of(alpha: Any, scale: float, owner: str) -> list[float]:
         raise ParameterError(f"{owner}: alpha={alpha!r}; expected numbers >= 0 or 'loo'") from None
     if values.ndim > 1 or not values.size or not (np.isfinite(values).all() and (values >= 0).all()):
         raise ParameterError(f"{owner}: alpha={alpha!r}; expected numbers >= 0 or 'loo'")
-    return values.tolist()
+    return [float(value) for value in values]

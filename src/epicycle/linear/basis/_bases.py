@@ -1,4 +1,4 @@
-"""What a basis of functions is: a map from the columns of X to more columns, computed block by block.
+"""Bases of functions: a basis is a map from the columns of X to more columns, computed block by block.
 
 Nothing here is ever as long as the data: a batch is expanded a few thousand rows at a time.
 """
@@ -51,7 +51,7 @@ class Basis(ABC):
 
     @abstractmethod
     def names(self, features: list[str]) -> list[str]:
-        """What the functions are called."""
+        """Names of the functions."""
 
 
 def expanded_pieces(batch: Batch, basis: Basis) -> Iterator[tuple[slice, np.ndarray]]:
@@ -79,7 +79,7 @@ def predict_batch(batch: Batch, basis: Basis, coef: np.ndarray, intercept: np.nd
 
 
 def number_of_functions(p: int, degree: int, *, interactions: bool) -> int:
-    """How many functions there are, the constant left out."""
+    """Number of functions, the constant left out."""
     return comb(p + degree, degree) - 1 if interactions else p * degree
 
 
@@ -228,7 +228,7 @@ class HarmonicBasis(Basis):
     def derivative(self, X: np.ndarray, column: int, order: int) -> np.ndarray:
         factor = np.zeros_like(self.frequencies)
         factor[column] = self.frequencies[column] ** order
-        return self._shifted(X, order) * np.repeat(factor.ravel(), 2)
+        return np.asarray(self._shifted(X, order) * np.repeat(factor.ravel(), 2))
 
     def names(self, features: list[str]) -> list[str]:
         return [
@@ -264,7 +264,7 @@ class HingeBasis(Basis):
         return len(self.knots) + (self.n_features if self.linear else 0)
 
     def _hinges(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(np.take(X, self.owners, axis=1), dtype=np.float64) - self.knots
+        return np.asarray(np.asarray(np.take(X, self.owners, axis=1), dtype=np.float64) - self.knots)
 
     def expand(self, X: np.ndarray) -> np.ndarray:
         # Function by function, each in one piece of memory, as the factorisation wants them.

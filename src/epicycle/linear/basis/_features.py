@@ -25,7 +25,7 @@ from epicycle.optim import Solution
 __all__ = ["FourierFeatures", "HingeFeatures"]
 
 
-class BasisTransformer(TransformerMixin, Estimator, ABC):
+class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     """A map of columns that is fitted by placing it on the data."""
 
     n_jobs: int | None
@@ -65,7 +65,7 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):
         return engine.map(transform_batch, self._predict_data(X), self._basis(), n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """What the columns of the result are called.
+        """Names of the columns of the result.
 
         Parameters
         ----------

@@ -88,8 +88,6 @@ class LinearSpline(BasisRegressor):
     tol : float, default=1e-10
         Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
         asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

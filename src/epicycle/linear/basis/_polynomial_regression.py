@@ -47,8 +47,6 @@ class PolynomialRegression(BasisRegressor):
     tol : float, default=1e-10
         Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
         asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -58,7 +56,7 @@ class PolynomialRegression(BasisRegressor):
     degrees_ : ndarray of shape (n_functions, n_features)
         The degree of every function in every column.
     degree_, alpha_ : int and float
-        What was asked for or chosen.
+        The value given or chosen.
     loo_errors_ : ndarray
         Mean squared leave-one-out error of every candidate (degrees, then alphas), where there was a choice.
     centre_, half_range_ : ndarrays of shape (n_features,)
@@ -163,7 +161,7 @@ class PolynomialRegression(BasisRegressor):
         return hasattr(self, "loo_errors_")
 
     def _penalty_value(self) -> float:
-        return self.alpha_
+        return float(self.alpha_)
 
     def _range(self, column: int) -> tuple[float, float]:
         centre, half = float(self.centre_[column]), float(self.half_range_[column])

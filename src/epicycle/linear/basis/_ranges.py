@@ -69,7 +69,7 @@ def column_quantiles(data: Data, shares: np.ndarray, n_jobs: int | None) -> list
 
         def count(begin: np.ndarray, shift: int, bits: int, columns: slice = columns) -> np.ndarray:
             (counts,) = engine.sum(column_digits, data, columns, begin, shift, bits, n_jobs=n_jobs)
-            return counts
+            return np.asarray(counts)
 
         wanted = np.tile(shares[:, None] * _ROUNDED_DOWN, columns.stop - first)
         found += list(select_by_digits(count, wanted, relative=True).T)
@@ -83,7 +83,7 @@ def _of_array(x: np.ndarray, w: np.ndarray, shares: np.ndarray, *, weighted: boo
     order = np.argsort(x, kind="stable")
     below = np.cumsum(w[order])
     at = np.searchsorted(below, shares * below[-1] * _ROUNDED_DOWN)
-    return x[order[np.minimum(at, len(x) - 1)]].astype(np.float64)
+    return np.asarray(x[order[np.minimum(at, len(x) - 1)]].astype(np.float64))
 
 
 def column_digits(batch: Batch, columns: slice, begin: np.ndarray, shift: int, bits: int) -> tuple[np.ndarray]:

@@ -31,7 +31,7 @@ __all__ = ["EpicycleRegression"]
 METHODS = {"boosting": fit_by_boosting, "lasso": fit_by_lasso, "ridge": fit_by_ridge}
 
 
-class EpicycleRegression(RegressorMixin, Estimator):
+class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""An orbit as a sum of uniform circular motions, circles on circles.
 
     .. math:: z(t) = c + \sum_{k=1}^K r_k \, e^{i \omega_k t}
@@ -66,8 +66,6 @@ class EpicycleRegression(RegressorMixin, Estimator):
         What the certificate asserts, relative to half the (mean) square of the data about their mean.
     max_iter : int, default=100
         Newton steps of a refinement, or rounds of the lasso, at most.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -161,7 +159,6 @@ class EpicycleRegression(RegressorMixin, Estimator):
             Times; usually one column.
         y : array-like of shape (n_samples,) or (n_samples, 2)
             Complex positions, two columns of coordinates, or one real coordinate. A scan brings its own.
-        %(sample_weight)s
         """
         self._complex_ = is_complex(y)
         data = self._positions(X, y, sample_weight)
@@ -195,10 +192,15 @@ class EpicycleRegression(RegressorMixin, Estimator):
         )
         at_zero = np.exp(-1j * circles.frequencies * circles.origin[circles.columns])
         return {
-            "frequencies_": circles.frequencies, "radii_": circles.radii * at_zero, "columns_": circles.columns,
-            "_radii_at_origin_": circles.radii, "centre_": complex(circles.centre), "origin_": circles.origin,
-            "_two_columns_": problem.setting.plane, "_complex_": self._complex_,
-        }  # fmt: skip
+            "frequencies_": circles.frequencies,
+            "radii_": circles.radii * at_zero,
+            "columns_": circles.columns,
+            "_radii_at_origin_": circles.radii,
+            "centre_": complex(circles.centre),
+            "origin_": circles.origin,
+            "_two_columns_": problem.setting.plane,
+            "_complex_": self._complex_,
+        }
 
     # ------------------------------------------------------------------------------------------- what was found
 
@@ -209,19 +211,19 @@ class EpicycleRegression(RegressorMixin, Estimator):
     def periods_(self) -> np.ndarray:
         """The time of one revolution of every circle."""
         self._check_fitted()
-        return 2 * np.pi / np.abs(self.frequencies_)
+        return np.asarray(2 * np.pi / np.abs(self.frequencies_))
 
     @property
     def amplitudes_(self) -> np.ndarray:
         """The lengths of the radii."""
         self._check_fitted()
-        return np.abs(self.radii_)
+        return np.asarray(np.abs(self.radii_))
 
     @property
     def phases_(self) -> np.ndarray:
         """The angles of the radii at t = 0, between -pi and pi."""
         self._check_fitted()
-        return np.angle(self.radii_)
+        return np.asarray(np.angle(self.radii_))
 
     def predict(self, X: Any) -> Any:
         """Positions at the times X, in the form that y had: complex, of shape (n_samples, 2), or one coordinate."""

@@ -34,7 +34,7 @@ __all__ = ["Periodogram", "Problem", "fit_by_boosting", "fit_by_lasso", "fit_by_
 
 @dataclass(frozen=True)
 class Periodogram:
-    """What one more circle at any frequency of a grid would explain.
+    """The sum of squares that one more circle at any frequency of a grid would explain.
 
     first, second : sums of w exp(-i w t) and w exp(-2 i w t); `total` is the sum of w.
     """
@@ -61,10 +61,11 @@ class Periodogram:
             left = W - np.abs(self.first) ** 2 / W
             power = np.divide(np.abs(S) ** 2, left, out=np.zeros(len(S)), where=left > 1e-4 * W)
         else:
+            second: Any = self.second  # summed for real responses
             c, s = self.first.real, -self.first.imag  # sums of cos and sin
-            cc = (W + self.second.real) / 2 - c * c / W
-            ss = (W - self.second.real) / 2 - s * s / W
-            cs = -self.second.imag / 2 - c * s / W
+            cc = (W + second.real) / 2 - c * c / W
+            ss = (W - second.real) / 2 - s * s / W
+            cs = -second.imag / 2 - c * s / W
             determinant = cc * ss - cs * cs
             yc, ys = S.real, -S.imag
             numerator = ss * yc * yc - 2 * cs * yc * ys + cc * ys * ys
@@ -87,11 +88,11 @@ def with_circle(circles: Circles, column: int, frequency: float) -> Circles:
     )
 
 
-#: How much finer than 2 pi / T the default grid is, and how many frequencies it has at most.
+#: The default grid is finer than 2 pi / T by this factor, and has at most so many frequencies.
 OVERSAMPLING = {"boosting": 4, "lasso": 2, "ridge": 1}
-MOST = {"boosting": 1 << 22, "lasso": 1 << 15, "ridge": 256}
+MAX_FREQUENCIES = {"boosting": 1 << 22, "lasso": 1 << 15, "ridge": 256}
 #: The same where the times are not on a lattice and every frequency costs a pass over them.
-MOST_UNEVEN = {"boosting": 1 << 14, "lasso": 1 << 13, "ridge": 256}
+MAX_FREQUENCIES_UNEVEN = {"boosting": 1 << 14, "lasso": 1 << 13, "ridge": 256}
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Problem:
 
     def resolution(self, circles: Circles) -> np.ndarray:
         """2 pi / T for every circle."""
-        return 2 * np.pi / self.spans[circles.columns]
+        return np.asarray(2 * np.pi / self.spans[circles.columns])
 
 
 def mean_statistic(batch: Batch) -> tuple[complex, float]:
@@ -132,10 +133,10 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
     grids = []
     for j, times in enumerate(columns):
         if model.frequencies is not None:
-            grid = _given_grid(model.frequencies, j, constant=not model.fit_centre)
+            grid: Any = _given_grid(model.frequencies, j, constant=not model.fit_centre)
         else:
-            most = (MOST if times.step() is not None else MOST_UNEVEN)[method]
-            grid = default_grid(times, j, oversampling=OVERSAMPLING[method], most=most, plane=plane)
+            most = (MAX_FREQUENCIES if times.step() is not None else MAX_FREQUENCIES_UNEVEN)[method]
+            grid = default_grid(times, j, oversampling=OVERSAMPLING[method], max_frequencies=most, plane=plane)
         if grid is not None and times.span > 0 and grid.usable.any():
             grids.append(grid)
     origin = np.array([t.low + t.span / 2 for t in columns])
@@ -181,9 +182,13 @@ def fit_by_boosting(problem: Problem, model: EpicycleRegression) -> tuple[Circle
         circles, objective, decrement = _one_more(problem, model, circles, looks)
         state = {"circles": circles.pack()}
         stop = monitor(
-            done + 1, circles.pack(), objective=objective, decrement=decrement,
-            frequency=float(circles.frequencies[-1]), state=partial(dict, state),
-        )  # fmt: skip
+            done + 1,
+            circles.pack(),
+            objective=objective,
+            decrement=decrement,
+            frequency=float(circles.frequencies[-1]),
+            state=partial(dict, state),
+        )
         if stop and done + 1 < model.n_circles:
             reason, left = "stopped", state
             break
@@ -204,7 +209,7 @@ def _reached(problem: Problem, circles: Circles, model: EpicycleRegression) -> t
 
 
 def _linear_decrement(normal: Any) -> float:
-    """How far the objective is from its minimum over radii and centre."""
+    """The distance of the objective from its minimum over radii and centre."""
     if not len(normal.gradient):
         return 0.0
     return abs(float(normal.gradient @ solve_normal_equations(normal.G, normal.gradient).x)) / 2
@@ -272,29 +277,48 @@ def fit_by_lasso(problem: Problem, model: EpicycleRegression) -> tuple[Circles, 
         nonlocal left
         left = {"circles": circles.pack(), "done": done}
         return monitor(
-            done, circles.pack(), objective=objective, gap=gap, circles=float(np.count_nonzero(circles.radii)),
+            done,
+            circles.pack(),
+            objective=objective,
+            gap=gap,
+            circles=float(np.count_nonzero(circles.radii)),
             state=partial(dict, left),
-        )  # fmt: skip
+        )
 
     end = minimise_lasso(
-        problem.data, problem.grids, start, model.alpha, problem.weight, problem.setting, tol=model.tol, scale=scale,
-        max_iter=model.max_iter + (0 if state is None else int(state["done"])), report=report,
+        problem.data,
+        problem.grids,
+        start,
+        model.alpha,
+        problem.weight,
+        problem.setting,
+        tol=model.tol,
+        scale=scale,
+        max_iter=model.max_iter + (0 if state is None else int(state["done"])),
+        report=report,
         first_round=0 if state is None else int(state["done"]),
-    )  # fmt: skip
+    )
     value = max(end.gap, 0.0) / scale if scale > 0 else 0.0
     meaning = f"the objective is within {value:.1e} of its minimum, relative to half the mean square of the data"
     certificate = Certificate("duality gap", value, model.tol, meaning)
     kept = np.abs(end.circles.radii) > 0
     circles = replace(
-        end.circles, columns=end.circles.columns[kept], frequencies=end.circles.frequencies[kept],
+        end.circles,
+        columns=end.circles.columns[kept],
+        frequencies=end.circles.frequencies[kept],
         radii=end.circles.radii[kept],
-    )  # fmt: skip
+    )
     reason = "stopped" if end.stopped and not certificate.holds else "converged" if certificate.holds else "max_iter"
     history = monitor.history()
     return circles, Solution(
-        end.circles.pack(), end.objective, history, certificate, history.n_iter, reason,
+        end.circles.pack(),
+        end.objective,
+        history,
+        certificate,
+        history.n_iter,
+        reason,
         state=left if reason != "converged" else {},
-    )  # fmt: skip
+    )
 
 
 def fit_by_ridge(problem: Problem, model: EpicycleRegression) -> tuple[Circles, Solution]:

@@ -66,8 +66,15 @@ def newton_statistic(batch: Batch, circles: Circles, setting: Setting) -> tuple[
         E, t = circles.turning(X), circles.times(X)
         e = plane_of(batch.y[part]) - circles.centre - E @ circles.radii
         e = e if plane else e.real
-        J = np.hstack([E, 1j * E, 1j * t * E * circles.radii, np.ones((len(E), min(extra, 1))),
-                       1j * np.ones((len(E), max(extra - 1, 0)))])  # fmt: skip
+        J = np.hstack(
+            [
+                E,
+                1j * E,
+                1j * t * E * circles.radii,
+                np.ones((len(E), min(extra, 1))),
+                1j * np.ones((len(E), max(extra - 1, 0))),
+            ]
+        )
         for D, left in ((J.real, np.real(e)), (J.imag, np.imag(e)))[: 2 if plane else 1]:
             weighted = w[:, None] * D
             g += weighted.T @ left
@@ -224,9 +231,7 @@ def minimise_lasso(
             normal.G / W, normal.b / W, normal.squares / W, circles, alpha, tol * scale / 10, setting
         )
         circles = placed(circles, x, setting)
-        S = np.concatenate([
-            residual_spectrum(data, grid, circles, setting)[grid.usable] for grid in grids
-        ]) / W  # fmt: skip
+        S = np.concatenate([residual_spectrum(data, grid, circles, setting)[grid.usable] for grid in grids]) / W
         size = np.abs(S)
         G, b = normal.G / W, normal.b / W
         squares = normal.squares / W
@@ -295,7 +300,7 @@ def _gap(A: np.ndarray, q: np.ndarray, squares: float, r: np.ndarray, alpha: flo
 def _shrunk(v: np.ndarray, by: float, K: int) -> np.ndarray:
     length = np.hypot(v[:K], v[K:])
     factor = np.maximum(1 - by / np.maximum(length, np.finfo(float).tiny), 0.0)
-    return v * np.tile(factor, 2)
+    return np.asarray(v * np.tile(factor, 2))
 
 
 def _proximal(A: np.ndarray, q: np.ndarray, r: np.ndarray, alpha: float, tol: float, K: int) -> np.ndarray:

@@ -38,20 +38,20 @@ class Circles:
 
     def turning(self, X: np.ndarray) -> np.ndarray:
         """exp(i w_k (t - origin)), of shape (n, K)."""
-        return np.exp(1j * self.times(X) * self.frequencies)
+        return np.asarray(np.exp(1j * self.times(X) * self.frequencies))
 
     def times(self, X: np.ndarray) -> np.ndarray:
         """The time of every circle, from the origin."""
-        return np.asarray(X[:, self.columns], dtype=np.float64) - self.origin[self.columns]
+        return np.asarray(np.asarray(X[:, self.columns], dtype=np.float64) - self.origin[self.columns])
 
     def position(self, X: np.ndarray) -> np.ndarray:
         """z of every row."""
-        return self.centre + self.turning(X) @ self.radii
+        return np.asarray(self.centre + self.turning(X) @ self.radii)
 
     def pack(self) -> np.ndarray:
-        return np.concatenate([
-            self.frequencies, self.columns, self.radii.real, self.radii.imag, [self.centre.real, self.centre.imag]
-        ])  # fmt: skip
+        return np.concatenate(
+            [self.frequencies, self.columns, self.radii.real, self.radii.imag, [self.centre.real, self.centre.imag]]
+        )
 
     @classmethod
     def unpack(cls, x: np.ndarray, origin: np.ndarray) -> Circles:
@@ -62,7 +62,7 @@ class Circles:
 
 @dataclass(frozen=True)
 class Setting:
-    """What holds for a whole fit.
+    """The settings of a whole fit.
 
     centre : whether c is fitted. plane : whether targets have two coordinates.
     level : subtracted from z in all sums, so that an orbit far from zero keeps its digits.
@@ -143,9 +143,7 @@ def normal_statistic(
         e = z - f if plane else (z - f).real.astype(np.complex128)
         squares += float(w @ (np.abs(z) ** 2))
         residual_squares += float(w @ (np.abs(e) ** 2))
-        for D, value, left in zip(
-            _design(E, centre, plane), (z.real, z.imag), (e.real, e.imag), strict=False
-        ):  # fmt: skip
+        for D, value, left in zip(_design(E, centre, plane), (z.real, z.imag), (e.real, e.imag), strict=False):
             weighted = w[:, None] * D
             G += D.T @ weighted
             b += weighted.T @ value

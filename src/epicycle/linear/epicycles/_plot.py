@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["animate_orbit", "draw_coordinate", "draw_orbit"]
 
 _TURN = np.exp(1j * np.linspace(0, 2 * np.pi, 241))
-_MOST = 40  # circles drawn as such; the rest are specks
+_MAX_DRAWN = 40  # circles drawn as such; the rest are specks
 
 
 def _times(circles: Circles, X: Any, points: int = 2000) -> np.ndarray:
@@ -37,7 +37,7 @@ def _times(circles: Circles, X: Any, points: int = 2000) -> np.ndarray:
 
 def _plane(y: Any) -> np.ndarray:
     y = np.asarray(y)
-    return y.reshape(-1) if np.iscomplexobj(y) or y.ndim == 1 or y.shape[1] == 1 else y[:, 0] + 1j * y[:, 1]
+    return np.asarray(y.reshape(-1) if np.iscomplexobj(y) or y.ndim == 1 or y.shape[1] == 1 else y[:, 0] + 1j * y[:, 1])
 
 
 def _arm(circles: Circles, t: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def draw_orbit(circles: Circles, X: Any, y: Any, at: float | None, ax: Axes | No
 def _draw_arm(ax: Axes, circles: Circles, moment: np.ndarray, body: str) -> list[Any]:
     joints = _arm(circles, moment)
     drawn: list[Any] = []
-    for k in range(min(circles.count, _MOST)):
+    for k in range(min(circles.count, _MAX_DRAWN)):
         rim = joints[k] + np.abs(circles.radii[k]) * _TURN
         # Later circles are lighter: they are corrections to the first.
         shade = 0.75 * 0.75**k + 0.2

@@ -8,6 +8,7 @@ fast Fourier transform.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -26,7 +27,7 @@ __all__ = ["Grid", "Times", "default_grid", "residual_spectrum", "times_of", "we
 
 
 #: Distinct times beyond this number are not listed one by one.
-LISTED = 1 << 20
+MAX_LISTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Times:
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)
-            values = values if len(values) <= LISTED else None
+            values = values if len(values) <= MAX_LISTED else None
         return Times(min(self.low, other.low), max(self.high, other.high), values)
 
     @property
@@ -50,7 +51,7 @@ class Times:
 
     @property
     def count(self) -> int:
-        return LISTED if self.values is None else len(self.values)
+        return MAX_LISTED if self.values is None else len(self.values)
 
     def step(self) -> float | None:
         """The step of the lattice on which all times lie, gaps allowed; None where there is none."""
@@ -73,12 +74,12 @@ def times_statistic(batch: Batch, column: int) -> tuple[Times]:
     if not len(t):
         return (Times(np.inf, -np.inf, np.empty(0)),)
     values = np.unique(t)
-    return (Times(float(values[0]), float(values[-1]), values if len(values) <= LISTED else None),)
+    return (Times(float(values[0]), float(values[-1]), values if len(values) <= MAX_LISTED else None),)
 
 
 def times_of(data: Data, column: int, n_jobs: int | None) -> Times:
     """One pass."""
-    (times,) = engine.sum(times_statistic, data, column, n_jobs=n_jobs)
+    times: Times = engine.sum(times_statistic, data, column, n_jobs=n_jobs)[0]
     return times
 
 
@@ -105,11 +106,11 @@ class Grid:
 
     @property
     def usable(self) -> np.ndarray:
-        """Which of the frequencies are no constants."""
-        return np.abs(self.frequencies) > self.skip
+        """Mask of the frequencies that are no constants."""
+        return np.asarray(np.abs(self.frequencies) > self.skip)
 
 
-def default_grid(times: Times, column: int, *, oversampling: int, most: int, plane: bool) -> Grid | None:
+def default_grid(times: Times, column: int, *, oversampling: int, max_frequencies: int, plane: bool) -> Grid | None:
     """The grid of a column; of a real target only frequencies above zero. None where the column does not vary."""
     if not times.span > 0:
         return None
@@ -123,8 +124,8 @@ def default_grid(times: Times, column: int, *, oversampling: int, most: int, pla
         length = 0
         spacing = 2 * np.pi / (oversampling * times.span)
         highest = max(oversampling * (times.count - 1) // 2, oversampling)
-    if (2 * highest + 1 if plane else highest) > most:
-        highest = max(most // 2 if plane else most, 1)
+    if (2 * highest + 1 if plane else highest) > max_frequencies:
+        highest = max(max_frequencies // 2 if plane else max_frequencies, 1)
     first = -highest if plane else 1
     return Grid(column, first * spacing, spacing, highest - first + 1, spacing / 2, step=step, length=length)
 
@@ -135,7 +136,7 @@ def _quantity(batch: Batch, part: slice, circles: Circles | None, plane: bool) -
     if circles is None:
         return w.astype(np.complex128)
     e = plane_of(batch.y[part]) - circles.position(batch.X[part])
-    return w * (e if plane else e.real)
+    return np.asarray(w * (e if plane else e.real))
 
 
 def spectrum_statistic(
@@ -166,11 +167,12 @@ def _by_fft(
 ) -> np.ndarray:
     low = float(data.X[:, grid.column].min() if data.weight is None else data.X[data.weight > 0, grid.column].min())
     line = np.zeros(grid.length, dtype=np.complex128)
+    step: Any = grid.step  # a lattice has one
     for batch in data.batches():
         for part in pieces(batch, 8):
             q = _quantity(batch, part, circles, plane)
             t = np.asarray(batch.X[part, grid.column], dtype=np.float64)
-            place = np.round((t - low) / grid.step).astype(np.int64) % grid.length  # rows of no weight may lie anywhere
+            place = np.round((t - low) / step).astype(np.int64) % grid.length  # rows of no weight may lie anywhere
             line += np.bincount(place, q.real, grid.length) + 1j * np.bincount(place, q.imag, grid.length)
     m = np.round(grid.first / grid.spacing).astype(np.int64) + np.arange(grid.count)
     values = scipy.fft.fft(line)[(factor * m) % grid.length]
@@ -183,7 +185,7 @@ def _spectrum(
     if isinstance(data, ArrayData) and grid.length:
         return _by_fft(data, grid, float(origin[grid.column]), circles, plane, factor)
     (out,) = engine.sum(spectrum_statistic, data, grid, origin, circles, plane, factor, n_jobs=n_jobs)
-    return out
+    return np.asarray(out)
 
 
 def residual_spectrum(data: Data, grid: Grid, circles: Circles, setting: Setting) -> np.ndarray:

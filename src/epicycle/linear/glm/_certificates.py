@@ -252,7 +252,7 @@ def _stationarity(objective: GlmObjective, x: Array, tol: float, u: Array) -> Ce
     rounding = 8 * len(values) * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
     flat = np.abs(values) <= rounding
     gain = 0.5 * float(np.sum(np.square(a[~flat]) / np.abs(values[~flat])))
-    # Along flat directions a slope that is more than rounding leaves nothing to be said.
+    # Along flat directions a slope that is more than rounding has no bound.
     level = max(np.abs(root * u).max(initial=0.0), np.sqrt(objective.totals.scale))
     if np.abs(a[flat]).max(initial=0.0) > 1e-7 * level:
         gain = np.inf

@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 class Design:
-    """Which columns are dense, which hold codes.
+    """The dense columns of X and those that hold codes.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Design:
         """For every column of codes its first coefficient, its number of levels, and how many of them are left out."""
         return self.first, self.counts, self.skip
 
-    def parts(self, X: Any) -> tuple[Any, ...]:
+    def parts(self, X: Any) -> tuple[Any, Any]:
         """The leading arguments of the native kernels for the X of a batch."""
         if sp.issparse(X):
             return X, None
@@ -105,7 +105,7 @@ class Design:
     def columns(self, X: Any, chosen: Array) -> Array:
         """Some columns of the expanded design as a dense array; for working sets."""
         if sp.issparse(X):
-            return X[:, chosen].toarray()
+            return np.asarray(X[:, chosen].toarray())
         dense, codes = self.split(X)
         out = np.zeros((X.shape[0], len(chosen)), order="F")
         inside = chosen < self.n_dense

@@ -50,7 +50,7 @@ def row_residuals(kind: str, response: Response, rows: Rows, eta: Array, phi: fl
     if not isinstance(family, StandardFamily):
         raise ParameterError(f"kind={kind!r}: the family {family.name!r} of the user does not say its distribution")
     if kind == "anscombe":
-        return family.anscombe(y, mu) * np.sqrt(weight)
+        return np.asarray(family.anscombe(y, mu) * np.sqrt(weight))
     trials = np.ones(len(y)) if rows.trials is None else rows.trials
     own = weight if rows.trials is None else np.where(trials > 0, weight / np.maximum(trials, 1e-300), 0.0)
     below, above = family.distribution(y, mu, phi / np.where(own > 0, own, np.nan), trials)

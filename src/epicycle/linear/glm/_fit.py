@@ -230,12 +230,12 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
             value, g, H = last.value, last.gradient, last.H
         last = objective.last_second
         same = last is not None and last.H is H
-        half, null, _ = last.factor if same else inverse_factor(H)
+        half, null, _ = last.factor if last is not None and same else inverse_factor(H)
         if null.shape[1]:
             refuse_separation(objective, x, names)
             return fitted, None
         step = half.T @ g
-        if same and np.linalg.norm(step) > SEPARATION_MOVE * np.sqrt(max(last.least, 0.0)):
+        if last is not None and same and np.linalg.norm(step) > SEPARATION_MOVE * np.sqrt(max(last.least, 0.0)):
             refuse_separation(objective, x, names)
         if np.linalg.norm(step) * np.sqrt(V) <= MAX_ERROR_IN_SDS:
             break
@@ -266,7 +266,7 @@ def _best_alpha(problem: Problem) -> tuple[float, Array]:
         )
         l1 = float(fitted.objective.l1 @ np.abs(fitted.solution.x))
         V = fitted.objective.totals.weight
-        return fitted.solution.value + (0.0 if fitted.objective.l1.any() else l1) - saturated / V
+        return float(fitted.solution.value + (0.0 if fitted.objective.l1.any() else l1) - saturated / V)
 
     best = minimize_scalar(loss, bounds=(np.log(1e-8), np.log(1e4)), method="bounded", options={"xatol": 1e-9})
     return float(np.exp(best.x)), found["x"]

@@ -46,7 +46,7 @@ from epicycle.stats.links import LINKS, Link
 __all__ = ["GeneralizedLinearModel"]
 
 
-class GeneralizedLinearModel(RegressorMixin, Estimator):
+class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Generalized linear model: any exponential family, any link, elastic-net penalty, inference.
 
     The mean :math:`\mu_i` of a response with variance :math:`\phi V(\mu_i) / v_i` follows from
@@ -76,9 +76,8 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         Share rho of the L1 term.
     penalty_weights : array-like of shape (n_features,), optional
         Factors f of alpha for each column (all levels of one); 0 leaves a column unpenalised.
-    %(fit_intercept)s
     dispersion : {"auto", "pearson", "deviance"} or float, default="auto"
-        The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate elsewhere.
+        The phi of standard errors: "auto" is 1 where the family knows it and Pearson's estimate otherwise.
     categorical_features : "from_dtype", list or None, default="from_dtype"
         Columns of categories: those of a frame with a categorical type, or names, numbers or a mask.
     drop : {"auto", "first"} or None, default="auto"
@@ -97,8 +96,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
         Maximum number of iterations (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
         Order of rows of the stochastic solvers.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -242,7 +239,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or (n_samples, 2) for the binomial family
             Responses; two columns are successes and failures. Labels for the multinomial family. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional

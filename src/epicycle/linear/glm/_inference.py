@@ -131,7 +131,7 @@ def covariance_of(fitted: Fit, information: Array) -> Array | None:
         shift = fitted.objective.model.shift
         back[-1, : len(shift)] = -shift
         covariance = back @ covariance @ back.T
-    return covariance
+    return np.asarray(covariance)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.data._numbers import require_finite
 from epicycle.data._target import as_numeric_target
 from epicycle.linear.glm._design import Design, level_encoder
+from epicycle.stats._moments import target_columns
 from epicycle.stats.families import Binomial, Family, StandardFamily
 
 __all__ = [
@@ -58,7 +59,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Target:
-    """Which columns a y has: as users bring them, and after :meth:`encode`."""
+    """The columns of y: as users bring them, and after :meth:`encode`."""
 
     family: Family
     pairs: bool = False
@@ -89,7 +90,7 @@ class Target:
 
 
 def encode_rows(y: Array, target: Target) -> Array:
-    columns = y[:, None] if y.ndim == 1 else y
+    columns = target_columns(y)
     out = np.zeros((len(y), 4), order="F")
     at = 2 if target.pairs else 1
     if target.pairs:
@@ -274,12 +275,12 @@ class Predictor:
 def _eta(batch: Any, design: Design, w: Array, b: float, target: Target | None) -> Array:
     eta = design.predictor(batch.X, w) + np.asarray(b, dtype=w.dtype)
     if target is None or not (target.offset or target.exposure):
-        return eta
+        return np.asarray(eta)
     at = batch.y if batch.y.ndim == 2 else batch.y[:, None]
     extra = at[:, 0] if target.offset else 0.0
     if target.exposure:
         extra = extra + np.log(at[:, -1])
-    return eta + extra
+    return np.asarray(eta + extra)
 
 
 def offset_of(X: Any, offset: Any, exposure: Any) -> Any:

@@ -182,7 +182,7 @@ class GlmObjective(Objective):
         (H,) = engine.sum(second_statistic, self.data, self.model, w, b, chosen, n_jobs=self.n_jobs)
         H = H[: len(columns), : len(columns)] / self.totals.weight
         H[np.diag_indices_from(H)] += self.l2[columns]
-        return H
+        return np.asarray(H)
 
     def hessian_product(self, x: Array) -> Callable[[Array], Array]:
         H = self.second_order(x)[2]
@@ -219,10 +219,10 @@ class GlmObjective(Objective):
         L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
 
         def half(v: Array) -> Array:
-            return scipy.linalg.solve_triangular(L, v, lower=True, check_finite=False)
+            return np.asarray(scipy.linalg.solve_triangular(L, v, lower=True, check_finite=False))
 
         def half_t(v: Array) -> Array:
-            return scipy.linalg.solve_triangular(L, v, lower=True, trans=1, check_finite=False)
+            return np.asarray(scipy.linalg.solve_triangular(L, v, lower=True, trans=1, check_finite=False))
 
         return Metric(lambda v: half_t(half(v)), half, half_t)
 

@@ -144,11 +144,11 @@ class Response:
         return Terms(np.where(good & np.isfinite(loss), loss, np.inf), self.family.mean(theta) - y, h, h)
 
     def constant(self, y: Array) -> Array:
-        """What has to be added to the loss of a row to make it half the unit deviance: a term of y alone."""
+        """The term of y alone that makes the loss of a row half its unit deviance."""
         if self.native == 0:
             return np.zeros(np.shape(y))
         if isinstance(self.family, NegativeBinomial) and self.native is not None:
-            return self.family.conjugate(y) - y * np.log(self.family.alpha)
+            return np.asarray(self.family.conjugate(y) - y * np.log(self.family.alpha))
         if self.native is not None or not isinstance(self.family, StandardFamily):
             return self.family.conjugate(y)
         return np.zeros(np.shape(y))

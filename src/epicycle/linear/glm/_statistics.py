@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,7 +76,7 @@ def row_statistic(
 
 def _in_python(
     batch: Batch,
-    parts: tuple[Array, ...],
+    parts: tuple[Any, Any],
     model: Model,
     rows: Rows,
     w: Array,
@@ -115,9 +116,7 @@ def _terms(batch: Batch, model: Model, rows: Rows, w: Array, b: float) -> tuple[
     return terms, weight
 
 
-def _add_up(
-    parts: tuple[Array, ...], model: Model, r: Array, h: Array | None, metric: Array | None
-) -> tuple[Array, Array, float]:
+def _add_up(parts: tuple[Any, Any], model: Model, r: Array, h: Any, metric: Array | None) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     kernel, head = _native.glm.accumulate, (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
@@ -174,7 +173,8 @@ def floor_statistic(batch: Batch, model: Model, w: Array, b: float, radius: floa
     bends = h > 0  # where the loss is a straight line nothing can fall
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rho = radius * np.minimum(1 / np.sqrt(np.where(bends, h, 1.0)), reach)
-        ratio = model.response.curvature_floor(rows.y, eta, rho)
+        floor: Any = model.response.curvature_floor  # the caller has seen that there is one
+        ratio = floor(rows.y, eta, rho)
     ratio = np.where(np.isfinite(ratio), ratio, 0.0)
     return (Largest(-float(ratio[bends].min(initial=1.0))),)
 
@@ -253,7 +253,8 @@ def saturated_statistic(batch: Batch, target: Target, response: Response, phi: f
     y, weight = rows.y[used], rows.weights[used]
     family = response.family
     if not isinstance(family, StandardFamily):
-        return (float(weight @ (rows.log_base[used] + family.conjugate(y))),)
+        base: Any = rows.log_base  # encoded for every family of one's own
+        return (float(weight @ (base[used] + family.conjugate(y))),)
     if family.weighs_likelihood and rows.trials is None and len(y):
         one = np.ones(1)
         low, high = float(y.min()), float(y.max())

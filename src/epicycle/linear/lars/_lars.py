@@ -123,9 +123,11 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         "max_iter": NoneOr(Integer(minimum=1)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A7",), engines=("memory", "files", "dask"),
+        family="linear",
+        catalogue=("A7",),
+        engines=("memory", "files", "dask"),
         certificate="least angle condition, or duality gap",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
@@ -194,16 +196,25 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         return self
 
     def _follow(
-        self, problem: LassoProblem, t: int, W: np.ndarray, before: list[PathRecord], record: PathRecord | None,
+        self,
+        problem: LassoProblem,
+        t: int,
+        W: np.ndarray,
+        before: list[PathRecord],
+        record: PathRecord | None,
         monitor: Monitor,
-    ) -> tuple[LeastAngle, PathRecord, str]:  # fmt: skip
+    ) -> tuple[LeastAngle, PathRecord, str]:
         """One target's path; W[t] is its end."""
         p = W.shape[1]
         limit = p if self.n_nonzero_coefs is None else min(self.n_nonzero_coefs, p)
         path = LeastAngle(
-            angles_of(problem.solvers[t]), lasso=self.method == "lasso", positive=self.positive, alpha=self.alpha,
-            max_columns=limit, eps=self.eps,
-        )  # fmt: skip
+            angles_of(problem.solvers[t]),
+            lasso=self.method == "lasso",
+            positive=self.positive,
+            alpha=self.alpha,
+            max_columns=limit,
+            eps=self.eps,
+        )
         if record is None:
             record = PathRecord()
             record.add(path)
@@ -222,16 +233,22 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
                 W[t] = path.coef
                 named = "entered" if step.event.enters else "left"
                 columns: dict[str, float] = {
-                    "alpha": step.alpha, "entered": np.nan, "left": np.nan, "correlation": step.event.correlation,
+                    "alpha": step.alpha,
+                    "entered": np.nan,
+                    "left": np.nan,
+                    "correlation": step.event.correlation,
                     "active": len(path.active),
-                }  # fmt: skip
+                }
                 columns[named] = step.event.column
                 if len(W) > 1:
                     columns["target"] = t
                 stop = monitor(
-                    done + record.n_steps, W.ravel(), objective=step.half_square,
-                    state=lambda: {"paths": [r.state() for r in (*before, record)]}, **columns,
-                )  # fmt: skip
+                    done + record.n_steps,
+                    W.ravel(),
+                    objective=step.half_square,
+                    state=lambda: {"paths": [r.state() for r in (*before, record)]},
+                    **columns,
+                )
                 if stop:
                     return path, record, "stopped"
         path.settle_accounts()
@@ -269,10 +286,15 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
             worst = Certificate(worst.kind, np.inf, self.tol, "the path was not followed for all targets")
         self._conclude(
             Solution(
-                W.ravel(), 0.0, history, worst, max(1, history.n_iter), reason,
+                W.ravel(),
+                0.0,
+                history,
+                worst,
+                max(1, history.n_iter),
+                reason,
                 state={"paths": [record.state() for record in records]},
             )
-        )  # fmt: skip
+        )
 
     @property
     def coef_path_(self) -> np.ndarray | list[np.ndarray]:
@@ -340,9 +362,14 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         if self.coef_.ndim == 2:
             path, alphas = path[target], alphas[target]
         return draw_path(
-            np.asarray(alphas), np.asarray(path), against, names=self._names(), labels=labels, ax=ax,
+            np.asarray(alphas),
+            np.asarray(path),
+            against,
+            names=self._names(),
+            labels=labels,
+            ax=ax,
             piecewise_linear=True,
-        )  # fmt: skip
+        )
 
     def _penalty_line(self) -> str:
         return "" if self.method == "lar" else f"{np.max(getattr(self, 'alpha_', self.alpha)):g} |w|_1"

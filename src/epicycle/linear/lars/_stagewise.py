@@ -166,10 +166,16 @@ class Stagewise(SparseLinearModel):
             leg = run.leg(self.max_iter - run.moves.n)
             finished, legs = leg.finished, legs + 1
             stop = monitor(
-                legs, run.w, objective=run.half_square, state=lambda: _state(run), alpha=run.largest,
-                norm=float(np.abs(run.w).sum()), moves=run.moves.n, entered=leg.feature if leg.new else np.nan,
+                legs,
+                run.w,
+                objective=run.half_square,
+                state=lambda: _state(run),
+                alpha=run.largest,
+                norm=float(np.abs(run.w).sum()),
+                moves=run.moves.n,
+                entered=leg.feature if leg.new else np.nan,
                 turned=leg.feature if leg.feature >= 0 and not leg.new else np.nan,
-            )  # fmt: skip
+            )
             if stop:
                 reason = "stopped"
                 break
@@ -178,12 +184,19 @@ class Stagewise(SparseLinearModel):
         certificate = _certify(run, self.tol)
         self._conclude(
             Solution(
-                run.w, run.half_square, history, certificate, max(1, history.n_iter), reason,
-                message="" if reason == "stopped" else "steps are too large, or coefficients turn back on the way, for "
+                run.w,
+                run.half_square,
+                history,
+                certificate,
+                max(1, history.n_iter),
+                reason,
+                message=""
+                if reason == "stopped"
+                else "steps are too large, or coefficients turn back on the way, for "
                 "the fit to be near the lasso; lower step",
                 state=_state(run),
             )
-        )  # fmt: skip
+        )
         return self
 
     def _keep(self, data: Data, problem: LassoProblem, run: StagewiseRun) -> None:
@@ -273,9 +286,14 @@ class Stagewise(SparseLinearModel):
 def _state(run: StagewiseRun) -> dict[str, Any]:
     codes, sizes = run.moves.joined()
     return {
-        "coef": run.w.copy(), "q": run.q.copy(), "ways": run.ways.copy(), "codes": codes, "sizes": sizes,
-        "half_square": run.half_square, "step": run.step,
-    }  # fmt: skip
+        "coef": run.w.copy(),
+        "q": run.q.copy(),
+        "ways": run.ways.copy(),
+        "codes": codes,
+        "sizes": sizes,
+        "half_square": run.half_square,
+        "step": run.step,
+    }
 
 
 def _resume(run: StagewiseRun, state: Mapping[str, Any] | None) -> None:

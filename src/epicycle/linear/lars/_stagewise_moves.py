@@ -129,9 +129,18 @@ class StagewiseRun:
             codes = np.empty(most, dtype=np.int32)
             sizes = np.empty(most) if self.proportional else None
             made, end, j, gained = _native.linear.stagewise(
-                self.rows.rows, self.rows.row_of, self.solver.square, self.step, self.proportional, self.alpha,
-                self.q, self.w, self.ways, codes, sizes,
-            )  # fmt: skip
+                self.rows.rows,
+                self.rows.row_of,
+                self.solver.square,
+                self.step,
+                self.proportional,
+                self.alpha,
+                self.q,
+                self.w,
+                self.ways,
+                codes,
+                sizes,
+            )
             self.half_square -= gained
             if made:
                 self.moves.codes.append(codes[:made].copy())

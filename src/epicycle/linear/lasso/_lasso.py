@@ -53,13 +53,6 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         The bound t of the L1 norm. Where it is given, `alpha` is not used: the one that has the same solution is found.
     penalty_weights : array-like of shape (n_features,), optional
         Factors of alpha (or in the norm) for each feature; 0 leaves a feature unpenalised.
-    %(fit_intercept)s
-    %(positive)s
-    %(tol)s
-    %(max_iter)s
-    %(warm_start)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -135,8 +128,6 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         %(columns)s
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets are fitted one by one.
-        %(sample_weight)s
-        %(coef_init)s
         """
         outcomes = _fit(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
         factors = np.ones(self.n_features_in_) if self.penalty_weights is None else np.asarray(self.penalty_weights)
@@ -166,14 +157,6 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         Strength of the penalty.
     l1_ratio : float, default=0.5
         Share of the L1 term, between 0 (ridge) and 1 (lasso).
-    %(penalty_weights)s
-    %(fit_intercept)s
-    %(positive)s
-    %(tol)s
-    %(max_iter)s
-    %(warm_start)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -238,8 +221,6 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         %(columns)s
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets are fitted one by one.
-        %(sample_weight)s
-        %(coef_init)s
         """
         _fit(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio, bound=None)
         return self

@@ -125,13 +125,6 @@ class LassoCV(_CrossValidatedRegressor):
     Parameters
     ----------
     %(grid)s
-    %(penalty_weights)s
-    %(fit_intercept)s
-    %(positive)s
-    %(tol)s
-    %(max_iter)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -190,8 +183,6 @@ class LassoCV(_CrossValidatedRegressor):
         Parameters
         ----------
         %(rows_or_files)s
-        %(y)s
-        %(sample_weight)s
         """
         _fit(self, X, y, sample_weight, np.ones(1))
         return self
@@ -207,13 +198,6 @@ class ElasticNetCV(_CrossValidatedRegressor):
     l1_ratio : float or array-like, default=0.5
         Share, or shares to choose from, of the L1 term; above 0 unless `alphas` are given.
     %(grid)s
-    %(penalty_weights)s
-    %(fit_intercept)s
-    %(positive)s
-    %(tol)s
-    %(max_iter)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -277,8 +261,6 @@ class ElasticNetCV(_CrossValidatedRegressor):
         Parameters
         ----------
         %(rows_or_files)s
-        %(y)s
-        %(sample_weight)s
         """
         self.l1_ratio_ = _fit(self, X, y, sample_weight, _l1_ratios(self.l1_ratio, self.alphas))
         return self

@@ -230,10 +230,20 @@ def lasso_path(
     [0, 4, 7, 10]
     """
     return enet_path(
-        X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas, alphas=alphas, sample_weight=sample_weight,
-        penalty_weights=penalty_weights, fit_intercept=fit_intercept, positive=positive, tol=tol, max_iter=max_iter,
+        X,
+        y,
+        l1_ratio=1.0,
+        eps=eps,
+        n_alphas=n_alphas,
+        alphas=alphas,
+        sample_weight=sample_weight,
+        penalty_weights=penalty_weights,
+        fit_intercept=fit_intercept,
+        positive=positive,
+        tol=tol,
+        max_iter=max_iter,
         n_jobs=n_jobs,
-    )  # fmt: skip
+    )
 
 
 def enet_path(
@@ -282,9 +292,17 @@ def enet_path(
     True
     """
     given = {
-        "l1_ratio": l1_ratio, "eps": eps, "n_alphas": n_alphas, "alphas": alphas, "penalty_weights": penalty_weights,
-        "fit_intercept": fit_intercept, "positive": positive, "tol": tol, "max_iter": max_iter, "n_jobs": n_jobs,
-    }  # fmt: skip
+        "l1_ratio": l1_ratio,
+        "eps": eps,
+        "n_alphas": n_alphas,
+        "alphas": alphas,
+        "penalty_weights": penalty_weights,
+        "fit_intercept": fit_intercept,
+        "positive": positive,
+        "tol": tol,
+        "max_iter": max_iter,
+        "n_jobs": n_jobs,
+    }
     for name, value in given.items():
         check_parameter("enet_path", name, value, PATH_PARAMETERS[name])
     data = path_data(X, y, sample_weight, "enet_path")
@@ -393,9 +411,14 @@ def _between(alphas: np.ndarray, coefs: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _name_lines(
-    ax: Axes, lines: Sequence[Any], active: np.ndarray, coefs: np.ndarray, x: np.ndarray,
-    names: Sequence[str] | None, labels: int,
-) -> None:  # fmt: skip
+    ax: Axes,
+    lines: Sequence[Any],
+    active: np.ndarray,
+    coefs: np.ndarray,
+    x: np.ndarray,
+    names: Sequence[str] | None,
+    labels: int,
+) -> None:
     """Names at the right end, moved apart where they would overlap."""
     last = coefs[active, -1]
     shown = np.argsort(-np.abs(last), kind="stable")[:labels]
@@ -406,7 +429,12 @@ def _name_lines(
         j = int(active[i])
         height = max(float(last[i]), height + gap)
         ax.annotate(
-            str(j) if names is None else names[j], (x[-1], float(last[i])), xytext=(1.01, height),
-            textcoords=ax.get_yaxis_transform(), color=lines[i].get_color(), fontsize=8, va="center",
+            str(j) if names is None else names[j],
+            (x[-1], float(last[i])),
+            xytext=(1.01, height),
+            textcoords=ax.get_yaxis_transform(),
+            color=lines[i].get_color(),
+            fontsize=8,
+            va="center",
             annotation_clip=False,
-        )  # fmt: skip
+        )

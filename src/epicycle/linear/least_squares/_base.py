@@ -26,7 +26,7 @@ from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjec
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._linear_predictor import linear_predictor
-from epicycle.stats._moments import Moments, moments_of, refuse_non_finite
+from epicycle.stats._moments import Moments, moments_about, refuse_non_finite
 
 __all__ = ["MAX_KEPT", "SOLVER_PARAMETERS", "LeastSquaresModel", "add_rows", "fit_by_solver"]
 
@@ -41,7 +41,7 @@ SOLVER_PARAMETERS: Mapping[str, Domain] = {
 }
 
 
-class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):
+class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -127,7 +127,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         means = dict(zip(self._names(), fit.mean[: data.n_features].tolist(), strict=True)) if named else {}
         self._dependence_ = in_words(named, means, intercept=self.fit_intercept)
         if data.n_features <= MAX_KEPT:
-            self._keep_moments(fit.moments or moments_of(data, fit.mean, self.n_jobs))
+            self._keep_moments(fit.moments or moments_about(data, fit.mean, self.n_jobs))
 
     def _keep_moments(self, moments: Moments) -> None:
         self._moment_matrix_, self._moment_shift_, self._moment_rows_ = moments.M, moments.shift, moments.n_rows
@@ -313,7 +313,7 @@ def add_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
             raise DataError(
                 f"y: has {data.n_targets} target(s), but {type(model).__name__} was fitted with {known} before"
             )
-        moments = before + moments_of(data, before.shift, model.n_jobs)
+        moments = before + moments_about(data, before.shift, model.n_jobs)
     penalty = model._penalty(data.n_targets, data.n_features)
     gradient, coef, solved = solve_moments(moments, penalty, model.fit_intercept)
     inverse = model._keeps_inverse

@@ -22,6 +22,7 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, DaskData, Data, as_data
 from epicycle.data._dask_data import is_dask
+from epicycle.stats._moments import target_columns
 
 __all__ = [
     "COVARIANCES",
@@ -40,7 +41,7 @@ _POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}
 
 @dataclass(frozen=True)
 class Frame:
-    """Where least squares stands: residuals are y - level - (x - mean)'coef.
+    """The fit of least squares: residuals are y - level - (x - mean)'coef.
 
     mean : of the features, of shape (p,); zeros without an intercept.
     coef, level : of shape (p, k) and (k,).
@@ -70,19 +71,19 @@ class Frame:
 
     def residuals(self, batch: Batch) -> np.ndarray:
         """Of shape (n, k)."""
-        y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
-        return y - self.level - self.centred_times(batch.X, self.coef)
+        y = target_columns(batch.y)
+        return np.asarray(y - self.level - self.centred_times(batch.X, self.coef))
 
     def residual(self, batch: Batch, target: int) -> np.ndarray:
         """Of one target, of shape (n,)."""
         y = batch.y if batch.y.ndim == 1 else batch.y[:, target]
-        return y - self.level[target] - self.centred_times(batch.X, self.coef[:, target])
+        return np.asarray(y - self.level[target] - self.centred_times(batch.X, self.coef[:, target]))
 
     def leverages(self, batch: Batch) -> np.ndarray:
         """z'Bz for every row, without its weight."""
         Z = self.rotated(batch)
         h = np.einsum("ij,ij->i", Z, Z)
-        return h + 1 / self.weight if self.intercept else h
+        return np.asarray(h + 1 / self.weight if self.intercept else h)
 
     def rotated(self, batch: Batch) -> np.ndarray:
         """A'(x - mean) of every row."""
@@ -90,7 +91,7 @@ class Frame:
 
     def centred_times(self, X: Any, A: np.ndarray) -> np.ndarray:
         """(X - mean) A; sparse rows are not made dense."""
-        return np.asarray(X @ A) - self.mean @ A if sp.issparse(X) else (X - self.mean) @ A
+        return np.asarray(np.asarray(X @ A) - self.mean @ A if sp.issparse(X) else (X - self.mean) @ A)
 
     def design(self, batch: Batch) -> np.ndarray:
         """z of every row, dense."""
@@ -101,12 +102,12 @@ class Frame:
     def score(self, batch: Batch, target: int) -> np.ndarray:
         """w_i r_i z_i, of shape (n, d)."""
         r = self.residual(batch, target)
-        return self.design(batch) * (r if batch.weight is None else r * batch.weight)[:, None]
+        return np.asarray(self.design(batch) * (r if batch.weight is None else r * batch.weight)[:, None])
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Which group every row belongs to: codes 0 .. count-1, or a Dask array of numbers."""
+    """The group of every row: codes 0 .. count-1, or a Dask array of numbers."""
 
     codes: Any
     count: int | None
@@ -159,12 +160,14 @@ def robust_covariance(
 ) -> Robust:
     """B M B in one pass (two over the blocks for several targets with HAC or groups)."""
     k = frame.coef.shape[1]
-    n_groups, factor = None, 1.0
+    n_groups: int | None = None
+    factor = 1.0
     d = rank + int(frame.intercept)
     small = n_rows / max(n_rows - d, 1)
-    if kind == "cluster":
-        meats, n_groups = zip(*(_meat_of_groups(data, frame, groups, t, n_jobs) for t in range(k)), strict=True)
-        n_groups = n_groups[0]
+    meats: Any
+    if kind == "cluster" and groups is not None:
+        meats, counts = zip(*(_meat_of_groups(data, frame, groups, t, n_jobs) for t in range(k)), strict=True)
+        n_groups = int(counts[0])
         if n_groups < 2:
             raise DataError("groups: every row is in the same group; expected at least two")
         if use_correction is not False:
@@ -230,7 +233,8 @@ def _meat_of_groups(
         (sums,) = engine.sum(group_statistic, data, frame, target, n_jobs=n_jobs)
         return sums.sums.T @ sums.sums, len(sums.labels)
     d = len(frame.mean) + int(frame.intercept)
-    sums, seen = np.zeros((groups.count, d)), np.zeros(groups.count, dtype=bool)
+    count: Any = groups.count  # known for all but Dask arrays
+    sums, seen = np.zeros((count, d)), np.zeros(count, dtype=bool)
     for batch in data.batches():
         codes = groups.codes[batch.start : batch.start + batch.n_rows]
         if len(codes) != batch.n_rows:
@@ -302,6 +306,6 @@ def with_groups(X: Any, y: Any, sample_weight: Any, groups: Groups) -> Data:
     import dask.array as da
 
     targets = y.to_dask_array(lengths=True) if hasattr(y, "to_dask_array") else y
-    columns = [targets[:, None] if targets.ndim == 1 else targets, groups.codes[:, None].astype(np.float64)]
+    columns = [target_columns(targets), groups.codes[:, None].astype(np.float64)]
     both = da.concatenate(columns, axis=1).rechunk({1: -1})
     return as_data(X, both, sample_weight, target="numeric", multi_output=True, estimator_name="LinearRegression")

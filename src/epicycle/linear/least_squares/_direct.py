@@ -40,7 +40,7 @@ __all__ = [
 
 EPS = float(np.finfo(np.float64).eps)
 #: Condition of X up to which the normal equations lose nothing that shows, and up to which refinement mends them.
-PLAIN, REFINABLE = 1e2, 1e6
+PLAIN_CONDITION, REFINABLE_CONDITION = 1e2, 1e6
 #: Features up to which dependent ones are looked for.
 MAX_NAMED = 2000
 
@@ -147,9 +147,9 @@ def fit_direct(
         moments = settled_moments(data, intercept, n_jobs)
     gradient, coef, solved = solve_moments(moments, penalty, intercept)
     condition = max(s.condition for s in solved)
-    if solver == "auto" and condition > REFINABLE:
+    if solver == "auto" and condition > REFINABLE_CONDITION:
         return _by_qr(data, moments, penalty, intercept, inverse, n_jobs)
-    refined = condition > PLAIN
+    refined = condition > PLAIN_CONDITION
     if refined:
         gradient, coef = _refine(data, moments, penalty, intercept, gradient, coef, n_jobs)
     return conclude(
@@ -183,10 +183,22 @@ def conclude(
     mean = moments.mean
     b = mean[p:] - mean[:p] @ coef if intercept else np.zeros(coef.shape[1])
     return LeastSquaresFit(
-        coef, b, worst.rank, excess, float(rss.sum()) / 2 + penalty.value(coef), yy, rss,
-        _root_of(G, dependencies) if inverse else None, dependencies, mean, moments.weight, moments.n_rows,
-        moments.log_weight, moments, method,
-    )  # fmt: skip
+        coef,
+        b,
+        worst.rank,
+        excess,
+        float(rss.sum()) / 2 + penalty.value(coef),
+        yy,
+        rss,
+        _root_of(G, dependencies) if inverse else None,
+        dependencies,
+        mean,
+        moments.weight,
+        moments.n_rows,
+        moments.log_weight,
+        moments,
+        method,
+    )
 
 
 def _root_of(G: np.ndarray, dependencies: Dependencies | None) -> np.ndarray | None:
@@ -211,7 +223,7 @@ def gram_root(G: np.ndarray) -> np.ndarray | None:
         L = scipy.linalg.cholesky(G / scale / scale[:, None], lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
-    return scipy.linalg.solve_triangular(L, np.diag(1 / scale), lower=True, check_finite=False).T
+    return np.asarray(scipy.linalg.solve_triangular(L, np.diag(1 / scale), lower=True, check_finite=False).T)
 
 
 def _refine(
@@ -295,9 +307,23 @@ def fit_from_factor(
     root = _root_of_factor(R, dependencies) if inverse and (rank == p or dependencies is not None) else None
     b = factor.mean[p:] - factor.mean[:p] @ coef if intercept else np.zeros(k)
     return LeastSquaresFit(
-        coef, b, rank, excess, float(rss.sum()) / 2 + penalty.value(coef), yy, rss, root, dependencies,
-        factor.mean, factor.weight, factor.n_rows, factor.log_weight, moments, "qr", dof,
-    )  # fmt: skip
+        coef,
+        b,
+        rank,
+        excess,
+        float(rss.sum()) / 2 + penalty.value(coef),
+        yy,
+        rss,
+        root,
+        dependencies,
+        factor.mean,
+        factor.weight,
+        factor.n_rows,
+        factor.log_weight,
+        moments,
+        "qr",
+        dof,
+    )
 
 
 def _by_singular_values(
@@ -340,7 +366,7 @@ def _dependencies(A: np.ndarray, rank: int) -> Dependencies:
 
 def _root_of_factor(R: np.ndarray, dependencies: Dependencies | None) -> np.ndarray:
     if dependencies is None:
-        return scipy.linalg.solve_triangular(R[: R.shape[1]], np.eye(R.shape[1]), check_finite=False)
+        return np.asarray(scipy.linalg.solve_triangular(R[: R.shape[1]], np.eye(R.shape[1]), check_finite=False))
     kept = dependencies.independent
     T = scipy.linalg.qr(R[:, kept], mode="r", check_finite=False)[0][: len(kept)]
     root = np.zeros((R.shape[1], len(kept)))

@@ -32,6 +32,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
 
 __all__ = ["RULES", "Combination", "EstimatingEquations", "combine"]
@@ -44,14 +45,14 @@ __all__ = ["RULES", "Combination", "EstimatingEquations", "combine"]
 
 
 #: Deviations below this many spreads count as none: a tie with the mean must not be decided by rounding.
-TIE = 1e-9
+TIE_IN_SDS = 1e-9
 #: Laplace left out the equations in which an unknown had a small coefficient.
-SMALL = 0.5
+SMALL_COEFFICIENT = 0.5
 
 
 @dataclass(frozen=True)
 class Combination:
-    """How rows are combined: a rule by name, a function of X, or a matrix with one row for each row of the data."""
+    """The combination of rows: a rule by name, a function of X, or a matrix with one row for each row of the data."""
 
     rule: str | Callable[[np.ndarray], np.ndarray] | np.ndarray
     mean: np.ndarray
@@ -66,12 +67,12 @@ def _least_squares(X: np.ndarray, _z: np.ndarray, _intercept: bool) -> np.ndarra
 
 def _signs(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Every equation with the sign of the coefficient: above the mean less below it."""
-    return np.where(np.abs(z) > TIE, np.sign(z), 0.0)
+    return np.where(np.abs(z) > TIE_IN_SDS, np.sign(z), 0.0)
 
 
 def _laplace(_X: np.ndarray, z: np.ndarray, _intercept: bool) -> np.ndarray:
     """Laplace 1787: added, subtracted or left out, as the coefficient is large, largely negative or small."""
-    return np.where(np.abs(z) > SMALL, np.sign(z), 0.0)
+    return np.where(np.abs(z) > SMALL_COEFFICIENT, np.sign(z), 0.0)
 
 
 def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
@@ -85,7 +86,9 @@ def _mayer(_X: np.ndarray, z: np.ndarray, intercept: bool) -> np.ndarray:
     rows = np.arange(n)
     most = (z if intercept else np.abs(z)).argmax(axis=1)
     bears = z[rows, most]
-    out[rows, most] = np.where(bears > TIE, 1.0, 0.0) if intercept else np.where(np.abs(bears) > TIE, np.sign(bears), 0)
+    out[rows, most] = (
+        np.where(bears > TIE_IN_SDS, 1.0, 0.0) if intercept else np.where(np.abs(bears) > TIE_IN_SDS, np.sign(bears), 0)
+    )
     return out
 
 
@@ -127,7 +130,7 @@ def combine(batch: Batch, how: Combination) -> tuple[np.ndarray, np.ndarray]:
 EPS = float(np.finfo(np.float64).eps)
 
 
-class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
+class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression by combining the observation equations with given weights, before and beside least squares.
 
     .. math:: \sum_i s_i\, w_{ik} \bigl( y_i - b - x_i'\beta \bigr) = 0 , \qquad k = 1, \dots, d .
@@ -149,7 +152,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         Whether b is fitted or 0. Without it, means above are zero.
     tol : float, default=1e-10
         Residual of the equations, relative to the size of their terms, that the certificate asserts.
-    %(n_jobs)s
 
     Attributes
     ----------
@@ -265,9 +267,15 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
     # ------------------------------------------------------------------------------------------- statistics
 
     def _keep_inference(
-        self, WA: np.ndarray, middle: np.ndarray, robust: np.ndarray, gram: np.ndarray, squares: np.ndarray, n: int,
+        self,
+        WA: np.ndarray,
+        middle: np.ndarray,
+        robust: np.ndarray,
+        gram: np.ndarray,
+        squares: np.ndarray,
+        n: int,
         mean: np.ndarray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Unscaled covariances of (beta, b) for this choice of weights and for least squares."""
         d = len(WA)
         self._freedom_, self._residual_squares_ = n - d, squares
@@ -346,13 +354,19 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):
         covariance = self.covariance(kind=kind, target=target)
         variance = self._residual_squares_[target] / self._freedom_
         return wald_summary(
-            self._names(), coef[target], float(b[target]) if self.fit_intercept else None, covariance,
-            confidence=confidence, title=title, degrees_of_freedom=self._freedom_,
+            self._names(),
+            coef[target],
+            float(b[target]) if self.fit_intercept else None,
+            covariance,
+            confidence=confidence,
+            title=title,
+            degrees_of_freedom=self._freedom_,
             facts={
-                "residual std": float(np.sqrt(variance)), "degrees of freedom": float(self._freedom_),
+                "residual std": float(np.sqrt(variance)),
+                "degrees of freedom": float(self._freedom_),
                 "least efficiency": float(self.efficiency().min()),
             },
-        )  # fmt: skip
+        )
 
     def predict(self, X: Any) -> Any:
         """b + x'beta for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
@@ -368,7 +382,7 @@ def _weights(batch: Batch) -> np.ndarray:
 
 
 def _targets(batch: Batch, y_mean: np.ndarray) -> np.ndarray:
-    return (batch.y[:, None] if batch.y.ndim == 1 else batch.y) - y_mean
+    return np.asarray(target_columns(batch.y) - y_mean)
 
 
 def equation_statistic(batch: Batch, how: Combination, y_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

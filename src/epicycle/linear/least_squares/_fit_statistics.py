@@ -113,7 +113,7 @@ def hat_matrix_of(data: Data, frame: Frame, n_jobs: int | None) -> np.ndarray:
     H = Z @ Z.T
     if data.weight is not None:
         H *= data.weight
-    return H
+    return np.asarray(H)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class PredictionInterval(NamedTuple):
 def variance_root(covariance: np.ndarray) -> np.ndarray:
     """A with A A' = covariance."""
     values, V = scipy.linalg.eigh(covariance, check_finite=False)
-    return V * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(V * np.sqrt(np.maximum(values, 0.0)))
 
 
 def interval_batch(
@@ -214,7 +214,7 @@ def _estimable(X: Any, mean: np.ndarray, dependencies: Dependencies) -> np.ndarr
     X = X.toarray() if sp.issparse(X) else X
     others, own = X[:, kept] - mean[kept], X[:, rest] - mean[rest]
     size = np.abs(others) @ np.abs(C) + np.abs(own) + np.abs(mean[rest]) + np.abs(mean[kept]) @ np.abs(C)
-    return (np.abs(own - others @ C) <= ROUNDING * size).all(axis=1)
+    return np.asarray((np.abs(own - others @ C) <= ROUNDING * size).all(axis=1))
 
 
 def intervals_of(

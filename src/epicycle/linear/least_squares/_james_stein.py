@@ -48,7 +48,7 @@ def shrinkage_factor(
 
 @dataclass(frozen=True)
 class ShrunkenMeans:
-    """What :func:`shrink_means` gives.
+    """The result of :func:`shrink_means`.
 
     values : the shrunken estimates.
     factor : by which their distances from the target were multiplied.
@@ -63,9 +63,13 @@ class ShrunkenMeans:
 
 
 def shrink_means(
-    x: Any, variance: float, *, target: str | float | Any = "mean", positive_part: bool = True,
+    x: Any,
+    variance: float,
+    *,
+    target: str | float | Any = "mean",
+    positive_part: bool = True,
     degrees_of_freedom: float | None = None,
-) -> ShrunkenMeans:  # fmt: skip
+) -> ShrunkenMeans:
     """Shrink several independent estimates of equal variance towards each other, or towards a target.
 
     Parameters
@@ -118,7 +122,7 @@ def shrink_means(
     return ShrunkenMeans(centre + factor * away, factor, centre, float(max(prior, 0.0)))
 
 
-class JamesStein(RegressorMixin, Estimator):
+class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression with all coefficients of least squares multiplied by one factor that the data choose.
 
     .. math:: \hat w = m + \Bigl( 1 - \frac{(r - 2)\, \hat\sigma^2}{(w_{LS} - m)' G (w_{LS} - m)} \Bigr)_+
@@ -143,7 +147,6 @@ class JamesStein(RegressorMixin, Estimator):
     tol : float, default=1e-10
         Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
         certificate asserts of the fit that is shrunken.
-    %(n_jobs)s
 
     Attributes
     ----------
@@ -219,7 +222,7 @@ class JamesStein(RegressorMixin, Estimator):
         freedom = fit.n_rows - fit.rank - int(self.fit_intercept)
         noise = float(fit.residual_squares[0]) / freedom if freedom > 0 else 0.0
         known = self.variance is not None
-        variance = float(self.variance) if known else noise
+        variance = noise if self.variance is None else float(self.variance)
         away = w - m
         # About zero the squared length of w in G is what the fit explains: squares of y less those of the residuals.
         square = 2 * fit.total - float(fit.residual_squares[0]) if not m.any() else self._square(data, fit, away)

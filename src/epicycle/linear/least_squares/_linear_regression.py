@@ -51,7 +51,6 @@ class LinearRegression(LeastSquaresModel):
 
     Parameters
     ----------
-    %(fit_intercept)s
     cov_type : str, default="nonrobust"
         What standard errors and intervals allow for: "nonrobust" equal variances (or variances proportional to
         1 / w_i), "HC0" to "HC3" variances of any kind, "cluster" dependence within the `groups` given to `fit`, "HAC"
@@ -60,13 +59,6 @@ class LinearRegression(LeastSquaresModel):
         Lags of "HAC"; 4 (n / 100)^(2/9), rounded down, by default.
     use_correction : bool, optional
         Factor for few rows: yes for "cluster" and no for "HAC" by default.
-    %(solver)s
-    %(solver_options)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -154,9 +146,7 @@ class LinearRegression(LeastSquaresModel):
 
         Parameters
         ----------
-        %(X)s
         %(targets)s
-        %(sample_weight)s
         groups : array-like of shape (n_samples,), optional
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
         """
@@ -244,9 +234,9 @@ class LinearRegression(LeastSquaresModel):
     def _centred_covariance(self, target: int) -> np.ndarray:
         """The covariance of (coef, level), level being the fitted value at the mean of the features."""
         if hasattr(self, "_robust_covariance_"):
-            return self._robust_covariance_[target]
+            return np.asarray(self._robust_covariance_[target])
         A = self._frame(target).whole_root
-        return self._residual_squares_[target] / self._freedom_left * (A @ A.T)
+        return np.asarray(self._residual_squares_[target] / self._freedom_left * (A @ A.T))
 
     def covariance(self, *, target: int = 0) -> np.ndarray:
         """The covariance matrix of the coefficients, by `cov_type`; the intercept is last.
@@ -267,7 +257,7 @@ class LinearRegression(LeastSquaresModel):
             return V
         back = np.eye(len(V))
         back[-1, :-1] = -self._mean_  # b = level - mean'w
-        return back @ V @ back.T
+        return np.asarray(back @ V @ back.T)
 
     def _why_none(self) -> str | None:
         """The reason for which there are no standard errors; None if there are."""

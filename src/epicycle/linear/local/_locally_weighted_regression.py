@@ -45,7 +45,7 @@ __all__ = ["LocallyWeightedRegression"]
 FALLBACKS = ("flat", "nearest")
 
 
-class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
+class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
     r"""A polynomial of its own at every query, fitted to the points around it (loess, lowess).
 
     .. math:: f(q) = \hat\beta_0, \qquad \hat\beta = \arg\min_\beta \sum_j K\!\left(\frac{|x_j - q|}{h}\right) w_j
@@ -79,8 +79,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         Bandwidths to choose from. Default: 20 from the width of about ten points to that of all.
     tol : float, default=1e-8
         Backward error of the local normal equations that the certificate asserts.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -170,8 +168,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        %(targets)s
-        %(sample_weight)s
         """
         if self.bandwidth is not None and self.span is not None:
             raise ParameterError(
@@ -280,11 +276,16 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):
         return answers, monitor.history(), changed, left
 
     def _attributes(self) -> dict[str, Any]:
-        """What a callback needs to predict in the middle of a fit."""
+        """The attributes with which a callback predicts in the middle of a fit."""
         return {
-            "_points_": self._points_, "_targets_": self._targets_, "_prior_": self._prior_, "_root_": self._root_,
-            "_weights_": self._weights_, "_vector_": self._vector_, "bandwidth_": self.bandwidth_,
-        }  # fmt: skip
+            "_points_": self._points_,
+            "_targets_": self._targets_,
+            "_prior_": self._prior_,
+            "_root_": self._root_,
+            "_weights_": self._weights_,
+            "_vector_": self._vector_,
+            "bandwidth_": self.bandwidth_,
+        }
 
     def _keep_statistics(self, answers: list[Answers]) -> None:
         Y, w = self._targets_, self._prior_

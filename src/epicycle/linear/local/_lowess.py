@@ -28,7 +28,7 @@ def bisquare_weights(residual: np.ndarray, weight: np.ndarray) -> np.ndarray:
     size = np.abs(residual)
     median = weighted_median(size, weight)
     scaled = np.minimum(size / (6 * median), 1.0) if median > 0 else (size > 0).astype(np.float64)
-    return (1 - scaled**2) ** 2
+    return np.asarray((1 - scaled**2) ** 2)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def anchors(x: np.ndarray, delta: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Between:
-    """Where every point lies between the anchors: the anchor on its left, and the share of the way to the next."""
+    """The place of every point between the anchors: the anchor on its left, and the share of the way to the next."""
 
     at: np.ndarray
     left: np.ndarray
@@ -68,7 +68,7 @@ class Between:
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Values at all points from those at the anchors."""
         right = np.minimum(self.left + 1, len(self.at) - 1)
-        return self.share * values[right] + (1 - self.share) * values[self.left]
+        return np.asarray(self.share * values[right] + (1 - self.share) * values[self.left])
 
     def answers(self, a: Answers) -> Answers:
         """Answers at all points; their sums of squares are not known."""

@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Smoother:
-    """What prediction needs.
+    """The points, weights and bandwidth of a local regression.
 
     root : the Cholesky factor of the metric, or None.
     targets, weights : of shape (n, k), column by column; weights include those of robust iterations.
@@ -56,9 +56,16 @@ class Smoother:
     ) -> Answers:
         """The fit of one target at queries in the coordinates of the metric."""
         return smooth(
-            self.points, self.targets[:, target], self.weights[:, target], queries, h,
-            kernel=self.kernel, degree=self.degree, squares=squares, n_jobs=n_jobs,
-        )  # fmt: skip
+            self.points,
+            self.targets[:, target],
+            self.weights[:, target],
+            queries,
+            h,
+            kernel=self.kernel,
+            degree=self.degree,
+            squares=squares,
+            n_jobs=n_jobs,
+        )
 
     def values(self, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """The fit of all targets at rows of X: shape (n, k), in float64."""
@@ -74,7 +81,7 @@ def predict_batch(batch: Batch, smoother: Smoother) -> np.ndarray:
 
 
 def predict_rows(data: Data, smoother: Smoother, n_jobs: int | None) -> Any:
-    """The fit at all rows. In memory the threads share the queries, elsewhere the batches."""
+    """The fit at all rows. In memory the threads share the queries, otherwise the batches."""
     if isinstance(data, ArrayData):
         return smoother.values(np.asarray(data.X), n_jobs).astype(data.dtype)
     return engine.map(predict_batch, data, smoother, n_jobs=n_jobs)
@@ -129,7 +136,7 @@ def in_coordinates(X: np.ndarray, root: np.ndarray | None) -> np.ndarray:
 
 
 #: Multiply-adds in one call of the compiled code: a fraction of a second, so that Ctrl-C is noticed.
-_WORK = 2e8
+_WORK_PER_CALL = 2e8
 
 
 @dataclass(frozen=True)
@@ -222,7 +229,7 @@ def smooth(
 
 
 def _step(n: int, work: float) -> int:
-    return max(256, int(n / max(work / _WORK, 1.0)))
+    return max(256, int(n / max(work / _WORK_PER_CALL, 1.0)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -75,9 +75,17 @@ def likelihood_facts(log_likelihood: float, totals: np.ndarray, n_features: int,
 
 
 def class_tables(
-    names: list[str], classes: np.ndarray, coef: np.ndarray, intercept: np.ndarray | None, covariance: np.ndarray, *,
-    confidence: float, title: str, facts: Mapping[str, float], note: str,
-) -> Summary:  # fmt: skip
+    names: list[str],
+    classes: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray | None,
+    covariance: np.ndarray,
+    *,
+    confidence: float,
+    title: str,
+    facts: Mapping[str, float],
+    note: str,
+) -> Summary:
     """The table of the log-odds: of the second class, or of every class against the first, one below the other."""
     coef = np.asarray(coef, dtype=np.float64)
     b = None if intercept is None else np.asarray(intercept, dtype=np.float64)
@@ -86,11 +94,16 @@ def class_tables(
     d = coef.shape[1] + (b is not None)
     parts = [
         wald_summary(
-            names, row, None if b is None else float(b[k]), covariance[k * d : (k + 1) * d, k * d : (k + 1) * d],
-            confidence=confidence, title=title, facts=facts,
+            names,
+            row,
+            None if b is None else float(b[k]),
+            covariance[k * d : (k + 1) * d, k * d : (k + 1) * d],
+            confidence=confidence,
+            title=title,
+            facts=facts,
         )
         for k, row in enumerate(coef)
-    ]  # fmt: skip
+    ]
     labels = [""] if len(parts) == 1 else [f"{label}: " for label in classes[1:]]
     rows = tuple(f"{label}{row}" for label, part in zip(labels, parts, strict=True) for row in part.rows)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns}

@@ -71,9 +71,14 @@ def minimise_l1(
     outcome = solve(data, n_classes, l1, l2, intercept, class_weight, tol, max_iter, monitor, start, n_jobs)
     params, history = outcome.x, monitor.history()
     return Solution(
-        params.ravel(), outcome.objective, history, gap_certificate(outcome.gap, outcome.objective, tol),
-        max(1, history.n_iter), outcome.reason, state={"solver": NAME, "params": params},
-    )  # fmt: skip
+        params.ravel(),
+        outcome.objective,
+        history,
+        gap_certificate(outcome.gap, outcome.objective, tol),
+        max(1, history.n_iter),
+        outcome.reason,
+        state={"solver": NAME, "params": params},
+    )
 
 
 def column_solver(
@@ -89,9 +94,18 @@ def column_solver(
 
 
 def _from_columns(
-    data: Data, n_classes: int, l1: float, l2: float, intercept: bool, class_weight: np.ndarray | None, tol: float,
-    max_iter: int, monitor: Monitor, start: np.ndarray | None, n_jobs: int | None,
-) -> Outcome:  # fmt: skip
+    data: Data,
+    n_classes: int,
+    l1: float,
+    l2: float,
+    intercept: bool,
+    class_weight: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    start: np.ndarray | None,
+    n_jobs: int | None,
+) -> Outcome:
     assert isinstance(data, ArrayData)
     solver = column_solver(data, n_classes, intercept=intercept, class_weight=class_weight, n_jobs=n_jobs)
     if start is not None:
@@ -104,9 +118,18 @@ def _from_columns(
 
 
 def _from_sums(
-    data: Data, n_classes: int, l1: float, l2: float, intercept: bool, class_weight: np.ndarray | None, tol: float,
-    max_iter: int, monitor: Monitor, start: np.ndarray | None, n_jobs: int | None,
-) -> Outcome:  # fmt: skip
+    data: Data,
+    n_classes: int,
+    l1: float,
+    l2: float,
+    intercept: bool,
+    class_weight: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    start: np.ndarray | None,
+    n_jobs: int | None,
+) -> Outcome:
     rows, p = 1 if n_classes == 2 else n_classes, data.n_features
     if rows * p > MAX_PARAMETERS:
         raise DataError(

@@ -317,9 +317,16 @@ class LogisticRegression(LinearClassifier):
                     "likelihood, and hold only if the weights count rows"
                 )
             return class_tables(
-                self._names(), self.classes_, self.coef_, self.intercept_ if self.fit_intercept else None,
-                self._covariance_, confidence=confidence, title=self._title(), facts=facts, note=weighted,
-            )  # fmt: skip
+                self._names(),
+                self.classes_,
+                self.coef_,
+                self.intercept_ if self.fit_intercept else None,
+                self._covariance_,
+                confidence=confidence,
+                title=self._title(),
+                facts=facts,
+                note=weighted,
+            )
         if self._penalty_line() != "no penalty":
             why = f"penalised ({self._penalty_line()}): naive standard errors do not hold; use C=inf for inference"
         elif self.certificate_.kind == "separation":

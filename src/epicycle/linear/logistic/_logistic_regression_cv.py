@@ -230,9 +230,14 @@ class LogisticRegressionCV(LinearClassifier):
         r, c = np.unravel_index(int(np.argmax(mean)), mean.shape)
         self.C_, self.l1_ratio_ = float(self.Cs_[c]), float(self.l1_ratios_[r])
         last = LogisticRegression(
-            C=self.C_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, class_weight=self.class_weight,
-            tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
-        )  # fmt: skip
+            C=self.C_,
+            l1_ratio=self.l1_ratio_,
+            fit_intercept=self.fit_intercept,
+            class_weight=self.class_weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )
         solution = last._solve(data, self)
         for name in ("coef_", "intercept_"):
             setattr(self, name, getattr(last, name))

@@ -101,15 +101,27 @@ def _smooth(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     shift = far_shift(data) if settings.intercept else np.zeros(data.n_features)
     objective = LogisticObjective(
-        data, settings.n_classes, 1.0, intercept=settings.intercept, shift=shift, class_weight=settings.class_weight,
+        data,
+        settings.n_classes,
+        1.0,
+        intercept=settings.intercept,
+        shift=shift,
+        class_weight=settings.class_weight,
         n_jobs=1,
-    )  # fmt: skip
+    )
     start, found, gaps, converged = None, [], [], []
     for C in Cs:
         solution = minimise(
-            objective.with_penalty(1.0 / C), "auto", tol=settings.tol, max_iter=settings.max_iter, monitor=Monitor(),
-            state=None, options={}, random_state=None, start=start,
-        )  # fmt: skip
+            objective.with_penalty(1.0 / C),
+            "auto",
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            monitor=Monitor(),
+            state=None,
+            options={},
+            random_state=None,
+            start=start,
+        )
         start = solution.x
         params = objective.matrix(start).copy()
         params[:, -1] -= params[:, :-1] @ shift
@@ -147,9 +159,13 @@ def _on_columns(data: ArrayData, settings: PathSettings) -> Callable[[float, flo
 def _on_sums(data: ArrayData, settings: PathSettings) -> Callable[[float, float], Outcome]:
     shift = far_shift(data) if settings.intercept else np.zeros(data.n_features)
     solver = HessianSolver(
-        data, settings.n_classes, intercept=settings.intercept, shift=shift, class_weight=settings.class_weight,
+        data,
+        settings.n_classes,
+        intercept=settings.intercept,
+        shift=shift,
+        class_weight=settings.class_weight,
         n_jobs=1,
-    )  # fmt: skip
+    )
     last = [np.zeros((_rows(settings), data.n_features + 1))]
 
     def minimise_at(l1: float, l2: float) -> Outcome:

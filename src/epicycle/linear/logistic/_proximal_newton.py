@@ -104,13 +104,13 @@ class HessianSolver:
                 done + 1, point.params, objective, gap=gap if np.isfinite(gap) else np.nan, step=step
             )
             stalled = stalled + 1 if gap >= last and np.isfinite(gap) else stalled
-            reason = (
-                "converged" if gap <= tol * objective
-                else "stopped" if stop
-                else "max_iter" if done == max_iter
-                else "stalled" if stalled >= 4
-                else ""
-            )  # fmt: skip
+            ends = {
+                "converged": gap <= tol * objective,
+                "stopped": stop,
+                "max_iter": done == max_iter,
+                "stalled": stalled >= 4,
+            }
+            reason = next((name for name, true in ends.items() if true), "")
             if reason:
                 break
             fresh, step = self._step(point, target, predicted, l1, l2)

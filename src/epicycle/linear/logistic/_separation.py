@@ -94,9 +94,11 @@ class Picked:
 
     def __add__(self, other: Picked) -> Picked:
         return Picked(
-            np.vstack([self.X, other.X]), np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.mark, other.mark]), self.limit,
-        )  # fmt: skip
+            np.vstack([self.X, other.X]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.mark, other.mark]),
+            self.limit,
+        )
 
 
 def _rows(batch: Batch, chosen: np.ndarray, shift: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -263,9 +265,11 @@ def _direction(
     bounds = [(None, None) if f else (0.0, 0.0) for f in free.ravel()]
     first = linprog(
         np.concatenate([np.zeros(size), -np.ones(m)]),
-        A_ub=sp.hstack([-A, sp.eye_array(m)]), b_ub=np.zeros(m),
-        bounds=bounds + [(0.0, 1.0)] * m, method="highs",
-    )  # fmt: skip
+        A_ub=sp.hstack([-A, sp.eye_array(m)]),
+        b_ub=np.zeros(m),
+        bounds=bounds + [(0.0, 1.0)] * m,
+        method="highs",
+    )
     if first.status != 0 or not -first.fun > 0.5:
         return None
     D = np.asarray(first.x[:size]).reshape(K, -1)
@@ -278,9 +282,12 @@ def _least(A: sp.csr_array, needed: np.ndarray, free: np.ndarray) -> np.ndarray 
     cost[:, -1] = 0.0  # the intercept is not a column
     upper = [(0.0, None if f else 0.0) for f in np.concatenate([free.ravel(), free.ravel()])]
     found = linprog(
-        np.concatenate([cost.ravel(), cost.ravel()]), A_ub=sp.hstack([-A, A]), b_ub=-needed, bounds=upper,
+        np.concatenate([cost.ravel(), cost.ravel()]),
+        A_ub=sp.hstack([-A, A]),
+        b_ub=-needed,
+        bounds=upper,
         method="highs",
-    )  # fmt: skip
+    )
     return np.asarray(found.x[: free.size] - found.x[free.size :]).reshape(free.shape) if found.status == 0 else None
 
 

@@ -1,4 +1,4 @@
-"""What Perceptron and SGDClassifier share: classes, learning from a stream, scores and labels."""
+"""Shared by Perceptron and SGDClassifier: classes, learning from a stream, scores and labels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def grown(known: np.ndarray, classes: np.ndarray) -> list[int]:
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-class OnlineClassifier(ClassifierMixin, Estimator, ABC):
+class OnlineClassifier(ClassifierMixin, Estimator, ABC):  # type: ignore[misc]
     """Base of the linear classifiers that learn row by row."""
 
     class_weight: Any
@@ -92,7 +92,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """How a row changes the models."""
+        """The change of the models by a row."""
 
     _takes_sparse: ClassVar[bool] = True
 
@@ -145,7 +145,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
                 weight = factors[codes.astype(np.intp)] * (1.0 if weight is None else weight)
             piece = Piece(X_rows, codes, *repeated(weight))
             positive = positive_codes(len(self.classes_), spare=self._open_)
-            scores = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
+            scores: Any = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
             one = len(positive) == 1 and not self._open_
             try:
                 losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
@@ -177,7 +177,7 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):
         return False
 
     def _after_piece(self, piece: Piece, positive: np.ndarray, scores: np.ndarray) -> None:
-        """What else a model keeps of the rows it has just learnt, from the scores that they had before."""
+        """Keep more of the rows just learnt, from the scores that they had before; nothing by default."""
 
     def _after_growth(self, columns: list[int]) -> None:
         """New classes came: the models are now copies of those in `columns`."""

@@ -14,6 +14,8 @@ from epicycle.core._exceptions import ConvergenceError
 from epicycle.linear.online._learner import (
     CAPPED,
     ETA,
+    FIRST,
+    STEP,
     Piece,
     Presentations,
     Rule,
@@ -29,7 +31,7 @@ __all__ = ["Epoch", "NoImprovement", "Run", "StoppingRule", "run_epochs"]
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one pass showed: `objective` is the mean loss before each step plus the penalty at the end."""
+    """The result of one pass: `objective` is the mean loss before each step plus the penalty at the end."""
 
     number: int
     objective: float
@@ -78,7 +80,7 @@ class NoImprovement(StoppingRule):
 
 @dataclass
 class Run:
-    """How the epochs ended."""
+    """The end of the epochs."""
 
     state: State
     reason: str
@@ -100,7 +102,7 @@ def run_epochs(
     seed: int,
     resume: Mapping[str, Any] | None = None,
     dual: np.ndarray | None = None,
-    watch: Callable[[Piece, np.ndarray], None] | None = None,
+    after_piece: Callable[[Piece, np.ndarray], None] | None = None,
     score: Callable[[State], float] | None = None,
     observe: Callable[[State], None] = lambda _state: None,
 ) -> Run:
@@ -110,8 +112,8 @@ def run_epochs(
     ----------
     state : the learner, changed in place; replaced by that of `resume` where there is one.
     dual : (n, K), to which the derivatives of every row's loss are added, for data in memory.
-    watch : called after every piece with the scores that its rows had before they were learnt.
-    score : state -> score on rows held out, judged in place of the objective.
+    after_piece : called after every piece with the scores that its rows had before they were learnt.
+    score : state -> score on the validation set, which then decides in place of the objective.
     observe : called before the monitor with the current state, so that what callbacks see can follow it.
     """
     done = 0
@@ -130,13 +132,21 @@ def run_epochs(
         before, capped = state["mistakes"].copy(), state["number"][CAPPED]
         losses = total = 0.0
         for piece in rows.epoch(done):
-            scores = None if watch is None else np.empty((piece.n_shown, K))
+            scores = None if after_piece is None else np.empty((piece.n_shown, K))
             losses += learn(
-                state, rule, piece.X, piece.y, positive, order=piece.order, fraction=piece.fraction, dual=dual,
-                scores=scores, one=K == 1,
-            )  # fmt: skip
-            if watch is not None:
-                watch(piece, scores)
+                state,
+                rule,
+                piece.X,
+                piece.y,
+                positive,
+                order=piece.order,
+                fraction=piece.fraction,
+                dual=dual,
+                scores=scores,
+                one=K == 1,
+            )
+            if after_piece is not None and scores is not None:
+                after_piece(piece, scores)
             total += piece.total
         done += 1
         W, b = coefficients(state, rule)
@@ -155,8 +165,8 @@ def run_epochs(
             columns["validation_score"] = epoch.score
         enough = stopping.stops(epoch, state)
         observe(state)
-        asked = monitor(done, np.array([float(done)]), objective=objective, state=saved, **columns)
-        if enough or asked:
+        stopped = monitor(done, np.array([float(done)]), objective=objective, state=saved, **columns)
+        if enough or stopped:
             reason = "converged" if enough else "stopped"
             break
     return Run(state, reason, done, total, objective, saved())
@@ -164,12 +174,11 @@ def run_epochs(
 
 def _step(state: State, rule: Rule) -> float:
     """The length of the next step."""
-    t, number = state["number"][0], state["number"]
-    return {
-        "optimal": lambda: 1.0 / (rule.alpha * (number[7] + t - 1.0)),
-        "constant": lambda: rule.eta0,
-        "invscaling": lambda: rule.eta0 / t**rule.exponent,
-        "adaptive": lambda: float(number[ETA]),
-        "c/t": lambda: rule.eta0 / t,
-        "a/(b+k)": lambda: rule.eta0 / (rule.offset + t),
-    }[rule.schedule]()
+    number = state["number"]
+    t = float(number[STEP])
+    if rule.schedule == "optimal":
+        return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
+    if rule.schedule == "adaptive":
+        return float(number[ETA])
+    divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
+    return float(rule.eta0 / divisor)

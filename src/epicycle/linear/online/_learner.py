@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,8 +70,9 @@ class Rule:
     def native(self, sparse: bool) -> _native.online.Rule:
         """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
+        twin: Any = LOSSES[self.loss].native  # every loss of an online model has one
         return _native.online.Rule(
-            loss=LOSSES[self.loss].native,
+            loss=twin,
             epsilon=self.epsilon,
             schedule=SCHEDULES.index(self.schedule),
             eta0=self.eta0,
@@ -207,12 +209,12 @@ class Piece:
 
     @property
     def n_shown(self) -> int:
-        """How many presentations they are."""
+        """Number of presentations."""
         return len(self.y) if self.order is None else len(self.order)
 
     @property
     def total(self) -> float:
-        """How many rows they count for."""
+        """Number of rows that they count for."""
         if self.fraction is not None:
             return float(self.fraction.sum())
         return float(self.n_shown)
@@ -260,6 +262,8 @@ class Presentations:
 
     def counts(self) -> np.ndarray:
         """For data in memory, how many rows each row counts for in an epoch; 1 for those that are not shown."""
+        if self.memory is None:
+            raise ValueError("rows of files are not counted one by one")
         shown = np.zeros(len(self.memory.y))
         if self.memory.order is None:
             return np.ones(len(shown))

@@ -1,4 +1,4 @@
-"""How well can the rows be separated? Bounds on the largest margin from both sides.
+"""Separation of the rows: bounds on the largest margin from both sides.
 
 With z_i = y_i (x_i, 1) (or y_i x_i without an intercept) the largest margin is
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +27,11 @@ from epicycle.linear.online._learner import Presentations, State, row_squares
 __all__ = ["Margin", "Separation", "bracket"]
 
 #: Passes over the rows at most, and multiply-adds that are always allowed.
-PASSES, WORK = 2000, 1e9
+MAX_PASSES, FREE_WORK = 2000, 1e9
 #: Features up to which the nearest point is computed: it solves systems of that size.
-FEW = 500
+MAX_FEATURES_EXACT = 500
 #: A margin that is certainly none, relative to the radius.
-FINE = 1e-9
+NO_MARGIN = 1e-9
 _BLOCK = 1 << 16  # rows
 
 
@@ -74,7 +75,7 @@ class _Signed:
         part = self.X[rows]
         dense = part.toarray() if sp.issparse(part) else part
         ones = np.full((len(rows), 1), 1.0 if self.intercept else 0.0)
-        return np.hstack([dense.astype(np.float64), ones]) * self.sign[rows][:, None]
+        return np.asarray(np.hstack([dense.astype(np.float64), ones]) * self.sign[rows][:, None])
 
 
 class _Bounds:
@@ -133,10 +134,10 @@ def bracket(
     rows = _Signed(X, sign, square, intercept)
     bounds = _Bounds(rows, tol, want)
     entries = X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
-    passes = int(min(PASSES, max(20, passes, WORK / max(entries, 1))))
+    passes = int(min(MAX_PASSES, max(20, passes, FREE_WORK / max(entries, 1))))
     bounds.see(w, float(counts.sum()))
-    if X.shape[1] <= FEW:
-        bounds.tol = min(tol, FINE)  # finitely many steps: they may go on until hardly a margin is left
+    if X.shape[1] <= MAX_FEATURES_EXACT:
+        bounds.tol = min(tol, NO_MARGIN)  # finitely many steps: they may go on until hardly a margin is left
         if not bounds.enough:
             _nearest_point(rows, bounds, min(passes, 20 * (X.shape[1] + 5)))
         bounds.tol = tol
@@ -207,14 +208,14 @@ class Separation(StoppingRule):
     Parameters
     ----------
     rows : Presentations
-        For rows from files nothing can be asked: there the passes end when they stop to improve.
+        For rows from files separability is not decided: there the passes end when they stop to improve.
     positive : ndarray of shape (K,)
     dual : ndarray of shape (n, K), or None
         The derivatives that the learner adds up: minus the sign of a row times the mistakes on it.
     tol : float or None
         A pass improves if its mistakes, as a share of the rows, fall by more than this; None never asks.
     patience : int
-        Passes without improvement before the question is asked.
+        Passes without improvement before separability is decided.
     """
 
     def __init__(
@@ -263,14 +264,16 @@ class Separation(StoppingRule):
 
     def margin(self, state: State, k: int, epochs: int) -> Margin:
         """Bounds on the largest margin of model k."""
-        X, y = self.rows.memory.X, self.rows.memory.y
+        memory: Any = self.rows.memory  # asked for data in memory alone, as the dual is
+        dual: Any = self.dual
+        X, y = memory.X, memory.y
         if self._squares is None:
             self._squares = row_squares(X) + (1.0 if self.intercept else 0.0)
         shown = np.zeros(len(y), dtype=bool)
-        shown[slice(None) if self.rows.memory.order is None else self.rows.memory.order] = True
+        shown[slice(None) if memory.order is None else memory.order] = True
         sign = np.where(y == self.positive[k], 1.0, -1.0) * shown
         w = np.append(state["v"][:, k], state["b"][k] if self.intercept else 0.0)
-        counts = np.maximum(-sign * self.dual[:, k], 0.0)
+        counts = np.maximum(-sign * dual[:, k], 0.0)
         if not self.from_zero:  # w is not the sum of these mistakes alone
             w, counts = np.zeros_like(w), np.zeros_like(counts)
         return bracket(

@@ -112,21 +112,16 @@ class Perceptron(OnlineClassifier):
         each with as many votes as rows it survived. The vote keeps a vector for every mistake.
     fit_intercept : bool, default=True
         Whether b is learnt or 0.
-    %(max_iter)s
     tol : float or None, default=1e-3
         When the share of mistakes has not fallen by tol in `n_iter_no_change` passes, `fit` asks whether the rows are
         separable at all, and ends if no hyperplane has a margin above tol times D. None passes on to a pass without
         mistakes, or to `max_iter`.
-    %(shuffle)s
     n_iter_no_change : int, default=5
         See `tol`.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the earlier fit; the bound then does not hold and is not given.
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -255,9 +250,14 @@ class Perceptron(OnlineClassifier):
         rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors)
         dual = None if rows.memory is None else np.zeros((len(rows.memory.y), len(positive)))
         separation = Separation(
-            rows, positive, dual, tol=self.tol, patience=self.n_iter_no_change, intercept=self.fit_intercept,
+            rows,
+            positive,
+            dual,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            intercept=self.fit_intercept,
             from_zero=resume is None and earlier is None,
-        )  # fmt: skip
+        )
         votes = self.variant == "voted"
         if votes:
             self._survivors_ = no_survivors(data.n_features, len(positive))
@@ -273,10 +273,19 @@ class Perceptron(OnlineClassifier):
 
         monitor = self._monitor(self.max_iter, attributes)
         run = run_epochs(
-            state, rule, rows, separation, positive=positive, max_iter=self.max_iter, monitor=monitor, seed=seed,
-            resume=resume, dual=dual, observe=observe,
-            watch=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
-        )  # fmt: skip
+            state,
+            rule,
+            rows,
+            separation,
+            positive=positive,
+            max_iter=self.max_iter,
+            monitor=monitor,
+            seed=seed,
+            resume=resume,
+            dual=dual,
+            observe=observe,
+            after_piece=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
+        )
         self._learner_ = run.state
         self._set_counts(weighted=data.has_weight or factors is not None)
         margins = self._set_margins(run, separation, bounded=earlier is None)
@@ -303,7 +312,8 @@ class Perceptron(OnlineClassifier):
         self.margin_ = _one_or_all(np.array([m.lower for m in margins]))
         self.separable_ = _one_or_all(np.array([m.separable for m in margins]))
         if bounded:
-            fraction = separation.rows.memory.fraction
+            memory: Any = separation.rows.memory  # there is a margin for data in memory alone
+            fraction = memory.fraction
             longest = 1.0 if fraction is None else max(1.0, float(fraction.max()))
             with np.errstate(divide="ignore"):
                 bound = longest * np.square(self.radius_ / np.array([m.lower for m in margins]))
@@ -325,9 +335,11 @@ class Perceptron(OnlineClassifier):
             upper = np.sqrt(squares) / np.maximum(state["mistakes"], 1e-300)
             worst = float(upper[~separation.clean].max())
             return Certificate(
-                "none", 0.0 if run.reason == "converged" else 1.0, 0.0,
+                "none",
+                0.0 if run.reason == "converged" else 1.0,
+                0.0,
                 f"the last of {run.n_epochs} passes made mistakes still; no hyperplane has a margin above {worst:.3g}",
-            )  # fmt: skip
+            )
         left = [m for m, clean in zip(margins, separation.clean, strict=True) if not clean]
         value = max(m.upper / m.radius if m.radius > 0 else 0.0 for m in left)
         if any(m.separable for m in left):

@@ -50,31 +50,12 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         "hinge" (linear support vector machine), "log_loss" (logistic regression), "modified_huber", "squared_hinge",
         "perceptron", or a loss of regression on -1 and 1: "squared_error", "huber", "epsilon_insensitive",
         "squared_epsilon_insensitive".
-    %(penalty)s
-    %(alpha)s
-    %(l1_ratio)s
-    %(fit_intercept)s
-    %(intercept_rate)s
-    %(max_iter)s
-    %(tol)s
-    %(shuffle)s
-    %(epsilon)s
-    %(random_state)s
-    %(learning_rate)s
-    %(eta0)s
-    %(power_t)s
-    %(offset)s
     early_stopping : bool, default=False
         Whether `fit` ends by the accuracy on a validation set, instead of the objective.
     validation_fraction : float, default=0.1
         Share of each class in the validation set.
-    %(n_iter_no_change)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
-    %(warm_start)s
-    %(average)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -275,4 +256,4 @@ def _probability_batch(
     if len(classes) == 2:
         return np.column_stack([expit(-scores) if loss == "log_loss" else 1 - p, p])
     total = p.sum(axis=1, keepdims=True)
-    return np.divide(p, total, out=np.full_like(p, 1 / len(classes)), where=total > 0)
+    return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / len(classes)), where=total > 0))

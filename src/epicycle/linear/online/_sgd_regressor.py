@@ -34,7 +34,7 @@ from epicycle.stats._linear_predictor import linear_predictor
 __all__ = ["SGDRegressor"]
 
 
-class SGDRegressor(RegressorMixin, StochasticModel):
+class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
     r"""Linear regression for streams and large data, learnt row by row.
 
     .. math:: \min_{w, b} \; \frac{1}{V} \sum_i v_i \, l(w'x_i + b - y_i)
@@ -49,29 +49,10 @@ class SGDRegressor(RegressorMixin, StochasticModel):
     loss : str, default="squared_error"
         "squared_error" (r^2 / 2), "huber" (linear beyond epsilon), "epsilon_insensitive" (max(|r| - epsilon, 0)) or
         "squared_epsilon_insensitive".
-    %(penalty)s
-    %(alpha)s
-    %(l1_ratio)s
-    %(fit_intercept)s
-    %(intercept_rate)s
-    %(max_iter)s
-    %(tol)s
-    %(shuffle)s
-    %(epsilon)s
-    %(random_state)s
-    %(learning_rate)s
-    %(eta0)s
-    %(power_t)s
-    %(offset)s
     early_stopping : bool, default=False
         Whether `fit` ends by R^2 on a validation set, instead of the objective.
     validation_fraction : float, default=0.1
         Share of the rows in the validation set.
-    %(n_iter_no_change)s
-    %(warm_start)s
-    %(average)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -89,7 +70,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
 
     Notes
     -----
-    What is said of weights, sparse rows and safe steps in :class:`SGDClassifier` holds here too.
+    The notes of :class:`SGDClassifier` on weights, sparse rows and safe steps hold here too.
 
     Examples
     --------
@@ -217,7 +198,6 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         Parameters
         ----------
         X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-        %(y)s
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight v is learnt as v rows.
         """
@@ -250,7 +230,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
             out = None if scores is None else np.empty((piece.n_shown, 1))
             losses += learn_piece(self, state, rule, piece, None, scores=out, one=True)
             total += piece.total
-            if scores is not None:
+            if scores is not None and out is not None:
                 scores.append(out[:, 0])
         self._learner_ = state
         stream_evidence(self, state, losses, total)
@@ -260,7 +240,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):
         """Coefficients, of shape (n_features,)."""
         if "_learner_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
-        return coefficients(self._learner_, self._rule())[0][0].astype(self._float_)
+        return np.asarray(coefficients(self._learner_, self._rule())[0][0].astype(self._float_))
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -110,7 +110,7 @@ def _pseudo_root(H: np.ndarray) -> np.ndarray:
         return root
     values, V = scipy.linalg.eigh(H, check_finite=False)
     kept = values > 8 * len(H) * np.finfo(float).eps * values.max(initial=0.0)
-    return V[:, kept] / np.sqrt(values[kept])
+    return np.asarray(V[:, kept] / np.sqrt(values[kept]))
 
 
 def penalty_line(alpha: Any, weights: Any, matrix: Any) -> str:

@@ -20,7 +20,7 @@ from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.linear._folds import Cells, Fold, cell_moments, mean_squares, sum_of_cells, training_weights
 from epicycle.linear.ridge._spectrum import Spectrum, spectrum_of, spectrum_of_moments
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import Moments, moments_of, shift_of
+from epicycle.stats._moments import Moments, moments_of, shift_of, target_columns
 
 __all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_from_moments"]
 
@@ -30,7 +30,7 @@ Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
 
 @dataclass(frozen=True)
 class PathProblem:
-    """What every fold is fitted with."""
+    """The settings that every fold is fitted with."""
 
     penalty: QuadraticPenalty
     alphas: np.ndarray
@@ -42,8 +42,8 @@ class PathProblem:
         return float(self.alphas.min())
 
 
-class _Same(RegressorMixin, BaseEstimator):
-    """What a scorer takes for an estimator: its predictions are its input."""
+class _Same(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator for scorers: its predictions are its input."""
 
     def fit(self, X: Any, y: Any = None) -> _Same:
         return self
@@ -109,7 +109,7 @@ def _others(moments: Sequence[Moments], left_out: int) -> Moments:
 def error_statistic(batch: Batch, coef: Any, intercept: np.ndarray) -> tuple[np.ndarray, float]:
     """(sum_i w_i e_i^2 of shape (k, n_alphas), total weight) for coef of shape (p, k, n_alphas)."""
     p, k, a = coef.shape
-    y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
+    y = target_columns(batch.y)
     e = np.asarray(batch.X @ coef.reshape(p, k * a)).reshape(-1, k, a) + intercept - y[:, :, None]
     if batch.weight is None:
         return np.einsum("ika,ika->ka", e, e), float(len(e))
@@ -122,8 +122,8 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
         test = ArrayData(test.X, test.y)  # rows of no weight are all there is to test on
     if scorer is None:
         squares, weight = engine.sum(error_statistic, test, coef, intercept, n_jobs=problem.n_jobs)
-        return -squares / weight
-    y = test.y[:, None] if test.y.ndim == 1 else test.y
+        return np.asarray(-squares / weight)
+    y = target_columns(test.y)
     scores = np.empty(intercept.shape)
     for a in range(len(problem.alphas)):
         predictions = np.asarray(test.X @ coef[:, :, a]) + intercept[:, a]

@@ -24,16 +24,17 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine._fold import Fold
 from epicycle.linear.ridge._spectrum import KernelSpectrum, RowSpectrum, Spectrum
+from epicycle.stats._moments import target_columns
 
 __all__ = ["gcv_errors", "loo_predictions", "loo_squared_errors", "refuse_undefined"]
 
-#: What least squares leaves free of a row, below which it fits the row exactly but for rounding.
-NOTHING = 1e-11
+#: 1 - h_i below which the fit passes through row i but for rounding, so that leaving it out is not defined.
+EXACT_FIT = 1e-11
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What a block of rows needs: the directions, and shrinkage for every alpha."""
+    """The directions and the shrinkage for every alpha, for a block of rows."""
 
     basis: np.ndarray | None
     mean: np.ndarray
@@ -54,7 +55,7 @@ class LeaveOneOut:
         squares = q * q
         own = squares.sum(axis=1) + self.share
         free = 1 - (own if weight is None else own * weight)
-        exact = np.ones(len(q), bool) if self.spans else free <= NOTHING
+        exact = np.ones(len(q), bool) if self.spans else free <= EXACT_FIT
         if self.spans and weight is not None:
             exact = weight > 0  # rows of no weight are outside of what is spanned
         free[exact] = 0.0
@@ -71,7 +72,7 @@ class LeaveOneOut:
                 e[:, t] += rest[:, t, None]
                 e[:, t] /= across
         determines = squares[:, self.unpenalised].sum(axis=1) + self.share
-        e[(determines if weight is None else determines * weight) >= 1 - NOTHING] = np.nan
+        e[(determines if weight is None else determines * weight) >= 1 - EXACT_FIT] = np.nan
         e[~np.isfinite(e)] = np.nan
         return e
 
@@ -80,7 +81,7 @@ class LeaveOneOut:
         p = batch.X.shape[1]
         m = self.mean[:p]
         q = np.asarray(batch.X @ self.basis) - m @ self.basis if sp.issparse(batch.X) else (batch.X - m) @ self.basis
-        y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
+        y = target_columns(batch.y)
         return self.errors(q, y - self.mean[p:], batch.weight), y
 
 
@@ -113,7 +114,7 @@ def loo_squared_errors(data: Data, spectrum: Spectrum, alphas: np.ndarray, n_job
         total, weight = fold.total
     else:
         total, weight = engine.sum(squares_statistic, data, rule, n_jobs=n_jobs)
-    return total / weight
+    return np.asarray(total / weight)
 
 
 def loo_predictions(
@@ -123,9 +124,10 @@ def loo_predictions(
     k = spectrum.c.shape[1]
     if data.n_rows is not None:
         require_memory(
-            16.0 * data.n_rows * k * (len(alphas) + 1), f"predictions of {data.n_rows} rows for {len(alphas)} alphas",
+            16.0 * data.n_rows * k * (len(alphas) + 1),
+            f"predictions of {data.n_rows} rows for {len(alphas)} alphas",
             "leave scoring and store_cv_results alone: squared errors are only summed",
-        )  # fmt: skip
+        )
     rule = LeaveOneOut.of(spectrum, alphas)
     if isinstance(spectrum, KernelSpectrum):
         pieces = [np.concatenate([y[:, :, None], y[:, :, None] - e], axis=2) for e, y, _ in _of_kernel(spectrum, rule)]
@@ -144,7 +146,7 @@ def _weights(data: Data, n: int) -> np.ndarray:
     if not data.has_weight:
         return np.ones(n)
     if isinstance(data, ArrayData):
-        return data.weight
+        return np.asarray(data.weight)
     weights = engine.map(weight_batch, data)
     return np.asarray(weights.compute() if isinstance(data, DaskData) else weights)
 
@@ -154,7 +156,7 @@ def _of_kernel(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
     """(errors, y, weight) of blocks of rows whose directions are known already."""
     data = spectrum.data
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     p = data.n_features
     for first in range(0, data.n_rows, rows):
         block = slice(first, first + rows)
@@ -169,7 +171,7 @@ def gcv_errors(spectrum: Spectrum, alphas: np.ndarray) -> np.ndarray:
     left = max(n - rank, 0) + spectrum.shrinkage(alphas).sum(axis=0)  # n - degrees of freedom, without cancellation
     if not (left > 0).all():
         raise DataError("X: no degrees of freedom are left for the noise; generalised cross-validation has no meaning")
-    return spectrum.residual_squares(alphas) / spectrum.weight / (left / n) ** 2
+    return np.asarray(spectrum.residual_squares(alphas) / spectrum.weight / (left / n) ** 2)
 
 
 def refuse_undefined(errors: np.ndarray) -> None:

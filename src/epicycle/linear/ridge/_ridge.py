@@ -29,16 +29,6 @@ class Ridge(BaseRidge):
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
         Strength of the penalty, for all targets or for each.
-    %(penalty_weights)s
-    %(penalty_matrix)s
-    %(fit_intercept)s
-    %(solver)s
-    %(solver_options)s
-    %(tol)s
-    %(max_iter)s
-    %(random_state)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -53,7 +53,6 @@ class RidgeCV(BaseRidge):
     alphas : array-like, optional
         What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
         almost everything shrunk, along the spectrum of X.
-    %(fit_intercept)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
@@ -66,11 +65,6 @@ class RidgeCV(BaseRidge):
         Whether every target gets an alpha of its own.
     store_cv_results : bool, default=False
         Whether `cv_results_` is kept, a number for each row and alpha; for leave-one-out.
-    %(penalty_weights)s
-    %(penalty_matrix)s
-    %(tol)s
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -165,7 +159,6 @@ class RidgeCV(BaseRidge):
 
         Parameters
         ----------
-        %(X)s
         %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.
@@ -247,7 +240,7 @@ class RidgeCV(BaseRidge):
             rows = data.n_rows
             scores = scores_from_moments(data, int(self.cv), problem, n_rows if rows is None else rows)
         self.fold_scores_ = scores if self.alpha_per_target and not data.target_is_vector else scores.mean(axis=0)
-        return scores.mean(axis=-1)
+        return np.asarray(scores.mean(axis=-1))
 
     def _choose(self, scores: np.ndarray, *, vector: bool, warn: bool) -> None:
         alphas = self.alphas_

@@ -21,20 +21,27 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Data
 from epicycle.linear.least_squares._direct import LeastSquaresFit, normal_equations, settled_moments
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import CentredFactor, Moments, refuse_non_finite, shift_of, triangular_factor_of
+from epicycle.stats._moments import (
+    CentredFactor,
+    Moments,
+    refuse_non_finite,
+    shift_of,
+    target_columns,
+    triangular_factor_of,
+)
 
 __all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "fit_from_kernel", "spectrum_of", "spectrum_of_moments"]
 
 EPS = float(np.finfo(np.float64).eps)
-#: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments.
-ACCURATE = 1e8
+#: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments: half of the digits.
+MAX_CONDITION = 1e8
 #: Sparse features up to which rows are made dense, block by block, where second moments are not accurate enough.
 MAX_DENSE_SPARSE = 500
 
 
 @dataclass(frozen=True)
 class Spectrum(ABC):
-    """What all alphas share.
+    """The factorisation that all alphas share.
 
     g, h : of shape (r,), the diagonals of X'WX and D in r directions; g > 0.
     c : of shape (r, k), the targets along them.
@@ -59,21 +66,21 @@ class Spectrum(ABC):
 
     @property
     def share(self) -> float:
-        """What the intercept adds to a leverage, without the weight of the row."""
+        """The share of the intercept in a leverage, without the weight of the row."""
         return 1 / self.weight if self.intercept else 0.0
 
     def shrinkage(self, alphas: np.ndarray) -> np.ndarray:
         """s of shape (r, n_alphas)."""
         penalty = self.h[:, None] * alphas
-        return penalty / (self.g[:, None] + penalty)
+        return np.asarray(penalty / (self.g[:, None] + penalty))
 
     def degrees_of_freedom(self, alphas: np.ndarray) -> np.ndarray:
         """Traces of the hat matrices, the intercept among them."""
-        return (1 - self.shrinkage(alphas)).sum(axis=0) + int(self.intercept)
+        return np.asarray((1 - self.shrinkage(alphas)).sum(axis=0) + int(self.intercept))
 
     def residual_squares(self, alphas: np.ndarray) -> np.ndarray:
         """Weighted sums of squares of the residuals, of shape (k, n_alphas)."""
-        return self.rest[:, None] + (self.c**2).T @ self.shrinkage(alphas) ** 2
+        return np.asarray(self.rest[:, None] + (self.c**2).T @ self.shrinkage(alphas) ** 2)
 
     def grid(self, n_alphas: int) -> np.ndarray:
         """From an alpha that leaves every direction nearly alone to one that shrinks all of them to nearly nothing."""
@@ -103,7 +110,7 @@ class RowSpectrum(Spectrum):
     basis: np.ndarray
 
     def coefficients(self, kept: np.ndarray) -> np.ndarray:
-        return self.basis @ kept
+        return np.asarray(self.basis @ kept)
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class KernelSpectrum(Spectrum):
         coef = np.asarray(self.data.X.T @ rows)
         if self.intercept:
             coef -= np.outer(self.mean[: len(coef)], rows.sum(axis=0))
-        return coef / self.factors[:, None]
+        return np.asarray(coef / self.factors[:, None])
 
 
 def spectrum_of(
@@ -164,12 +171,12 @@ def _accurate(spectrum: Spectrum, least_alpha: float | None) -> bool:
         return True
     alpha = float(spectrum.grid(2)[0]) if least_alpha is None else least_alpha
     curvature = spectrum.g + alpha * spectrum.h
-    return float(curvature.max()) <= ACCURATE * float(curvature.min())
+    return float(curvature.max()) <= MAX_CONDITION * float(curvature.min())
 
 
 def _kept(values: np.ndarray) -> np.ndarray:
     """Directions that are more than rounding."""
-    return values > 8 * max(len(values), 1) * EPS * values.max(initial=0.0)
+    return np.asarray(values > 8 * max(len(values), 1) * EPS * values.max(initial=0.0))
 
 
 def spectrum_of_moments(moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> RowSpectrum:
@@ -244,7 +251,7 @@ def _from_kernel(data: ArrayData, penalty: QuadraticPenalty, intercept: bool) ->
     n, p = data.n_rows, data.n_features
     require_memory(8.0 * n * n * 4, f"the {n} x {n} kernel matrix", "choose alpha with Ridge and few folds")
     w = np.ones(n) if data.weight is None else data.weight
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     weight = float(w.sum())
     mean = np.zeros(p + y.shape[1])
     if intercept:
@@ -293,7 +300,7 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
     for a in np.unique(penalty.alpha):
         columns = penalty.alpha == a
         coef[:, columns] = spectrum.along_path(np.array([a]))[0][:, columns, 0]
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     mean = spectrum.mean
     w = np.ones(len(y)) if data.weight is None else data.weight
     r = y - mean[p:] - (np.asarray(data.X @ coef) - mean[:p] @ coef)
@@ -305,6 +312,20 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
     b = mean[p:] - mean[:p] @ coef if spectrum.intercept else np.zeros(k)
     dof = np.array([spectrum.degrees_of_freedom(np.array([a]))[0] for a in penalty.alpha]) - int(spectrum.intercept)
     return LeastSquaresFit(
-        coef, b, p, penalty.bound(gradient), float(rss.sum()) / 2 + penalty.value(coef), yy, rss, None, None,
-        mean, spectrum.weight, spectrum.n_rows, 0.0, None, "eigenvectors of the kernel", dof,
-    )  # fmt: skip
+        coef,
+        b,
+        p,
+        penalty.bound(gradient),
+        float(rss.sum()) / 2 + penalty.value(coef),
+        yy,
+        rss,
+        None,
+        None,
+        mean,
+        spectrum.weight,
+        spectrum.n_rows,
+        0.0,
+        None,
+        "eigenvectors of the kernel",
+        dof,
+    )

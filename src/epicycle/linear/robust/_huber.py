@@ -21,7 +21,7 @@ from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.robust._huber_objective import FACTOR, HuberObjective, Point
+from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
@@ -33,18 +33,18 @@ __all__ = ["HuberRegressor"]
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817
 #: Least scale, relative to that of y: with it, data on a hyperplane is fitted too.
-FLOOR = 1e-11
-#: Gap at which a larger scale than the wanted one has served.
-NEAR = 1e-8
-#: Steps without a smaller gap after which there will be none.
-PATIENCE = 40
-#: A gap that is rounding.
-EXACT = 2e-15
-#: Rows from which on the fit to a draw of them comes first.
-MANY = 20_000
+MIN_RELATIVE_SCALE = 1e-11
+#: Gap at which the fit with a larger scale than the wanted one ends: it is only a start for the next.
+INTERMEDIATE_GAP = 1e-8
+#: Steps without a smaller gap after which the fit is as exact as rounding allows.
+MAX_STEPS_WITHOUT_GAIN = 40
+#: Relative gap that is rounding: about ten units in the last place.
+ROUNDING_GAP = 2e-15
+#: Rows from which on the fit to a draw of them comes first: below, a pass costs less than the detour.
+MIN_ROWS_FOR_DRAW = 20_000
 
 
-class HuberRegressor(RegressorMixin, Estimator):
+class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression that is least squares for small residuals and least absolute deviations for large ones.
 
     .. math:: \min_{w, b, \sigma} \; \sum_i s_i \Bigl( \sigma + \sigma H_\epsilon\bigl( \tfrac{y_i - b - w'x_i}{\sigma}
@@ -58,7 +58,6 @@ class HuberRegressor(RegressorMixin, Estimator):
         Where outliers begin, in units of the scale; at least 1. 1.35 is 95 % efficient for normal noise.
     alpha : float, default=0.0001
         Strength of the L2 penalty.
-    %(fit_intercept)s
     scale : {"joint", "mad"} or float, default="joint"
         "joint" minimises over sigma too; "mad" takes the median absolute deviation from the fit of least absolute
         deviations, divided by 0.6745; a number is taken as it is.
@@ -66,8 +65,6 @@ class HuberRegressor(RegressorMixin, Estimator):
         Duality gap relative to the objective that the certificate asserts.
     max_iter : int, default=200
         Passes over the rows at most.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -151,10 +148,17 @@ class HuberRegressor(RegressorMixin, Estimator):
         squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
         sigma, start = self._fixed_scale(absolute)
         objective = HuberObjective(
-            data, frame, absolute.lengths, squares, float(self.epsilon), sigma=sigma, floor=FLOOR, n_jobs=self.n_jobs
+            data,
+            frame,
+            absolute.lengths,
+            squares,
+            float(self.epsilon),
+            sigma=sigma,
+            floor=MIN_RELATIVE_SCALE,
+            n_jobs=self.n_jobs,
         )
         monitor = self._monitor(self.max_iter, lambda x: self._attributes(data, objective, x[:-1], float(x[-1])))
-        if start is None and absolute.n_rows >= MANY and self._resume_state() is None:
+        if start is None and absolute.n_rows >= MIN_ROWS_FOR_DRAW and self._resume_state() is None:
             start = self._rough(objective, absolute.n_rows)
         at, reason = self._minimise(objective, start, monitor)
         if start is not None and reason != "stopped" and at.gap > self.tol:
@@ -189,21 +193,27 @@ class HuberRegressor(RegressorMixin, Estimator):
             return None, None
         beta = absolute.solve(0.5, None, lambda *_: False).beta
         (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
-        sigma = max(float(median) / NORMAL_MAD, FLOOR)
+        sigma = max(float(median) / NORMAL_MAD, MIN_RELATIVE_SCALE)
         return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
 
     # ------------------------------------------------------------------------------------------- solver
 
     def _rough(self, objective: HuberObjective, n_rows: int) -> tuple[np.ndarray, float]:
         """The fit to a draw of the rows: near, and cheap."""
-        share = max(MANY // 10, 50 * objective.frame.size, n_rows // 20) / n_rows
+        share = max(MIN_ROWS_FOR_DRAW // 10, 50 * objective.frame.size, n_rows // 20) / n_rows
         if share > 0.25:
             return objective.start()
         (drawn,) = engine.sum(draw_statistic, objective.data, share, n_jobs=self.n_jobs)
         part = HuberObjective(
-            ArrayData(*drawn.joined()), objective.frame, objective.lengths, share * objective.squares,
-            objective.epsilon, sigma=None, floor=objective.floor, n_jobs=self.n_jobs,
-        )  # fmt: skip
+            ArrayData(*drawn.joined()),
+            objective.frame,
+            objective.lengths,
+            share * objective.squares,
+            objective.epsilon,
+            sigma=None,
+            floor=objective.floor,
+            n_jobs=self.n_jobs,
+        )
         at, _ = self._minimise(part, None, Monitor(), enough=1e-4)
         return at.theta, at.sigma
 
@@ -228,27 +238,34 @@ class HuberRegressor(RegressorMixin, Estimator):
             step += 1
             gap = at.gap
             done = monitor(
-                step, np.append(at.theta, at.sigma), objective=at.value * objective.frame.y_scale,
-                state=partial(_state, at), gap=gap,
-                scale=at.sigma * objective.frame.y_scale, outliers=at.outliers,
-            )  # fmt: skip
+                step,
+                np.append(at.theta, at.sigma),
+                objective=at.value * objective.frame.y_scale,
+                state=partial(_state, at),
+                gap=gap,
+                scale=at.sigma * objective.frame.y_scale,
+                outliers=at.outliers,
+            )
             if done or gap < enough:
                 best, reason = at, "stopped"
                 break
             on_the_way = target is not None and at.sigma > target
-            if gap <= EXACT and not on_the_way:
+            if gap <= ROUNDING_GAP and not on_the_way:
                 best, reason = at, "stalled"
                 break
-            better, whole = (None, False) if on_the_way and gap < NEAR else self._better(objective, at)
+            better, whole = (None, False) if on_the_way and gap < INTERMEDIATE_GAP else self._better(objective, at)
             # F does not tell points apart close to its minimum, above all beside wild outliers; the gap does.
             misses = 0 if better is not None and better.gap < 0.5 * best.gap else misses + 1
-            settled = better is None or (whole and misses > 0 and better.same_rows(at)) or misses > PATIENCE
+            settled = (
+                better is None or (whole and misses > 0 and better.same_rows(at)) or misses > MAX_STEPS_WITHOUT_GAIN
+            )
             if better is not None:
                 at = better
                 best = min(best, better, key=lambda point: point.gap)
             if settled and on_the_way:
-                objective.sigma, misses = max(target, at.sigma / FACTOR), 0
-                at = best = objective.at(at.theta, objective.sigma)
+                sigma = at.sigma / MAX_SCALE_RATIO if target is None else max(target, at.sigma / MAX_SCALE_RATIO)
+                objective.sigma, misses = sigma, 0
+                at = best = objective.at(at.theta, sigma)
             elif settled:
                 reason = "stalled"
                 break
@@ -289,8 +306,10 @@ class HuberRegressor(RegressorMixin, Estimator):
         w, b = objective.frame.original(theta)
         intercept = data.dtype.type(b) if self.fit_intercept else 0.0
         return {
-            "coef_": w.astype(data.dtype), "intercept_": intercept, "scale_": float(sigma * objective.frame.y_scale)
-        }  # fmt: skip
+            "coef_": w.astype(data.dtype),
+            "intercept_": intercept,
+            "scale_": float(sigma * objective.frame.y_scale),
+        }
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -301,13 +320,13 @@ class HuberRegressor(RegressorMixin, Estimator):
         return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
 
     def outliers(self, X: Any, y: Any) -> np.ndarray:
-        """Which rows have residuals beyond epsilon times the scale."""
+        """Mask of the rows with residuals beyond epsilon times the scale."""
         residual = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
         return np.asarray(residual > self.epsilon * self.scale_)
 
     @property
     def outliers_(self) -> np.ndarray:
-        """Which of the training rows are outliers, for data that was in memory."""
+        """Mask of the training rows that are outliers, for data that was in memory."""
         bits = getattr(self, "_outlier_bits_", None)
         if bits is None:
             raise AttributeError("outliers_ is there after a fit to data in memory; call outliers(X, y)")
@@ -318,7 +337,7 @@ class HuberRegressor(RegressorMixin, Estimator):
 
 
 def _state(at: Point) -> dict[str, Any]:
-    """What it takes to go on from a point."""
+    """The state from which a fit goes on."""
     return {"x": np.append(at.theta, at.sigma)}
 
 

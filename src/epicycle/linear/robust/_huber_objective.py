@@ -28,9 +28,9 @@ from epicycle.linear.robust._quantile_problem import Frame
 __all__ = ["HuberObjective", "Point"]
 
 #: In one step sigma moves by at most this factor: the rows on both sides follow.
-FACTOR = 16.0
+MAX_SCALE_RATIO = 16.0
 #: A scale for which no row is an outlier.
-HUGE = float(np.finfo(np.float64).max) / 1e10
+NO_OUTLIER_SCALE = float(np.finfo(np.float64).max) / 1e10
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,14 @@ class HuberObjective:
         """One pass over the rows; the gap is left out where nothing is to be proven."""
         frame, e = self.frame, self.epsilon
         M, o, self.weight, away, total, outliers, largest = engine.sum(
-            huber_statistic, self.data, frame, theta[:-1] * frame.inv_scale, float(theta[-1]), e * sigma,
+            huber_statistic,
+            self.data,
+            frame,
+            theta[:-1] * frame.inv_scale,
+            float(theta[-1]),
+            e * sigma,
             n_jobs=self.n_jobs,
-        )  # fmt: skip
+        )
         scale = np.append(frame.inv_scale, 1.0)
         G, h, square, o = M[:-1, :-1] * scale * scale[:, None], M[-1, :-1] * scale, float(M[-1, -1]), o * scale
         penalty = float(self.squares @ theta**2)
@@ -129,7 +134,7 @@ class HuberObjective:
     # ------------------------------------------------------------------------------------------- the piece
 
     def minimum_of_piece(self, at: Point, ridge: float) -> tuple[np.ndarray, float, bool] | None:
-        """Where F would have its minimum if the outliers stayed what they are at this point; False if that is further.
+        """The minimum of F if the outliers stayed what they are at this point; False if that is further.
 
         A piece without enough inliers has none; a ridge (relative to the Gram matrix of all rows) keeps the step
         short there.
@@ -137,7 +142,7 @@ class HuberObjective:
         if self.sigma is not None:
             step = self._step(at, self.sigma, ridge)
             return None if step is None else (at.theta + step, self.sigma, True)
-        low, high = max(self.floor, at.sigma / FACTOR), FACTOR * at.sigma
+        low, high = max(self.floor, at.sigma / MAX_SCALE_RATIO), MAX_SCALE_RATIO * at.sigma
         if not self.squares.any() and ridge == 0:  # the step is linear in sigma
             solve = self._solver(at.G)
             plain, tilt = solve(at.h), solve(self.epsilon * at.o)
@@ -185,7 +190,7 @@ class HuberObjective:
         if regular:
 
             def inverse(rhs: np.ndarray) -> np.ndarray:
-                return dpotrs(factor, rhs, lower=1)[0]
+                return np.asarray(dpotrs(factor, rhs, lower=1)[0])
 
         else:
             eigenvalues, V = eigh(S, check_finite=False)
@@ -193,7 +198,7 @@ class HuberObjective:
             V, eigenvalues = V[:, kept], eigenvalues[kept]
 
             def inverse(rhs: np.ndarray) -> np.ndarray:
-                return V @ ((V.T @ rhs) / eigenvalues)
+                return np.asarray(V @ ((V.T @ rhs) / eigenvalues))
 
         def solve(rhs: np.ndarray) -> np.ndarray | None:
             b = scale * rhs[free]
@@ -209,7 +214,7 @@ class HuberObjective:
 
     def start(self) -> tuple[np.ndarray, float]:
         """The (ridge) least-squares fit and its residual standard deviation."""
-        everything = self.at(np.zeros(self.frame.size), HUGE, prove=False)
+        everything = self.at(np.zeros(self.frame.size), NO_OUTLIER_SCALE, prove=False)
         theta = np.zeros(self.frame.size)
         free = self.free
         H = (everything.G + np.diag(self.squares))[np.ix_(free, free)]
@@ -243,4 +248,4 @@ class HuberObjective:
         if self.sigma is None and used > 0:
             shrink = min(shrink, float(np.sqrt(self.weight / used)))
         slack = (self.weight - shrink**2 * used) * (self.floor if self.sigma is None else sigma)
-        return at.value - (shrink * product - shrink**2 * quadratic + slack) + charge
+        return float(at.value - (shrink * product - shrink**2 * quadratic + slack) + charge)

@@ -30,7 +30,7 @@ from epicycle.stats._summary import Summary, wald_summary
 __all__ = ["QuantileRegressor"]
 
 
-class QuantileRegressor(RegressorMixin, Estimator):
+class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     r"""Linear regression of a quantile, of several, or of the median (least absolute deviations), solved exactly.
 
     .. math:: \min_{w, b} \; \frac{1}{\sum_i s_i} \sum_i s_i \, \rho_\tau(y_i - b - w'x_i) + \alpha \|w\|_1 ,
@@ -42,7 +42,6 @@ class QuantileRegressor(RegressorMixin, Estimator):
         tau, between 0 and 1. With a sequence, one model for each is fitted and predicted side by side.
     alpha : float, default=1.0
         Strength of the L1 penalty, as in scikit-learn. 0 is plain quantile regression, with standard errors.
-    %(fit_intercept)s
     solver : {"auto", "interior-point", "simplex"}, default="auto"
         All end at the same vertex of the linear programme. "interior-point" follows the central path on all rows and
         pivots from where it ends; "simplex" pivots from the rows nearest to the least-squares fit, as Barrodale and
@@ -54,8 +53,6 @@ class QuantileRegressor(RegressorMixin, Estimator):
         Duality gap, relative to the loss of a constant at the centre of y, that the certificate asserts.
     max_iter : int, default=1000
         Interior-point iterations at most; pivots at most, but for as many as 50 a parameter.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -139,9 +136,14 @@ class QuantileRegressor(RegressorMixin, Estimator):
         taus = self._quantiles()
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(
-            data, self.alpha, intercept=self.fit_intercept, solver=self.solver, tol=self.tol, max_iter=self.max_iter,
+            data,
+            self.alpha,
+            intercept=self.fit_intercept,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
             n_jobs=self.n_jobs,
-        )  # fmt: skip
+        )
         frame = solver.frame
         betas = np.zeros((len(taus), frame.size))
         monitor = self._monitor(None, lambda x: self._attributes(data, solver, x.reshape(betas.shape)))
@@ -173,9 +175,12 @@ class QuantileRegressor(RegressorMixin, Estimator):
                 if len(taus) > 1:
                     columns["quantile"] = taus[t]
                 return monitor(
-                    steps, betas.ravel(), objective=objective * solver.frame.y_scale,
-                    state=lambda: {"beta": betas.copy(), "quantile": t}, **columns,
-                )  # fmt: skip
+                    steps,
+                    betas.ravel(),
+                    objective=objective * solver.frame.y_scale,
+                    state=lambda: {"beta": betas.copy(), "quantile": t},
+                    **columns,
+                )
 
             one = solver.solve(float(tau), betas[t].copy() if t <= started else None, report)
             betas[t] = one.beta
@@ -285,9 +290,14 @@ class QuantileRegressor(RegressorMixin, Estimator):
         matrix = found[covariance] if self.fit_intercept else found[covariance][:-1, :-1]
         facts = {"loss": float(np.atleast_1d(self.objective_)[target]), **self._facts_[target]}
         return wald_summary(
-            self._names(), coef, intercept, matrix, confidence=confidence,
-            title=f"{title}, {covariance} standard errors", facts=facts,
-        )  # fmt: skip
+            self._names(),
+            coef,
+            intercept,
+            matrix,
+            confidence=confidence,
+            title=f"{title}, {covariance} standard errors",
+            facts=facts,
+        )
 
     def _penalty_line(self) -> str:
         return f"L1 penalty {self.alpha:g} |w|_1" if self.alpha > 0 else "no penalty"

@@ -47,9 +47,9 @@ def residual_quantiles(
         table = table.compute()  # one number a row, or two
     r = np.abs(table[:, 0]) if absolute else table[:, 0]
     if table.shape[1] == 1:
-        return np.quantile(r, levels)
+        return np.asarray(np.quantile(r, levels))
     there = table[:, 1] > 0
-    return np.quantile(r[there], levels, weights=table[there, 1], method="inverted_cdf")
+    return np.asarray(np.quantile(r[there], levels, weights=table[there, 1], method="inverted_cdf"))
 
 
 def sandwich_statistic(
@@ -68,7 +68,7 @@ def sandwich_statistic(
     def gram(rows: np.ndarray | slice, weight: np.ndarray) -> np.ndarray:
         part = Batch(batch.X[rows], np.zeros(len(weight)), np.ascontiguousarray(weight))
         M = moment_statistic(part, shift)[0]
-        return M[np.ix_(order, order)] * scale * scale[:, None]
+        return np.asarray(M[np.ix_(order, order)] * scale * scale[:, None])
 
     J = np.zeros((p + 1, p + 1)) if batch.weight is None else gram(slice(None), s**2)
     return gram(near, (s * kernel)[near]), gram(above, s[above] ** 2), J, float((s > 0) @ kernel)

@@ -18,9 +18,9 @@ from epicycle.linear.robust._quantile_problem import Programme
 __all__ = ["InteriorPoint", "Vertex", "find_vertex", "first_basis", "interior_point"]
 
 #: Fraction of the way to the boundary that a step may go.
-FRACTION = 0.99995
+STEP_TO_BOUNDARY = 0.99995
 #: Iterates of which the gap no longer shrinks end the run: what is left is for the simplex.
-PATIENCE = 6
+MAX_STEPS_WITHOUT_GAIN = 6
 
 #: Called with (beta, objective, relative gap) after each iteration; True asks to stop.
 Report = Callable[[np.ndarray, float, float], bool]
@@ -29,7 +29,7 @@ PivotReport = Callable[[np.ndarray, int], bool]
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Where the path was left: weights `theta` are large for rows near the optimal hyperplane."""
+    """The end of the path: weights `theta` are large for rows near the optimal hyperplane."""
 
     beta: np.ndarray
     dual: np.ndarray
@@ -72,9 +72,7 @@ def interior_point(
         dv, dw = -v + v * dd / p, -w - w * dd / q
         primal, dual = _reach(v, dv, w, dw), _reach(p, -dd, q, dd)
         mu = float(v @ p + w @ q) / (2 * m)
-        after = float(
-            (v + primal * dv) @ (p - dual * dd) + (w + primal * dw) @ (q + dual * dd)
-        ) / (2 * m)  # fmt: skip
+        after = float((v + primal * dv) @ (p - dual * dd) + (w + primal * dw) @ (q + dual * dd)) / (2 * m)
         centre = mu * (after / mu) ** 3
         t = (centre + dv * dd) / p - (centre - dw * dd) / q  # second order, about the predictor
         t = r - t
@@ -98,7 +96,7 @@ def interior_point(
         misses = misses + 1 if worse else 0
         if gap < best.gap or stop:
             best = InteriorPoint(beta, d, 1 / (v / p + w / q), gap, iteration, stop)
-        if stop or (gap <= tol and dual > 0.5) or misses >= PATIENCE:
+        if stop or (gap <= tol and dual > 0.5) or misses >= MAX_STEPS_WITHOUT_GAIN:
             break
     return best
 
@@ -109,8 +107,8 @@ def _reach(a: np.ndarray, da: np.ndarray, b: np.ndarray, db: np.ndarray) -> floa
     for x, dx in ((a, da), (b, db)):
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = np.max(-dx / x, initial=0.0)
-        if shrink > FRACTION:
-            most = min(most, FRACTION / float(shrink))
+        if shrink > STEP_TO_BOUNDARY:
+            most = min(most, STEP_TO_BOUNDARY / float(shrink))
     return most
 
 
@@ -143,9 +141,9 @@ def _solver(G: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 #: Pivots between fresh factorisations of the basis (and looks at callbacks).
-BURST = 64
+PIVOTS_PER_FACTOR = 64
 #: Rows that are looked at for a basis, in multiples of its size.
-CANDIDATES = 4
+CANDIDATES_PER_ROW = 4
 
 #: Called with (beta, pivots so far); True asks to stop.
 
@@ -175,7 +173,7 @@ def first_basis(problem: Programme, theta: np.ndarray) -> np.ndarray | None:
     held = n + np.flatnonzero(np.isinf(problem.frame.penalty))
     index = np.concatenate([np.arange(n), n + problem.penalised])
     weight = np.append(theta[:n], theta[n:])
-    wanted = CANDIDATES * d + 32
+    wanted = CANDIDATES_PER_ROW * d + 32
     while True:
         chosen = index[np.argpartition(-weight, wanted)[:wanted]] if wanted < len(index) else index
         position = {int(i): k for k, i in enumerate(index[n:])} if len(index) > n else {}
@@ -218,7 +216,9 @@ def find_vertex(problem: Programme, basis: np.ndarray, *, max_pivots: int, repor
         inverse = _inverse(problem, basis)
         if inverse is None:
             return None
-        state, pivots, beta, residual, dual = problem.pivots(basis, inverse, min(BURST, max(1, max_pivots - done)))
+        state, pivots, beta, residual, dual = problem.pivots(
+            basis, inverse, min(PIVOTS_PER_FACTOR, max(1, max_pivots - done))
+        )
         done += pivots
         beta[basis[basis >= len(problem.y)] - len(problem.y)] = 0.0
         if state >= 2:

@@ -126,7 +126,7 @@ class Programme:
         )
         out[:-1] *= self.frame.inv_scale
         out[self.penalised] += d[n:]
-        return out
+        return np.asarray(out)
 
     def normal_equations(self, theta: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(A' diag(theta) A, A' diag(theta) t), from one pass."""
@@ -214,7 +214,7 @@ class Band:
         """r_i / |root'a_i|: residuals in units of how much the fit at the row may still move."""
         root = frame.inv_scale[:, None] * self.root[:-1]
         Z = np.asarray(X @ root.astype(X.dtype)) + (self.root[-1] - frame.shift @ root)
-        return r / np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-300)
+        return np.asarray(r / np.maximum(np.sqrt(np.einsum("ij,ij->i", Z, Z)), 1e-300))
 
 
 def weights_of(batch: Batch) -> np.ndarray:
@@ -224,7 +224,7 @@ def weights_of(batch: Batch) -> np.ndarray:
 def residuals(batch: Batch, frame: Frame, beta: np.ndarray) -> np.ndarray:
     """Scaled residuals y - A beta of a batch."""
     fitted = product_batch(batch, frame.shift, beta[:-1] * frame.inv_scale, float(beta[-1]))
-    return (batch.y - frame.y_shift) / frame.y_scale - fitted
+    return np.asarray((batch.y - frame.y_shift) / frame.y_scale - fitted)
 
 
 def draw_statistic(batch: Batch, share: float) -> tuple[Collected]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
@@ -108,9 +109,10 @@ class QuantileSolver:
                 self._all = data.X, data.y, weights_of(data.rows(0, data.n_rows))
             else:
                 require_memory(
-                    8.0 * self.n_rows * self.frame.size, "all rows at once",
+                    8.0 * self.n_rows * self.frame.size,
+                    "all rows at once",
                     "quantile regression from files needs many more rows than features",
-                )  # fmt: skip
+                )
                 (collected,) = engine.sum(draw_statistic, data, 1.0, n_jobs=self.n_jobs)
                 self._all = collected.joined()
         return self._all
@@ -193,7 +195,7 @@ class QuantileSolver:
         return Solved(beta, value / self.weight, gap / self.weight, scale / self.weight, stopped)
 
     def _charge(self, programme: Programme, beta: np.ndarray, point: DualPoint, held: np.ndarray) -> float:
-        """What the rounding e = A'd + g may cost.
+        """A bound on the cost of the rounding e = A'd + g.
 
         Nothing at a vertex where d_B - B^-T e is within its bounds, since that point is feasible exactly and proves the
         same. Otherwise |e|'|beta*|, for coefficients of the size of beta or one.
@@ -236,9 +238,12 @@ class QuantileSolver:
             lighter = Frame(frame.shift, frame.inv_scale, frame.y_shift, frame.y_scale, penalty, frame.second)
             part = Programme(guide.X, guide.y, guide.upper, guide.lower, guide.g, lighter, self.n_jobs)
             point = interior_point(
-                part, None, tol=DRAW_GAP, max_iter=self.max_iter,
+                part,
+                None,
+                tol=DRAW_GAP,
+                max_iter=self.max_iter,
                 report=lambda b, value, gap: report(b, value / (share * self.weight), gap, len(part.y), 0),
-            )  # fmt: skip
+            )
             beta = point.beta
             if point.stopped:
                 loss, scale = engine.sum(loss_statistic, self.data, frame, tau, beta, n_jobs=self.n_jobs)
@@ -262,17 +267,21 @@ class QuantileSolver:
 
     def _band(self, beta: np.ndarray, tau: float, wanted: float) -> Band:
         """The band that about `wanted` rows are in, as the draw tells."""
-        X, y, s = self._draw
-        band = Band(beta, self.root, -np.inf, np.inf)
+        draw: Any = self._draw
+        root: Any = self.root
+        X, y, s = draw
+        band = Band(beta, root, -np.inf, np.inf)
         ratio = np.concatenate(
             [band.ratio(b.X, residuals(b, self.frame, beta), self.frame) for b in ArrayData(X, y, s).batches()]
         )
         half = wanted / (2 * self.n_rows)
         low, high = np.quantile(ratio, [max(tau - half, 0.0), min(tau + half, 1.0)])
         return Band(
-            beta, self.root,
-            -np.inf if tau <= half else float(min(low, 0.0)), np.inf if tau >= 1 - half else float(max(high, 0.0)),
-        )  # fmt: skip
+            beta,
+            root,
+            -np.inf if tau <= half else float(min(low, 0.0)),
+            np.inf if tau >= 1 - half else float(max(high, 0.0)),
+        )
 
 
 def _root_of(G: np.ndarray, free: np.ndarray) -> np.ndarray | None:
@@ -366,11 +375,11 @@ def _dependent(
         return live[:0]
     if data.sparse:
         _, pivots, rank, _ = dpstrf(S, tol=1e-13 * len(live), lower=1)
-        return live[pivots[rank:] - 1]
+        return np.asarray(live[pivots[rank:] - 1])
     factor = triangular_factor_of(data, np.append(shift, moments.shift[-1]), intercept=intercept, n_jobs=n_jobs)
     R = factor.R_x[:, live]
     lengths = np.linalg.norm(R, axis=0)
     R, order = qr(R / np.where(lengths > 0, lengths, 1.0), mode="r", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diagonal(R))
     rank = int(np.count_nonzero(diagonal > 8 * max(R.shape) * np.finfo(float).eps * diagonal.max(initial=0.0)))
-    return live[order[rank:]]
+    return np.asarray(live[order[rank:]])

@@ -72,9 +72,16 @@ def gradient_descent(
 
     remedy = "take a smaller step, or step='line-search' or 'ladder', or scale the columns of X"
     run = Run(
-        "gd", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, remedy=remedy,
+        "gd",
+        objective,
+        start,
+        tol=tol,
+        max_iter=max_iter,
+        monitor=monitor,
+        state=state,
+        remedy=remedy,
         patience=200 if step == "line-search" else 20,
-    )  # fmt: skip
+    )
     run.begin(*objective.value_and_gradient(run.x))
     if step == "line-search":
         _with_line_search(run)

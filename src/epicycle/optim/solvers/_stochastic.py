@@ -131,15 +131,29 @@ def stochastic(
         raise ParameterError(f"solver {rule!r} needs mini-batches; {type(objective).__name__} cannot draw rows")
     if precondition:
         solver = partial(
-            stochastic, rule=rule, step=step, schedule=schedule, offset=offset, batch_size=batch_size,
-            variance_reduction=variance_reduction, average=average, seed=seed,
-        )  # fmt: skip
+            stochastic,
+            rule=rule,
+            step=step,
+            schedule=schedule,
+            offset=offset,
+            batch_size=batch_size,
+            variance_reduction=variance_reduction,
+            average=average,
+            seed=seed,
+        )
         return in_metric(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
 
     run = Run(
-        rule, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, patience=None,
+        rule,
+        objective,
+        start,
+        tol=tol,
+        max_iter=max_iter,
+        monitor=monitor,
+        state=state,
+        patience=None,
         remedy="take a smaller step or schedule='adaptive', or scale the columns of X",
-    )  # fmt: skip
+    )
     run.begin(*objective.value_and_gradient(run.x))
     if not run.active:
         return run.solution()
@@ -234,6 +248,11 @@ def _first_walk(run: Run, plan: Plan) -> Walk:
 def _state(walk: Walk, epoch: int, plan: Plan) -> State:
     memory = {f"memory_{name}": array.copy() for name, array in walk.memory.items()}
     return {
-        "epoch": epoch, "t": walk.t, "scale": walk.scale, "eta": plan.step,
-        "walk_x": walk.x.copy(), "mean": walk.mean.copy(), **memory,
-    }  # fmt: skip
+        "epoch": epoch,
+        "t": walk.t,
+        "scale": walk.scale,
+        "eta": plan.step,
+        "walk_x": walk.x.copy(),
+        "mean": walk.mean.copy(),
+        **memory,
+    }

@@ -75,8 +75,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         Whether members vote with their class, or with their probabilities.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the members that take one.
-    %(n_jobs)s
-    %(verbose)s
 
     Attributes
     ----------

@@ -43,7 +43,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
 
     Parameters
     ----------
-    %(class_weight)s
     %(boosting_parameters)s
 
     Attributes

@@ -172,7 +172,8 @@ class NativeLoss:
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
-        sums = _native.tree.loss_rows(of_row.native, parameter, y, weight, score, gh, normal, threads)
+        twin: Any = of_row.native  # every loss of boosting has one
+        sums = _native.tree.loss_rows(twin, parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(

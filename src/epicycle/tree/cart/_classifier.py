@@ -41,7 +41,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         :math:`Q`; the last two are the same.
     %(growth_parameters)s
-    %(class_weight)s
     %(table_parameters)s
 
     Attributes
