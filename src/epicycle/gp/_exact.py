@@ -174,6 +174,7 @@ class ExactLikelihood:
         found = factor(S, self.threads)
         solved = self.solve(found)
         (n, t), q = obs.Y.shape, H.shape[1]
+        # The restricted likelihood: integrating out beta under its flat prior adds log det A.
         log_det = found.log_determinant + 2 * float(np.log(np.diagonal(solved.LA)).sum())
         # The jitter is noise of every row before it is divided by the weight, as the noise itself.
         beside, by_noise = obs.log_constant(model.noise + self.jitter)
@@ -187,6 +188,7 @@ class ExactLikelihood:
         moved = np.zeros((len(kernel.theta) if curved else 0, n, t))  # dK C
 
         def tile(mine: slice, other: slice, T: np.ndarray) -> tuple[slice, slice, np.ndarray, list[np.ndarray]]:
+            # T becomes the sum over targets of a a', less t P = t (S^-1 - U U'), on this tile.
             T *= -t
             T += C[mine] @ C[other].T
             if q:

@@ -48,7 +48,7 @@ from epicycle.optim import Solution
 
 __all__ = ["GaussianProcessRegressor"]
 
-_EXACT_ROWS = 2000  # up to which "auto" is exact: a few seconds for each evaluation of the likelihood
+_EXACT_ROWS = 2000  # up to which "auto" is exact: an evaluation of the likelihood costs O(n^3)
 _INDUCING_ROWS = 256  # by default, for data of up to 256^2 rows
 _REHEARSED_EXACT = 1024  # rows above which an exact search is rehearsed on a subset
 _REHEARSED_APPROXIMATE = 3 * SUBSET_ROWS // 2

@@ -148,6 +148,7 @@ class InducingLikelihood:
         (n, t), q = obs.Y.shape, H.shape[1]
         m = len(Lm)
         both = np.hstack([obs.Y, H]) / D[:, None]
+        # One pass over blocks of rows sums B = I + V D^-1 V', V D^-1 [Y, H] and tr D^-1 (K - Q).
         B, VR, missing = np.eye(m), np.zeros((m, t + q)), 0.0
 
         def work(part: slice) -> tuple[np.ndarray, np.ndarray, float]:
@@ -170,6 +171,7 @@ class InducingLikelihood:
         half = scipy.linalg.solve_triangular(LB, VR, lower=True)
         inner = np.hstack([obs.Y, H]).T @ both - half.T @ half
         YY, HY, HH = inner[:t, :t], inner[t:, :t], inner[t:, t:]
+        # Generalised least squares for beta, from H'S^-1 H and H'S^-1 Y alone.
         beta, LA = np.zeros((q, t)), np.zeros((0, 0))
         if q:
             LA = np.linalg.cholesky((HH + HH.T) / 2)

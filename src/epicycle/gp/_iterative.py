@@ -66,6 +66,7 @@ class CovarianceOperator:
         self.K = gram_matrix(kernel, A, np.dtype(np.float64), n_jobs) if stored else None
         _, self.R, _ = low_rank_factor(kernel, A, rank, floor=NEGLIGIBLE_VARIANCE)
         self._RD = self.R / D
+        # Woodbury: P^-1 = D^-1 - D^-1 R'(I + R D^-1 R')^-1 R D^-1, and det P = det D det(I + R D^-1 R').
         inner = np.eye(len(self.R)) + self._RD @ self.R.T
         self._inner = scipy.linalg.cho_factor(inner, lower=True)
         self.log_det_preconditioner = 2 * float(np.log(np.diagonal(self._inner[0])).sum()) + float(np.log(D).sum())

@@ -173,6 +173,7 @@ class BinaryLaplace(ExactLaplace):
     def mode(self, K: np.ndarray) -> Mode:
         def newton(_a: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)[:, 0, 0]
+            # a = b - W^1/2 B^-1 W^1/2 K b with b = W f + gradient (Rasmussen and Williams, algorithm 3.1).
             root, found = self._factor(K, W)
             b = W[:, None] * f + self.obs.gradient(p)
             return np.asarray(b - root[:, None] * found.solve(root[:, None] * self._times(K, b)))
@@ -282,6 +283,7 @@ class SoftmaxLaplace(ExactLaplace):
         a, n = mode.a, self.obs.n
         s = self.obs.third(mode.p, self._covariances(K, blocks))
         u = s - blocks.times(self._times(K, s))
+        # sum_k Q_kk, the only part of Q that meets dK.
         Q = blocks.E.sum(axis=0)
         for E in blocks.E:
             half = scipy.linalg.solve_triangular(blocks.M, E, lower=True, check_finite=False)

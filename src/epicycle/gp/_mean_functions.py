@@ -82,6 +82,7 @@ def mean_function(mean: Any, X: Any, takes: str) -> MeanFunction:
 def _independent(H: np.ndarray) -> np.ndarray:
     """Columns that span what all of them span."""
     lengths = np.linalg.norm(H, axis=0)
+    # Columns of length one, so that their units have no part in the decision.
     R, order = scipy.linalg.qr(H / np.where(lengths > 0, lengths, 1.0), mode="r", pivoting=True)
     size = np.abs(np.diagonal(R))
     rank = int((size > 1e-10 * max(float(size.max(initial=0.0)), 1e-300)).sum())

@@ -99,6 +99,7 @@ def known_variances(owner: str, alpha: Any, n: int) -> np.ndarray:
 def noise_model(owner: str, kernel: Kernel, noise: Any, bounds: Any, unit: float) -> Model:
     """The arguments `noise` and `noise_bounds`, for targets of variance `unit`."""
     start = _NOISE_START * unit if isinstance(noise, str) else float(noise)
+    # The logarithm of 0 cannot be searched: without noise it stays away.
     if isinstance(bounds, str) or start == 0.0:
         return Model(kernel, start, None)
     if bounds is None:

@@ -118,6 +118,7 @@ def _distinct_rows(rows: Any, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray
         plain = np.ascontiguousarray(rows + 0)  # minus zero is zero
         whole = plain.view(np.dtype((np.void, plain.itemsize * plain.shape[1]))).ravel()
         kinds = np.unique(whole, return_inverse=True)[1]
+    # Equal rows with different known variances are different observations.
     both = np.column_stack([kinds.astype(np.float64), alpha])
     _, first, group = np.unique(both, axis=0, return_index=True, return_inverse=True)
     return first, group.ravel()

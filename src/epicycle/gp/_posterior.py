@@ -72,6 +72,7 @@ class Posterior(ABC):
             K = self.kernel.block(A.take(part), self.B)
             out[part] -= self.reduction(K)
             if H is not None:
+                # A flat prior of beta adds r'A^-1 r with r = h(x) - H'S^-1 k(x), A = LA LA'.
                 R = np.linalg.solve(self.LA, (H[part] - K @ self.SH).T)
                 out[part] += np.einsum("ij,ij->j", R, R)
         return np.asarray(np.maximum(out, 0.0))
@@ -149,10 +150,12 @@ def leave_one_out(model: Any) -> LeaveOneOut:
     W, d = model._weight_[group], noise[group]
     mean, latent = means[group], np.maximum(variances - noise / model._weight_, 0.0)[group]
     rest = W - weight
+    # Weights are sums of floats: a group that has lost all of its rows may keep some rounding.
     rest = np.where(rest > 1e-12 * W, rest, 0.0)
     # the mean of the targets that are left in the group
     total = W[:, None] * model.y_train_[group] - weight[:, None] * Y
     others = np.divide(total, rest[:, None], out=np.zeros_like(Y), where=rest[:, None] > 0)
+    # Precisions add up: 1 / latent of the other groups and rest / d of what is left of the own one.
     gain = np.divide(latent * rest, d + latent * rest, out=np.zeros_like(latent), where=rest > 0)[:, None]
     mean = mean + gain * (others - mean)
     variance = (latent * (1 - gain[:, 0]) + d / weight)[:, None]

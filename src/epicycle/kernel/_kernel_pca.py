@@ -172,6 +172,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         K = self._gram(A)
         self._require_mercer(K)
         means = K.mean(axis=0)
+        # Centring in the feature space: H K H with H = I - 1 1' / n.
         K -= means
         K -= means[:, None]
         K += float(means.mean())

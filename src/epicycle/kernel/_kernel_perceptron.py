@@ -325,11 +325,13 @@ class KernelPerceptron(KernelClassifier):
 
     def _set_margins(self, K: np.ndarray, learners: list[KernelLearner], share: np.ndarray | None) -> None:
         self.radius_ = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
+        # The bounds on the margin close in slowly; passes cost n^2.
         passes = int(min(20_000, max(300, 4e8 / len(K) ** 2)))  # as many as cost next to nothing
         bounds = [learner.bounds(K, passes) if learner.clean else MarginBounds(0.0, np.inf) for learner in learners]
         lower = np.array([b.lower for b in bounds])
         longest = 1.0 if share is None else max(1.0, float(share.max()))
         limit = np.full(len(lower), np.inf)
+        # Novikoff's bound (D / gamma)^2, for steps of the length of the largest share.
         limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
         made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
         self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))

@@ -269,6 +269,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
 
 def _with_intercept(C: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(c, b) from S^-1 Y and u = S^-1 1, so that every column of c adds up to zero."""
+    # 1'c = 0 makes b = 1'S^-1 y / 1'S^-1 1.
     b = C.sum(axis=0) / u.sum()
     C = C - u[:, None] * b
     left = C.sum(axis=0) / u.sum()  # of rounding
@@ -295,6 +296,7 @@ class RidgeSpectrum:
         """(c, b, errors of the rows left out) for one target of shape (n, 1)."""
         Q, inverse = self.vectors, 1 / (self.values + alpha)
         diagonal = np.einsum("ij,ij,j->i", Q, Q, inverse)
+        # c = V^1/2 Q diag(1 / (s + alpha)) Q'V^1/2 y; V^1/2 is part of the vectors.
         C = Q @ (inverse[:, None] * (Q.T @ Y))
         b = np.zeros(1)
         if self.intercept:
@@ -341,6 +343,7 @@ def _choose_alphas(
             scipy.optimize.minimize_scalar(
                 at, bounds=(np.log(low), np.log(high)), method="bounded", options={"xatol": 0.01}
             )
+    # Candidates in ascending order, so that ties go to the weaker penalty.
     order = np.argsort(tried)
     table, found = np.array(tried)[order], np.array(errors)[order]
     ranks = found if each else np.repeat(found.sum(axis=1, keepdims=True), Y.shape[1], axis=1)

@@ -125,6 +125,7 @@ class LogisticProblem:
             slope = (self.V * (self.Y - P)).sum(axis=0)
             if np.abs(slope).max() <= 1e-12 * float(self.V.sum()):
                 break
+            # Newton steps for b alone, at most 2 long: far out the loss is nearly linear. lstsq, for the null vector 1.
             step = np.linalg.lstsq(self.intercept_curvature(P), slope, rcond=1e-14)[0]
             longest = float(np.abs(step).max())
             b = b + step * min(1.0, 2.0 / longest if longest > 0 else 1.0)
@@ -165,6 +166,7 @@ class LogisticProblem:
     def preconditioner(self, P: np.ndarray) -> tuple[Factor | None, np.ndarray]:
         """K + l2 / D factored in float32, and D."""
         D = (self.V * P * (1 - P)).mean(axis=1) if P.shape[1] > 1 else self.V[:, 0] * P[:, 0] * (1 - P[:, 0])
+        # Rows with a probability of 0 or 1 have no curvature; l / D must stay finite.
         D = np.maximum(D, 1e-6 * max(float(D.mean()), 1e-300))
         n = len(D)
         for lift in (0.0, 1e-6, 1e-3):

@@ -81,6 +81,7 @@ class Constant(LeafKernel):
         return np.zeros((n, n_columns))
 
 
+@dataclass(frozen=True, repr=False)
 class _OfTwo(Kernel):
     """A kernel made of two."""
 
@@ -136,9 +137,6 @@ class Sum(_OfTwo):
     left, right : Kernel
     """
 
-    left: Kernel
-    right: Kernel
-
     def block(self, A: Pair, B: Pair) -> Array:
         K = self.left.block(A.left, B.left)
         K += self.right.block(A.right, B.right)
@@ -186,9 +184,6 @@ class Product(_OfTwo):
     ----------
     left, right : Kernel
     """
-
-    left: Kernel
-    right: Kernel
 
     def block(self, A: Pair, B: Pair) -> Array:
         K = self.left.block(A.left, B.left)

@@ -78,6 +78,7 @@ def kernel_product(kernel: Kernel, A: Any, B: Any, C: np.ndarray) -> np.ndarray:
 def kernel_column(kernel: Kernel, A: Any, row: int) -> np.ndarray:
     """k(a_i, a_row) for all i."""
     one = A.take(np.array([row]))
+    # Single columns are cheap: larger blocks than those of matrices.
     rows = 16 * block_rows(1)
     parts = [kernel.block(A.take(slice(s, min(s + rows, A.n_rows))), one)[:, 0] for s in range(0, A.n_rows, rows)]
     return np.concatenate(parts)

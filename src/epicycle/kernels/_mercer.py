@@ -88,6 +88,7 @@ def is_mercer(kernel: Any, X: Any, *, tol: float | None = None) -> MercerCheck:
     n = A.n_rows
     require_memory(3 * 8.0 * n * n, f"the eigenvalues of a kernel matrix of {n:,} rows", "take fewer rows")
     K = cross_matrix(k, A, A, np.dtype(np.float64), None)  # all of it: a user's function may not be symmetric
+    # Both conditions are checked to the rounding of the matrix: 10 n eps of its norm.
     gap = np.abs(K - K.T)
     i, j = np.unravel_index(int(gap.argmax()), gap.shape)
     asymmetry = float(gap[i, j])

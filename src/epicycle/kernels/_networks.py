@@ -119,16 +119,20 @@ class ArcCosine(LeafKernel):
         return q
 
 
+@dataclass(frozen=True, repr=False)
 class _DeepRelu(LeafKernel):
     """A fully connected network of `depth` hidden layers with weights N(0, weight_variance / fan-in)."""
 
-    depth: int
-    weight_variance: float
-    bias_variance: float
-    _sparse = True
+    depth: int = 1
+    weight_variance: float = 2.0
+    bias_variance: float = 0.0
+    bounds: Any = None
+
+    _searched: ClassVar[tuple[str, ...]] = ("weight_variance", "bias_variance")
+    _sparse: ClassVar[bool] = True
     _tangent: ClassVar[bool]
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         owner = type(self).__name__
         check_parameter(owner, "depth", self.depth, Integer(minimum=1))
         check_parameter(owner, "weight_variance", self.weight_variance, Real(minimum=0, inclusive=False))
@@ -210,16 +214,7 @@ class NNGP(_DeepRelu):
         The intervals of the variances for a search; default (1e-5, 1e5). A bias variance of 0 stays 0.
     """
 
-    depth: int = 1
-    weight_variance: float = 2.0
-    bias_variance: float = 0.0
-    bounds: Any = None
-
-    _searched: ClassVar[tuple[str, ...]] = ("weight_variance", "bias_variance")
     _tangent = False
-
-    def __post_init__(self) -> None:
-        self._check()
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,13 +231,4 @@ class NeuralTangent(_DeepRelu):
         The intervals of the variances for a search; default (1e-5, 1e5). A bias variance of 0 stays 0.
     """
 
-    depth: int = 1
-    weight_variance: float = 2.0
-    bias_variance: float = 0.0
-    bounds: Any = None
-
-    _searched: ClassVar[tuple[str, ...]] = ("weight_variance", "bias_variance")
     _tangent = True
-
-    def __post_init__(self) -> None:
-        self._check()

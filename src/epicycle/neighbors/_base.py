@@ -18,7 +18,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.neighbors._search import METRICS, metric_by_name, nearest, without_self
 from epicycle.optim import Solution
 
-__all__ = ["CARD", "NEIGHBORS_PARAMETERS", "WEIGHTS", "NeighborsEstimator", "neighbor_weights"]
+__all__ = ["CARD", "NEIGHBORS_PARAMETERS", "NeighborsEstimator", "SupervisedNeighbors", "neighbor_weights"]
 
 NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
     "n_neighbors": Integer(minimum=1),
@@ -26,7 +26,6 @@ NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
     "p": Real(minimum=1, allow_inf=True),
     "metric": Choice(*METRICS),
 }
-WEIGHTS: Domain = AnyOf(Choice("uniform", "distance"), Callable())
 CARD: MethodCard = MethodCard(
     family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
 )
@@ -179,6 +178,32 @@ converged_ : bool""",
         n, k = rows.shape
         values = distances.ravel() if mode == "distance" else np.ones(n * k)
         return sp.csr_array((values, rows.ravel(), np.arange(0, n * k + 1, k)), shape=(n, self.n_samples_fit_))
+
+
+class SupervisedNeighbors(NeighborsEstimator):
+    """Estimators that predict from the targets of the neighbours, which may have weights."""
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **NEIGHBORS_PARAMETERS,
+        "weights": AnyOf(Choice("uniform", "distance"), Callable()),
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        metric: str = "minkowski",
+        p: float = 2,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.metric = metric
+        self.p = p
+        self.n_jobs = n_jobs
 
 
 def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:

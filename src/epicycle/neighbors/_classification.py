@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, WEIGHTS, NeighborsEstimator, neighbor_weights
+from epicycle.neighbors._base import CARD, SupervisedNeighbors, neighbor_weights
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 
 __all__ = ["KNeighborsClassifier"]
 
 
-class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
+class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignore[misc]  # untyped mixin
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -44,25 +42,7 @@ class KNeighborsClassifier(ClassifierMixin, NeighborsEstimator):  # type: ignore
     (0.967, 0.967)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBORS_PARAMETERS, "weights": WEIGHTS}
     _card: ClassVar[MethodCard] = CARD
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        metric: str = "minkowski",
-        p: float = 2,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.n_jobs = n_jobs
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

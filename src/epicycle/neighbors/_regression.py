@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import MethodCard, fitting
-from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, WEIGHTS, NeighborsEstimator, neighbor_weights
+from epicycle.neighbors._base import CARD, SupervisedNeighbors, neighbor_weights
 
 __all__ = ["KNeighborsRegressor"]
 
 
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixin
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, SupervisedNeighbors):  # type: ignore[misc]  # untyped mixin
     r"""The mean of the targets of the k nearest rows.
 
     .. math:: f(q) = \frac{\sum_{i \in N_k(q)} w_i \, y_i}{\sum_{i \in N_k(q)} w_i}
@@ -41,25 +39,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
     array([0.5, 0.5, 0.5, 0.5])
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**NEIGHBORS_PARAMETERS, "weights": WEIGHTS}
     _card: ClassVar[MethodCard] = CARD
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        metric: str = "minkowski",
-        p: float = 2,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.n_jobs = n_jobs
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

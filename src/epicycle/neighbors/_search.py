@@ -79,6 +79,7 @@ def nearest(
 def _by_tree(X: np.ndarray, Q: np.ndarray, k: int, metric: Metric, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     tree = cKDTree(np.asarray(X, dtype=np.float64), balanced_tree=len(X) < 1 << 15)
     order = {EUCLIDEAN: 2.0, MANHATTAN: 1.0, CHEBYSHEV: np.inf}.get(metric.kind, metric.power)
+    # One neighbour more than asked for shows whether the k-th has ties.
     more = min(k + 1, len(X))
     threads = n_threads(200.0 * len(Q) * k, n_jobs)
     _, rows = tree.query(np.asarray(Q, dtype=np.float64), k=more, p=order, workers=threads)

@@ -177,6 +177,7 @@ intercept_ : ndarray of shape (n_functions,)""",
         F = self._scores(X)
         if F.shape[1] == 1 or self.multi_class == "ovr":
             return choose_class(F, self.classes_)
+        # Equal votes go to the first class, as in LIBSVM, unless the sums of the functions decide.
         votes, sums = self._votes(F)
         if self.break_ties:
             votes = votes + sums / (3 * (np.abs(sums) + 1))

@@ -19,6 +19,7 @@ def platt(f: Array, positive: Array, weight: Array | None = None) -> tuple[float
     """(A, B) of the sigmoid for decision values `f` of rows that are `positive` or not."""
     w = np.ones(len(f)) if weight is None else weight
     up, down = float(w[positive].sum()), float(w[~positive].sum())
+    # Targets off 0 and 1 (Platt 1999): the maximum a posteriori for a uniform prior, without which A may be infinite.
     target = np.where(positive, (up + 1) / (up + 2), 1 / (down + 2))
     A, B = 0.0, float(np.log((down + 1) / (up + 1)))
 
@@ -34,6 +35,7 @@ def platt(f: Array, positive: Array, weight: Array | None = None) -> tuple[float
         if max(abs(g1), abs(g2)) < 1e-10 * max(1.0, float(w.sum())):
             break
         h = w * q * (1 - q)
+        # A small ridge: the Hessian is singular where all decision values are equal.
         h11, h22, h21 = float(h @ (f * f)) + 1e-12, float(h.sum()) + 1e-12, float(h @ f)
         determinant = h11 * h22 - h21 * h21
         dA, dB = -(h22 * g1 - h21 * g2) / determinant, -(h11 * g2 - h21 * g1) / determinant

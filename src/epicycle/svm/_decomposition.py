@@ -39,7 +39,7 @@ _WHOLE_SET = 4096  # variables up to which one set has all of them, until it sho
 _ALWAYS_WHOLE = 1536  # variables up to which it stays so
 _REDUCTION = 0.1  # of the violation, aimed at in a round
 _POLISHED = 1e-11  # violation that small problems go on to, where it is cheap
-_POLISHED_ROWS = 512  # up to which that takes a few milliseconds
+_POLISHED_ROWS = 512  # up to which that is cheap
 _SWEEPS = 20  # of coordinate descent over one set
 _ROUNDING_SHARE = 0.3  # of the worst case of rounding in the slopes: errors of many entries partly cancel
 
@@ -223,6 +223,7 @@ class Decomposition:
         if p.group is not None:
             chosen = chosen[np.argsort(p.group[chosen], kind="stable")]
         everything = len(chosen) == p.n and bool((np.diff(chosen) == 1).all())
+        # Slopes of the chosen variables among themselves follow in native code, those of all others afterwards.
         before = self.b[chosen]
         b, v = before.copy(), self.v[chosen]
         ridge = None if self.ridge is None else self.ridge[chosen]
@@ -259,6 +260,7 @@ class Decomposition:
             self.set = np.arange(n)
             return
         chosen = np.zeros(n, dtype=bool)
+        # Half of the set is kept: sets that change altogether undo what the rounds before have done.
         new = self.size if not len(self.set) else self.size // 2
         members = self.problem.members()
         for g in members:
@@ -266,6 +268,7 @@ class Decomposition:
         old = self.set[~chosen[self.set]]
         room = self.size - int(chosen.sum())
         if len(old) and room > 0:
+            # Free variables are those that further rounds will move; bounded ones rarely leave their bound.
             free = np.isfinite(self.up[old]) & np.isfinite(self.low[old])
             order = np.lexsort((-self._excess(old), ~free))
             chosen[old[order[:room]]] = True

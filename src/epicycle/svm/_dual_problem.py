@@ -75,6 +75,7 @@ class DualProblem:
 
     def moves(self, b: Array, v: Array) -> tuple[Array, Array]:
         """Gain of each variable by growing, and loss by shrinking; minus and plus infinity where it cannot move."""
+        # e |b| has the slope e for growing from b >= 0 on and -e below: the one-sided derivatives at 0 differ.
         e = self.epsilon
         up = np.where(b >= self.hi, -np.inf, v - e if e == 0 else np.where(b >= 0, v - e, v + e))
         low = np.where(b <= self.lo, np.inf, v - e if e == 0 else np.where(b > 0, v - e, v + e))
@@ -92,6 +93,7 @@ class DualProblem:
         """The constant of each group: the mean slope of the free variables, or the middle of where it may lie."""
         if not self.constant:
             return np.zeros(1)
+        # The KKT conditions hold with equality for variables between their bounds: there the slope is the constant.
         free = (up == low) & np.isfinite(up)
         found = []
         for g in self.members():
@@ -134,6 +136,7 @@ class DualProblem:
             if least > 0:
                 # With the factor 1 / least nothing lies inside the margin.
                 primal = min(primal, 0.5 * square / least**2 + self._losses(self.z - (f + c) / least))
+        # Near b = 0 both values vanish: the scale is at least a share of the bound on |f|^2 / 2.
         floor = 1e-6 * 0.5 * float(np.abs(b).sum()) ** 2 * scale
         size = max(abs(primal), abs(value), floor, np.finfo(np.float64).tiny)
         gap = (primal + value) / size if np.isfinite(primal) else np.inf

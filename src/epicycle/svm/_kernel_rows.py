@@ -95,6 +95,7 @@ class CachedRows(KernelRows):
         self.n = prepared.n_rows
         self.diagonal = np.ascontiguousarray(kernel.prepared_diagonal(prepared), dtype=np.float64)
         self.single = _single(kernel, prepared)
+        # At least 16 rows, whatever the budget: fewer would be computed again in every round.
         slots = int(np.clip(nbytes / (4.0 * self.n), 16, self.n))
         self.K = np.empty((slots, self.n), dtype=np.float32)
         self.slot = np.full(self.n, -1, dtype=np.int64)
@@ -136,6 +137,7 @@ class CachedRows(KernelRows):
         self.clock += 1
         places = np.argpartition(self.used, len(rows) - 1)[: len(rows)] if len(rows) < len(self.used) else None
         places = np.arange(len(rows)) if places is None else np.sort(places)
+        # The rows that were held there are forgotten.
         gone = self.owner[places]
         self.slot[gone[gone >= 0]] = -1
         self.owner[places], self.slot[rows], self.used[places] = rows, places, self.clock
@@ -162,6 +164,7 @@ class CachedRows(KernelRows):
         f = np.zeros(self.n)
         if not len(support):
             return f
+        # In double precision, from the kernel itself: the certificate must not depend on the cache.
         B, c = self.prepared.take(support), b[support]
         rows = block_rows(len(support))
 

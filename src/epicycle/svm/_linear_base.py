@@ -30,7 +30,7 @@ LINEAR_PARAMETERS: Mapping[str, Domain] = {
 _ENGINES = ("memory", "files", "dask")
 LINEAR_CARD: MethodCard = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
 
-# Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes: measured crossovers.
+# Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes.
 _NEWTON_COLUMNS = 300  # up to which "auto" takes Newton's method for any number of rows
 _NEWTON_COLUMNS_TALL = 2000  # and up to which it does where dense rows are ten times as many
 _INITIAL_WIDTH = 2.0  # of the rounded corner, in units of the violations at theta = 0

@@ -28,7 +28,7 @@ __all__ = ["dual_descent"]
 
 #: Problems that are solved side by side: each keeps four numbers a row.
 _PROBLEMS_AT_ONCE = 4
-#: Stored entries that a call of the kernel visits, about 50 ms: callbacks run between calls.
+#: Stored entries that a call of the kernel visits, more or less: callbacks run between calls.
 _ENTRIES_PER_CALL = 5e7
 #: Columns of the table of the kernel, and places in its vector of numbers and in its reports.
 TARGET, BOUND, SQUARE, BETA = range(4)

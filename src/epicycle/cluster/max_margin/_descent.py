@@ -146,6 +146,7 @@ class Balance:
         """The cluster of the largest score for every row; light clusters take the rows that lose least."""
         labels = scores.argmax(axis=1)
         loads = self.loads(labels)
+        # Sums of weights carry rounding.
         floor = self.least * (1 - 1e-12)
         for _ in range(4 * self.k):
             light = int(loads.argmin())
@@ -181,6 +182,7 @@ def descend(
 
     In the end it is made stronger again by several factors, and weakened: whole groups of rows can move then.
     """
+    # First to a local minimum, then away from it and back: the best of all is kept.
     best = _weaken(problem, vertices, balance, balance.assign(scores), _INITIAL_STRENGTH if anneal else 1.0)
     for strength in _SHAKES:
         other = _weaken(problem, vertices, balance, best.labels, strength)

@@ -32,6 +32,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
 
 __all__ = ["RULES", "Combination", "EstimatingEquations", "combine"]
@@ -381,7 +382,7 @@ def _weights(batch: Batch) -> np.ndarray:
 
 
 def _targets(batch: Batch, y_mean: np.ndarray) -> np.ndarray:
-    return np.asarray((batch.y[:, None] if batch.y.ndim == 1 else batch.y) - y_mean)
+    return np.asarray(target_columns(batch.y) - y_mean)
 
 
 def equation_statistic(batch: Batch, how: Combination, y_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.tree._base import TreeModel
-from epicycle.tree._classes import labels_to_codes, map_rows, second_of_two
+from epicycle.tree._classes import map_rows, second_of_two
 from epicycle.tree._ensemble import (
     Ensemble,
     average_score,
@@ -117,9 +117,9 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         "learning_rate": Real(0, inclusive=False),
         "algorithm": Choice("discrete", "real"),
     }
+    _target = "labels"
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
 
-    classes_: np.ndarray
     trees_: Ensemble
     estimators_: list[Any]
 
@@ -157,7 +157,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             raise ParameterTypeError(
                 f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
             )
-        data = self._fit_data(X, y, sample_weight, target="labels", check_finite=self.estimator is not None)
+        data = self._fit_data(X, y, sample_weight, target=self._target, check_finite=self.estimator is not None)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: AdaBoostClassifier is fitted in memory; expected an array or a frame, got {type(X).__name__} "
@@ -310,9 +310,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             raise ParameterError("estimator: inspection needs stumps as members; use sklearn.inspection for others")
         zero = np.zeros(self._n_votes)
         return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)

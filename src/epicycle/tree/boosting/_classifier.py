@@ -14,7 +14,7 @@ from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import fitting
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
 from epicycle.stats._labels import class_weights, encode_labels
-from epicycle.tree._classes import known_codes, labels_to_codes, map_rows, second_of_two
+from epicycle.tree._classes import known_codes, map_rows, second_of_two
 from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import NativeLoss, classification_loss
@@ -67,8 +67,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     }
     _target = "labels"
     _parameters: ClassVar[dict[str, Domain]] = {**GradientBoosting._parameters, "class_weight": CLASS_WEIGHT}
-
-    classes_: np.ndarray
 
     def __init__(
         self,
@@ -187,9 +185,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
             yield probabilities(scores)
 
     # ------------------------------------------------------------------------------------------- inspection
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
         return second_of_two(probabilities(self._raw_outputs(X)))

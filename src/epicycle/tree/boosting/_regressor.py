@@ -11,7 +11,6 @@ from sklearn.base import RegressorMixin
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting
-from epicycle.data._target import as_numeric_target
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, regression_loss
 
@@ -194,7 +193,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     # ------------------------------------------------------------------------------------------- inspection
 
     def _known_target(self, y: Any, n: int) -> np.ndarray:
-        target = as_numeric_target(y, n, multi_output=False, estimator_name=type(self).__name__)
+        target = super()._known_target(y, n)
         self._loss().check_target(target)
         return target
 

@@ -14,7 +14,7 @@ from epicycle.core.estimator._estimator import fitting
 from epicycle.data import ArrayData
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
-from epicycle.tree._classes import encode_classes, labels_to_codes, map_rows, second_of_two
+from epicycle.tree._classes import encode_classes, map_rows, second_of_two
 from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import class_target
@@ -74,8 +74,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         "criterion": Choice("gini", "entropy", "log_loss"),
         "class_weight": CLASS_WEIGHT,
     }
-
-    classes_: np.ndarray
 
     def __init__(
         self,
@@ -143,9 +141,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
             return np.log(self.predict_proba(X))
 
     # ------------------------------------------------------------------------------------------- inspection
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(outputs.argmax(axis=1) != y, np.float64)

@@ -10,7 +10,6 @@ from sklearn.base import RegressorMixin
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting
-from epicycle.data._target import as_numeric_target
 from epicycle.tree._base import check_positive_weight
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import number_target
@@ -144,9 +143,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         return values[:, 0] if self._vector_ else values
 
     # ------------------------------------------------------------------------------------------- inspection
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return as_numeric_target(y, n, multi_output=True, estimator_name=type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
