@@ -68,8 +68,7 @@ def row_statistic(
     if response.native is None:
         return _in_python(batch, parts, model, rows, w, b, metric, expected, hessian)
     family = _native.glm.Family(kind=response.native, a=response.a, b=response.b, expected=expected)
-    evaluate: Any = _native.glm.evaluate  # the parts are those of one of its overloads
-    loss, pearson, least, reach, g, H = evaluate(
+    loss, pearson, least, reach, g, H = _native.glm.evaluate(
         *parts, rows.y, rows.weight, rows.offset, model.shift, w, b, metric, family, hessian
     )
     return loss, pearson, Largest(-least), Largest(reach), g, H
@@ -119,8 +118,7 @@ def _terms(batch: Batch, model: Model, rows: Rows, w: Array, b: float) -> tuple[
 
 def _add_up(parts: tuple[Any, Any], model: Model, r: Array, h: Any, metric: Array | None) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
-    kernel: Any = _native.glm.accumulate  # the parts are those of one of its overloads
-    head = (*parts, model.shift)
+    kernel, head = _native.glm.accumulate, (*parts, model.shift)
     below = h is not None and bool((h < 0).any())
     positive = np.maximum(h, 0.0) if below else h
     _, _, _, reach, g, H = kernel(*head, np.ascontiguousarray(r), positive, metric)

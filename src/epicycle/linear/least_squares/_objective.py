@@ -173,17 +173,8 @@ def excess_certificate(excess: float, total: float, tol: float, *, mean: np.ndar
     return Certificate("newton decrement", relative, tol, meaning)
 
 
-<<<<<<< HEAD
-def _dense(X: np.ndarray | sp.csr_array) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X  # type: ignore[union-attr]  # sparse where it is called
-
-
-def _columns(y: np.ndarray) -> np.ndarray:
-    return y[:, None] if y.ndim == 1 else y
-=======
 def _dense(X: Matrix) -> np.ndarray:
     return np.asarray(X.toarray() if sp.issparse(X) else X)
->>>>>>> main
 
 
 # ------------------------------------------------------------------------------------------------ many features

@@ -31,13 +31,7 @@ __all__ = [
 
 def targets_of(batch: Batch) -> np.ndarray:
     """The class codes of a batch, which are there whenever a classifier is fitted."""
-<<<<<<< HEAD
-    y: np.ndarray | None = batch.y
-    assert y is not None
-    return y
-=======
     return np.asarray(batch.y)
->>>>>>> main
 
 
 def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:

@@ -180,12 +180,5 @@ def _step(state: State, rule: Rule) -> float:
         return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
     if rule.schedule == "adaptive":
         return float(number[ETA])
-<<<<<<< HEAD
-    divisor: float = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[
-        rule.schedule
-    ]
-    return rule.eta0 / divisor
-=======
     divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
     return float(rule.eta0 / divisor)
->>>>>>> main

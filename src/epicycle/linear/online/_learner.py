@@ -70,16 +70,9 @@ class Rule:
     def native(self, sparse: bool) -> _native.online.Rule:
         """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
-<<<<<<< HEAD
-        loss = LOSSES[self.loss].native
-        assert loss is not None  # every loss of this table has a kernel
-        return _native.online.Rule(
-            loss=loss,
-=======
         twin: Any = LOSSES[self.loss].native  # every loss of an online model has one
         return _native.online.Rule(
             loss=twin,
->>>>>>> main
             epsilon=self.epsilon,
             schedule=SCHEDULES.index(self.schedule),
             eta0=self.eta0,
