@@ -27,6 +27,7 @@ __all__ = [
     "moments_of",
     "refuse_non_finite",
     "shift_of",
+    "target_columns",
     "triangular_factor_of",
 ]
 
@@ -37,16 +38,17 @@ def shift_of(data: Data, *, targets: bool = True) -> np.ndarray:
     x = np.zeros(data.n_features) if data.sparse else np.asarray(head.X.mean(axis=0, dtype=np.float64))
     if not targets:
         return x
-    return np.concatenate([x, _columns(head.y).mean(axis=0)])
+    return np.concatenate([x, target_columns(head.y).mean(axis=0)])
 
 
-def _columns(y: np.ndarray) -> np.ndarray:
+def target_columns(y: np.ndarray) -> np.ndarray:
+    """Targets of shape (n, k), also where there is one."""
     return y[:, None] if y.ndim == 1 else y
 
 
 def moment_statistic(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int, float]:
     """(M, number of rows of positive weight, sum of the logarithms of their weights)."""
-    Y = _columns(batch.y)
+    Y = target_columns(batch.y)
     return _native.core.moments(batch.X, Y, batch.weight, shift), *_counted(batch)
 
 
@@ -139,7 +141,7 @@ def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features and targets of a batch, shifted, dense and in float64."""
     p = batch.X.shape[1]
     X = batch.X.toarray() if sp.issparse(batch.X) else batch.X
-    return X - shift[:p], _columns(batch.y) - shift[p:]
+    return X - shift[:p], target_columns(batch.y) - shift[p:]
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def gradient_statistic(
     batch: Batch, shift: np.ndarray, coef: np.ndarray, offset: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     if sp.issparse(batch.X):
-        residual = _columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
+        residual = target_columns(batch.y) - shift[batch.X.shape[1] :] - batch.X @ coef - offset
         r = residual if batch.weight is None else residual * batch.weight[:, None]
         return np.asarray(batch.X.T @ r), r.sum(axis=0)
     X, Y = _rows(batch, shift)

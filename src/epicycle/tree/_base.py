@@ -19,7 +19,8 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, DaskData, Data, as_data
 from epicycle.data._categories import LevelEncoder, Levels, category_columns, is_table, learn_levels
 from epicycle.data._dask_data import is_dask
-from epicycle.data._target import as_weight
+from epicycle.data._target import as_labels, as_numeric_target, as_weight
+from epicycle.tree._classes import known_codes
 from epicycle.tree._parameters import TREE_DOCS
 from epicycle.tree._partial_dependence import PartialDependence, brute_force, grid_of
 
@@ -49,6 +50,7 @@ class TreeModel(Estimator, ABC):
     n_jobs: int | None
 
     categories_: Levels
+    classes_: np.ndarray
     _from_frame_: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -66,10 +68,6 @@ class TreeModel(Estimator, ABC):
     @abstractmethod
     def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
         """Outputs (n, K) of the trees for rows, the first argument of :meth:`_row_losses`."""
-
-    @abstractmethod
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        """Targets encoded as in the fit."""
 
     @abstractmethod
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -126,6 +124,13 @@ class TreeModel(Estimator, ABC):
             )
         # Codes are small: as float32 they do not widen a table of float32.
         return LevelEncoder(self.categories_, self.handle_unknown, dtype=np.float32, estimator_name=name).encode(X)
+
+    def _known_target(self, y: Any, n: int) -> np.ndarray:
+        """Targets of n rows, encoded as in the fit."""
+        name = type(self).__name__
+        if self._target == "labels":
+            return known_codes(as_labels(y, n, estimator_name=name), self.classes_)
+        return as_numeric_target(y, n, multi_output=self._multi_output, estimator_name=name)
 
     def _data_in_memory(self, X: Any) -> ArrayData:
         data = self._predict_data(X)

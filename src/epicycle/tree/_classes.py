@@ -11,10 +11,9 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.data._target import as_labels
 from epicycle.stats._labels import codes, label_statistic
 
-__all__ = ["class_shares", "encode_classes", "known_codes", "labels_to_codes", "map_rows", "second_of_two"]
+__all__ = ["class_shares", "encode_classes", "known_codes", "map_rows", "second_of_two"]
 
 
 def encode_classes(data: Data, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
@@ -32,11 +31,6 @@ def encode_classes(data: Data, n_jobs: int | None = None) -> tuple[np.ndarray, n
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), np.intp) if len(classes) == 1 else codes(y, labels=classes)
-
-
-def labels_to_codes(y: Any, n: int, classes: np.ndarray, estimator_name: str) -> np.ndarray:
-    """Labels of n rows, given by a user, as positions among the classes of the fit."""
-    return known_codes(as_labels(y, n, estimator_name=estimator_name), classes)
 
 
 def known_codes(y: np.ndarray, classes: np.ndarray, argument: str = "y") -> np.ndarray:

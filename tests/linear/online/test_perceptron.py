@@ -88,7 +88,7 @@ def test_in_many_dimensions_by_coordinate_ascent(monkeypatch):
 
     X, y = separable(5, n=120, p=10, margin=0.4)
     exact = Perceptron().fit(X, y)
-    monkeypatch.setattr(margin, "FEW", 0)
+    monkeypatch.setattr(margin, "MAX_FEATURES_EXACT", 0)
     for table in (X, sp.csr_array(X)):
         model = Perceptron().fit(table, y)
         assert model.margin_ == pytest.approx(exact.margin_, rel=2e-2)

@@ -21,15 +21,11 @@ from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_triangular_factor
 from epicycle.linear.basis._bases import Basis, expanded_pieces
-from epicycle.stats._moments import CentredFactor, TriangularFactor
+from epicycle.stats._moments import CentredFactor, TriangularFactor, target_columns
 
 __all__ = ["PenalisedFit", "factor_of", "leave_one_out", "solve_penalised"]
 
 EPS = float(np.finfo(np.float64).eps)
-
-
-def _columns(y: np.ndarray) -> np.ndarray:
-    return y[:, None] if y.ndim == 1 else y
 
 
 def _triangle_in_place(A: np.ndarray) -> np.ndarray:
@@ -40,7 +36,7 @@ def _triangle_in_place(A: np.ndarray) -> np.ndarray:
 
 def basis_statistic(batch: Batch, basis: Basis, shift: np.ndarray) -> tuple[TriangularFactor, float, int]:
     """(factor of the rows sqrt(w) (1, phi - s, y - s), total weight, rows of positive weight)."""
-    d, Y = basis.n_functions, _columns(batch.y)
+    d, Y = basis.n_functions, target_columns(batch.y)
     factor: Any = None  # a batch has rows, so that there is a first piece
     for part, phi in expanded_pieces(batch, basis):
         A = np.empty((len(phi), 1 + d + Y.shape[1]), order="F")
@@ -63,7 +59,7 @@ def factor_of(data: Data, basis: Basis, n_jobs: int | None) -> CentredFactor:
     require_memory(8.0 * size * size * 6, f"the factor of {d} basis functions", "lower the degree or use fewer knots")
     head = data.head()
     phi = basis.expand(np.asarray(head.X, dtype=np.float64))
-    shift = np.concatenate([phi.mean(axis=0), _columns(head.y).mean(axis=0)])
+    shift = np.concatenate([phi.mean(axis=0), target_columns(head.y).mean(axis=0)])
     factor, weight, n = engine.sum(basis_statistic, data, basis, shift, n_jobs=n_jobs)
     R = factor.R
     mean, R = shift + R[0, 1:] / R[0, 0], R[1:, 1:].copy()
@@ -140,7 +136,7 @@ def loo_statistic(
     batch: Batch, basis: Basis, mean: np.ndarray, weight: float, fits: list[PenalisedFit]
 ) -> tuple[np.ndarray, float]:
     """(sums of squares of the errors w_i (y_i - f without row i)^2 for every fit, total weight)."""
-    d, Y = basis.n_functions, _columns(batch.y)
+    d, Y = basis.n_functions, target_columns(batch.y)
     out = np.zeros(len(fits))
     for part, phi in expanded_pieces(batch, basis):
         phi -= mean[:d]

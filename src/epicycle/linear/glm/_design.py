@@ -83,7 +83,7 @@ class Design:
         """For every column of codes its first coefficient, its number of levels, and how many of them are left out."""
         return self.first, self.counts, self.skip
 
-    def parts(self, X: Any) -> tuple[Any, ...]:
+    def parts(self, X: Any) -> tuple[Any, Any]:
         """The leading arguments of the native kernels for the X of a batch."""
         if sp.issparse(X):
             return X, None

@@ -16,6 +16,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.data._numbers import require_finite
 from epicycle.data._target import as_numeric_target
 from epicycle.linear.glm._design import Design, level_encoder
+from epicycle.stats._moments import target_columns
 from epicycle.stats.families import Binomial, Family, StandardFamily
 
 __all__ = [
@@ -89,7 +90,7 @@ class Target:
 
 
 def encode_rows(y: Array, target: Target) -> Array:
-    columns = y[:, None] if y.ndim == 1 else y
+    columns = target_columns(y)
     out = np.zeros((len(y), 4), order="F")
     at = 2 if target.pairs else 1
     if target.pairs:

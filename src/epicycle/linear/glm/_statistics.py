@@ -76,7 +76,7 @@ def row_statistic(
 
 def _in_python(
     batch: Batch,
-    parts: tuple[Array, ...],
+    parts: tuple[Any, Any],
     model: Model,
     rows: Rows,
     w: Array,
@@ -116,9 +116,7 @@ def _terms(batch: Batch, model: Model, rows: Rows, w: Array, b: float) -> tuple[
     return terms, weight
 
 
-def _add_up(
-    parts: tuple[Array, ...], model: Model, r: Array, h: Any, metric: Array | None
-) -> tuple[Array, Array, float]:
+def _add_up(parts: tuple[Any, Any], model: Model, r: Array, h: Any, metric: Array | None) -> tuple[Array, Array, float]:
     """sum_i r_i x_i and sum_i h_i x_i x_i'; curvatures below zero are added up apart."""
     kernel, head = _native.glm.accumulate, (*parts, model.shift)
     below = h is not None and bool((h < 0).any())

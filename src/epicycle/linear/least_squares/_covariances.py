@@ -22,6 +22,7 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, DaskData, Data, as_data
 from epicycle.data._dask_data import is_dask
+from epicycle.stats._moments import target_columns
 
 __all__ = [
     "COVARIANCES",
@@ -70,7 +71,7 @@ class Frame:
 
     def residuals(self, batch: Batch) -> np.ndarray:
         """Of shape (n, k)."""
-        y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
+        y = target_columns(batch.y)
         return np.asarray(y - self.level - self.centred_times(batch.X, self.coef))
 
     def residual(self, batch: Batch, target: int) -> np.ndarray:
@@ -305,6 +306,6 @@ def with_groups(X: Any, y: Any, sample_weight: Any, groups: Groups) -> Data:
     import dask.array as da
 
     targets = y.to_dask_array(lengths=True) if hasattr(y, "to_dask_array") else y
-    columns = [targets[:, None] if targets.ndim == 1 else targets, groups.codes[:, None].astype(np.float64)]
+    columns = [target_columns(targets), groups.codes[:, None].astype(np.float64)]
     both = da.concatenate(columns, axis=1).rechunk({1: -1})
     return as_data(X, both, sample_weight, target="numeric", multi_output=True, estimator_name="LinearRegression")

@@ -26,12 +26,13 @@ from epicycle.core._parameters import (
     Choice,
     Domain,
 )
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
 
 __all__ = ["RULES", "Combination", "EstimatingEquations", "combine"]
@@ -189,6 +190,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -196,11 +198,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         fit_intercept: bool = True,
         tol: float = 1e-10,
         n_jobs: int | None = None,
-    ) -> None:
-        self.weights = weights
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -381,7 +379,7 @@ def _weights(batch: Batch) -> np.ndarray:
 
 
 def _targets(batch: Batch, y_mean: np.ndarray) -> np.ndarray:
-    return np.asarray((batch.y[:, None] if batch.y.ndim == 1 else batch.y) - y_mean)
+    return np.asarray(target_columns(batch.y) - y_mean)
 
 
 def equation_statistic(batch: Batch, how: Combination, y_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

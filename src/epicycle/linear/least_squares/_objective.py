@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.data import Batch, Data
+from epicycle.data import Batch, Data, Matrix
 from epicycle.engine._minibatches import can_draw_rows, minibatches
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.optim import Metric, Objective
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import Moments
+from epicycle.stats._moments import Moments, target_columns
 
 __all__ = ["MomentsObjective", "RowsObjective"]
 
@@ -92,7 +92,7 @@ class MomentsObjective(Objective):
     ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
         p = self.shape[0]
         for batch, factor in minibatches(self.data, batch_size, epoch, seed):
-            X, Y = _dense(batch.X) - self.centre[:p], _columns(batch.y) - self.centre[p:]
+            X, Y = _dense(batch.X) - self.centre[:p], target_columns(batch.y) - self.centre[p:]
             yield self._estimate(X, Y, batch.weight, factor)
 
     def _estimate(
@@ -173,12 +173,8 @@ def excess_certificate(excess: float, total: float, tol: float, *, mean: np.ndar
     return Certificate("newton decrement", relative, tol, meaning)
 
 
-def _dense(X: np.ndarray | sp.csr_array) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
-
-
-def _columns(y: np.ndarray) -> np.ndarray:
-    return y[:, None] if y.ndim == 1 else y
+def _dense(X: Matrix) -> np.ndarray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
 # ------------------------------------------------------------------------------------------------ many features
@@ -186,7 +182,7 @@ def _columns(y: np.ndarray) -> np.ndarray:
 
 def row_statistic(batch: Batch, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """(X'r, sum r, 1/2 sum r^2) with r = X W + b - Y, weighted."""
-    residual = np.asarray(batch.X @ W) + b - _columns(batch.y)
+    residual = np.asarray(batch.X @ W) + b - target_columns(batch.y)
     r = residual if batch.weight is None else residual * batch.weight[:, None]
     return np.asarray(batch.X.T @ r), r.sum(axis=0), float(np.vdot(r, residual)) / 2
 
@@ -202,7 +198,7 @@ def product_statistic(batch: Batch, V: np.ndarray, v: np.ndarray) -> tuple[np.nd
 def scale_statistic(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
     """(sum x^2, sum x, sum y, sum y^2, sum 1), weighted."""
     w = np.ones(batch.n_rows) if batch.weight is None else batch.weight
-    X, Y = batch.X, _columns(batch.y)
+    X, Y = batch.X, target_columns(batch.y)
     squares = X.multiply(X).T @ w if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, w)
     return np.asarray(squares), np.asarray(X.T @ w), Y.T @ w, (Y**2).T @ w, float(w.sum())
 

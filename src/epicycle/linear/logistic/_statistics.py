@@ -31,8 +31,7 @@ __all__ = [
 
 def targets_of(batch: Batch) -> np.ndarray:
     """The class codes of a batch, which are there whenever a classifier is fitted."""
-    assert batch.y is not None
-    return batch.y
+    return np.asarray(batch.y)
 
 
 def row_weights(batch: Batch, class_weight: np.ndarray | None) -> np.ndarray | None:

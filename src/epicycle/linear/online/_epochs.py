@@ -181,4 +181,4 @@ def _step(state: State, rule: Rule) -> float:
     if rule.schedule == "adaptive":
         return float(number[ETA])
     divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
-    return rule.eta0 / divisor
+    return float(rule.eta0 / divisor)

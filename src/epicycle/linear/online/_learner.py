@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,8 +70,9 @@ class Rule:
     def native(self, sparse: bool) -> _native.online.Rule:
         """The rule of the kernel."""
         rate = self.intercept_rate if self.intercept_rate is not None else SPARSE_RATE if sparse else 1.0
+        twin: Any = LOSSES[self.loss].native  # every loss of an online model has one
         return _native.online.Rule(
-            loss=LOSSES[self.loss].native,
+            loss=twin,
             epsilon=self.epsilon,
             schedule=SCHEDULES.index(self.schedule),
             eta0=self.eta0,

@@ -20,7 +20,7 @@ from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.linear._folds import Cells, Fold, cell_moments, mean_squares, sum_of_cells, training_weights
 from epicycle.linear.ridge._spectrum import Spectrum, spectrum_of, spectrum_of_moments
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import Moments, moments_of, shift_of
+from epicycle.stats._moments import Moments, moments_of, shift_of, target_columns
 
 __all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_from_moments"]
 
@@ -109,7 +109,7 @@ def _others(moments: Sequence[Moments], left_out: int) -> Moments:
 def error_statistic(batch: Batch, coef: Any, intercept: np.ndarray) -> tuple[np.ndarray, float]:
     """(sum_i w_i e_i^2 of shape (k, n_alphas), total weight) for coef of shape (p, k, n_alphas)."""
     p, k, a = coef.shape
-    y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
+    y = target_columns(batch.y)
     e = np.asarray(batch.X @ coef.reshape(p, k * a)).reshape(-1, k, a) + intercept - y[:, :, None]
     if batch.weight is None:
         return np.einsum("ika,ika->ka", e, e), float(len(e))
@@ -123,7 +123,7 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
     if scorer is None:
         squares, weight = engine.sum(error_statistic, test, coef, intercept, n_jobs=problem.n_jobs)
         return np.asarray(-squares / weight)
-    y = test.y[:, None] if test.y.ndim == 1 else test.y
+    y = target_columns(test.y)
     scores = np.empty(intercept.shape)
     for a in range(len(problem.alphas)):
         predictions = np.asarray(test.X @ coef[:, :, a]) + intercept[:, a]

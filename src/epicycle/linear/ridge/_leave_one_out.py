@@ -24,6 +24,7 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine._fold import Fold
 from epicycle.linear.ridge._spectrum import KernelSpectrum, RowSpectrum, Spectrum
+from epicycle.stats._moments import target_columns
 
 __all__ = ["gcv_errors", "loo_predictions", "loo_squared_errors", "refuse_undefined"]
 
@@ -80,7 +81,7 @@ class LeaveOneOut:
         p = batch.X.shape[1]
         m = self.mean[:p]
         q = np.asarray(batch.X @ self.basis) - m @ self.basis if sp.issparse(batch.X) else (batch.X - m) @ self.basis
-        y = batch.y[:, None] if batch.y.ndim == 1 else batch.y
+        y = target_columns(batch.y)
         return self.errors(q, y - self.mean[p:], batch.weight), y
 
 
@@ -155,7 +156,7 @@ def _of_kernel(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
     """(errors, y, weight) of blocks of rows whose directions are known already."""
     data = spectrum.data
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     p = data.n_features
     for first in range(0, data.n_rows, rows):
         block = slice(first, first + rows)

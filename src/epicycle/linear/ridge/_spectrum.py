@@ -21,7 +21,14 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Data
 from epicycle.linear.least_squares._direct import LeastSquaresFit, normal_equations, settled_moments
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._moments import CentredFactor, Moments, refuse_non_finite, shift_of, triangular_factor_of
+from epicycle.stats._moments import (
+    CentredFactor,
+    Moments,
+    refuse_non_finite,
+    shift_of,
+    target_columns,
+    triangular_factor_of,
+)
 
 __all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "fit_from_kernel", "spectrum_of", "spectrum_of_moments"]
 
@@ -244,7 +251,7 @@ def _from_kernel(data: ArrayData, penalty: QuadraticPenalty, intercept: bool) ->
     n, p = data.n_rows, data.n_features
     require_memory(8.0 * n * n * 4, f"the {n} x {n} kernel matrix", "choose alpha with Ridge and few folds")
     w = np.ones(n) if data.weight is None else data.weight
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     weight = float(w.sum())
     mean = np.zeros(p + y.shape[1])
     if intercept:
@@ -293,7 +300,7 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
     for a in np.unique(penalty.alpha):
         columns = penalty.alpha == a
         coef[:, columns] = spectrum.along_path(np.array([a]))[0][:, columns, 0]
-    y = data.y[:, None] if data.y.ndim == 1 else data.y
+    y = target_columns(data.y)
     mean = spectrum.mean
     w = np.ones(len(y)) if data.weight is None else data.weight
     r = y - mean[p:] - (np.asarray(data.X @ coef) - mean[:p] @ coef)

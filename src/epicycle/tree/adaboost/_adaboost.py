@@ -13,13 +13,13 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.tree._base import TreeModel
-from epicycle.tree._classes import labels_to_codes, map_rows, second_of_two
+from epicycle.tree._classes import map_rows, second_of_two
 from epicycle.tree._ensemble import (
     Ensemble,
     average_score,
@@ -117,12 +117,13 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         "learning_rate": Real(0, inclusive=False),
         "algorithm": Choice("discrete", "real"),
     }
+    _target = "labels"
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
 
-    classes_: np.ndarray
     trees_: Ensemble
     estimators_: list[Any]
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -133,14 +134,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,7 +151,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             raise ParameterTypeError(
                 f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
             )
-        data = self._fit_data(X, y, sample_weight, target="labels", check_finite=self.estimator is not None)
+        data = self._fit_data(X, y, sample_weight, target=self._target, check_finite=self.estimator is not None)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: AdaBoostClassifier is fitted in memory; expected an array or a frame, got {type(X).__name__} "
@@ -310,9 +304,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             raise ParameterError("estimator: inspection needs stumps as members; use sklearn.inspection for others")
         zero = np.zeros(self._n_votes)
         return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)

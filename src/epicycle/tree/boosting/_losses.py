@@ -164,15 +164,16 @@ class NativeLoss:
 
         The normalisers of the softmax, which :meth:`evaluate_class` needs, go to `normal` (2, n).
         """
-        of_row = self.of_row
-        parameter = 0.0
+        of_row, parameter = self.of_row, 0.0
+        assert of_row.native is not None
         if isinstance(of_row, losses.Huber):
             parameter = of_row.delta
         elif isinstance(of_row, losses.Quantile):
             parameter = of_row.tau
         elif isinstance(of_row, losses.Tweedie):
             parameter = of_row.power
-        sums = _native.tree.loss_rows(of_row.native, parameter, y, weight, score, gh, normal, threads)
+        twin: Any = of_row.native  # every loss of boosting has one
+        sums = _native.tree.loss_rows(twin, parameter, y, weight, score, gh, normal, threads)
         return Evaluation(float(sums[0]), sums[1::2], sums[2::2])
 
     def evaluate_class(

@@ -12,7 +12,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting
 from epicycle.stats._labels import class_weights
-from epicycle.tree._classes import class_shares, encode_classes, labels_to_codes, map_rows
+from epicycle.tree._classes import class_shares, encode_classes, map_rows
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
 from epicycle.tree.cart._grow import class_target
 from epicycle.tree.forest._base import Forest
@@ -42,7 +42,6 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
 
     class_weight: Mapping[Any, float] | str | None
 
-    classes_: np.ndarray
     oob_decision_function_: np.ndarray
     oob_score_: float
     _totals_: np.ndarray
@@ -88,9 +87,6 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
         return DecisionTreeClassifier(criterion=self.criterion)
 
     # ------------------------------------------------------------------------------------------- inspection
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return labels_to_codes(y, n, self.classes_, type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(class_shares(outputs, len(self.classes_)).argmax(axis=1) != y, np.float64)

@@ -23,7 +23,7 @@ from epicycle.tree.cart._grow import FeatureTable, Grown, Rules, Target, binned_
 from epicycle.tree.cart._tree import Tree, prune
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
-__all__ = ["ForestTree", "OutOfBag", "Problem", "Rows", "grow_tree", "oob_loss", "permutation_rises", "read_rows"]
+__all__ = ["ForestTree", "OutOfBag", "Problem", "Rows", "grow_tree", "permutation_rises", "read_rows"]
 
 # Bytes of a stored number of a sparse matrix with its sorted list: below this density one byte a cell is the larger.
 _BYTES_PER_STORED_NUMBER = 24.0
@@ -181,18 +181,14 @@ class OutOfBag:
             return np.asarray(self.sum / self.count[:, None])
 
     def loss(self, y: np.ndarray, n_classes: int) -> float:
-        """Mean :func:`oob_loss` of the rows that at least one tree did not see."""
+        """Share of wrong classes, or the mean squared error where `n_classes` is 0, of the rows with a prediction."""
         seen = self.seen
-        return oob_loss(self.sum[seen] / self.count[seen, None], y[seen], n_classes)
-
-
-def oob_loss(values: np.ndarray, y: np.ndarray, n_classes: int) -> float:
-    """Share of wrong classes, or the mean squared error where `n_classes` is 0."""
-    if not len(y):
-        return np.nan
-    if n_classes:
-        return float(np.mean(class_shares(values, n_classes).argmax(axis=1) != y))
-    return float(np.mean((values - y.reshape(len(y), -1)) ** 2))
+        values, y = self.sum[seen] / self.count[seen, None], y[seen]
+        if not len(y):
+            return np.nan
+        if n_classes:
+            return float(np.mean(class_shares(values, n_classes).argmax(axis=1) != y))
+        return float(np.mean((values - y.reshape(len(y), -1)) ** 2))
 
 
 def permutation_rises(

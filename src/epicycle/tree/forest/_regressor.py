@@ -10,7 +10,6 @@ from sklearn.base import RegressorMixin
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core.estimator._estimator import fitting
-from epicycle.data._target import as_numeric_target
 from epicycle.tree.cart._grow import number_target
 from epicycle.tree.cart._regressor import DecisionTreeRegressor, check_numbers
 from epicycle.tree.forest._arrays import LeafSamples, quantiles_of
@@ -109,9 +108,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         return DecisionTreeRegressor(criterion=self.criterion)
 
     # ------------------------------------------------------------------------------------------- inspection
-
-    def _known_target(self, y: Any, n: int) -> np.ndarray:
-        return as_numeric_target(y, n, multi_output=True, estimator_name=type(self).__name__)
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
