@@ -16,7 +16,7 @@ from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.gp._laplace import BinaryLaplace, SoftmaxLaplace
 from epicycle.gp._laplace_low_rank import LowRankLaplace
@@ -110,6 +110,7 @@ class GaussianProcessClassifier(KernelClassifier):
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         kernel: Any = None,
@@ -125,19 +126,7 @@ class GaussianProcessClassifier(KernelClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.method = method
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.max_iter_predict = max_iter_predict
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _named_kernel(self, data: ArrayData | None) -> Kernel:
         n_columns = None if data is None else data.n_features

@@ -29,7 +29,7 @@ from epicycle.core._parameters import (
     check_parameter,
 )
 from epicycle.core._random import seed_of, stream
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.gp._exact import ExactLikelihood
 from epicycle.gp._inducing import InducingLikelihood, InducingPosterior
@@ -158,6 +158,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         kernel: Any = None,
@@ -177,23 +178,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.noise = noise
-        self.noise_bounds = noise_bounds
-        self.mean = mean
-        self.method = method
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.normalize_y = normalize_y
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _named_kernel(self, data: ArrayData | None) -> Kernel:
         n_columns = None if data is None else data.n_features

@@ -14,7 +14,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of, stores_arguments
 from epicycle.data import Batch
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
@@ -77,6 +77,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         family="kernel", catalogue=("C2",), engines=("memory", "files", "dask"), certificate="closed form"
     )
 
+    @stores_arguments
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -85,12 +86,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         n_components: int = 100,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     _takes_sparse: ClassVar[bool] = True
 
@@ -217,6 +213,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         family="kernel", catalogue=("C2",), engines=("memory",), certificate="trace error"
     )
 
+    @stores_arguments
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -228,15 +225,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         landmarks: str = "pivoted",
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

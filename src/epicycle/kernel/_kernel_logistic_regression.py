@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.kernel._logistic_newton import LogisticProblem, minimise
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier
 from epicycle.stats._class_scores import log_probabilities, probabilities
@@ -80,6 +80,7 @@ class KernelLogisticRegression(KernelClassifier):
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         C: float = 1.0,
@@ -94,18 +95,7 @@ class KernelLogisticRegression(KernelClassifier):
         max_iter: int = 100,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

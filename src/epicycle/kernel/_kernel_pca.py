@@ -19,7 +19,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
 from epicycle.kernels._prepared import as_rows
@@ -95,6 +95,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         family="kernel", catalogue=("C1",), engines=("memory",), certificate="eigenvalue residual", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_components: int | None = None,
@@ -108,17 +109,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_inverse_transform = fit_inverse_transform
-        self.alpha = alpha
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

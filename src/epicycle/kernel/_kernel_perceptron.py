@@ -21,7 +21,7 @@ from epicycle import _native, engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
 from epicycle.data import Batch
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.kernels._gram import block_rows
@@ -197,6 +197,7 @@ class KernelPerceptron(KernelClassifier):
         keeps_rows=True,
     )
 
+    @stores_arguments
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -212,19 +213,7 @@ class KernelPerceptron(KernelClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.variant = variant
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- fit
 

@@ -30,7 +30,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
 from epicycle.core._threads import n_threads
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
@@ -107,6 +107,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         alpha: float | str | Any = 1.0,
@@ -120,17 +121,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha_per_target = alpha_per_target
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

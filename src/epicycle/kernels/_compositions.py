@@ -125,7 +125,7 @@ class _OfTwo(Kernel):
     def with_theta(self, theta: Any) -> Self:
         values = checked_theta(self, theta)
         split = len(self.left.theta)
-        return type(self)(self.left.with_theta(values[:split]), self.right.with_theta(values[split:]))  # type: ignore[call-arg]
+        return type(self)(self.left.with_theta(values[:split]), self.right.with_theta(values[split:]))
 
 
 @dataclass(frozen=True, repr=False)

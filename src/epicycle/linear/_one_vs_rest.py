@@ -26,7 +26,7 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Domain, InstanceOf, NoneOr
 from epicycle.core._settings import config
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
@@ -106,10 +106,8 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         family="linear", catalogue=("A10",), engines=("memory",), certificate="worst of the parts"
     )
 
-    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None, verbose: int = 0) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    @stores_arguments
+    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None, verbose: int = 0) -> None: ...
 
     def _base(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator

@@ -25,6 +25,8 @@ class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignor
 
     Parameters
     ----------
+    %(n_neighbors)s
+    %(weights)s
     %(search_parameters)s
 
     Attributes

@@ -23,6 +23,8 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, SupervisedNeighbors)
 
     Parameters
     ----------
+    %(n_neighbors)s
+    %(weights)s
     %(search_parameters)s
 
     Attributes

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import Domain
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, NeighborsEstimator
 
 __all__ = ["NearestNeighbors"]
@@ -40,6 +40,7 @@ class NearestNeighbors(NeighborsEstimator):
     _parameters: ClassVar[Mapping[str, Domain]] = NEIGHBORS_PARAMETERS
     _card: ClassVar[MethodCard] = CARD
 
+    @stores_arguments
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -48,12 +49,7 @@ class NearestNeighbors(NeighborsEstimator):
         metric: str = "minkowski",
         p: float = 2,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

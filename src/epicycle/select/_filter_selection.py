@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._estimator import MethodCard, stores_arguments
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.optim import Solution
 from epicycle.plot import axes_of, bars, styled
@@ -188,6 +188,7 @@ class FilterSelection(FeatureSelection):
         family="select", catalogue=("J3",), engines=("memory",), certificate="none (ranked one by one)"
     )
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -201,17 +202,7 @@ class FilterSelection(FeatureSelection):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.score_func = score_func
-        self.k = k
-        self.cv = cv
-        self.scoring = scoring
-        self.tol = tol
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     def _search(
         self, model: Any, rows: Rows, splits: list[Split], scorer: Scorer, state: Mapping[str, Any], seed: int

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 
 from epicycle import engine
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import class_batch, linear_predictor
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
@@ -89,6 +89,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     classes_: np.ndarray
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -104,19 +105,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.solver = solver
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

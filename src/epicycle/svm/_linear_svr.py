@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle import engine
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
@@ -77,6 +77,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
     }
     _card: ClassVar[MethodCard] = LINEAR_CARD
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -91,18 +92,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.loss = loss
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

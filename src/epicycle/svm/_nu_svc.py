@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit
 from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
 from epicycle.svm._subproblems import Split, nu_machine
@@ -73,6 +73,7 @@ class NuSVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -92,23 +93,7 @@ class NuSVC(SupportVectorClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.probability = probability
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.shrinking = shrinking
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

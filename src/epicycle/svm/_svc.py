@@ -14,7 +14,7 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear
 from epicycle.svm._base import CARD, Fit
 from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
@@ -116,6 +116,7 @@ class SVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -138,26 +139,7 @@ class SVC(SupportVectorClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.slack = slack
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.probability = probability
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.solver = solver
-        self.shrinking = shrinking
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

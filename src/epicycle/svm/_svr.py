@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
@@ -65,6 +65,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     }
     _card: ClassVar[MethodCard] = CARD
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -80,19 +81,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         max_iter: int = -1,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.shrinking = shrinking
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -19,7 +19,7 @@ from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stream
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments, stream
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
@@ -102,6 +102,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         family="kernel", catalogue=("C6",), engines=("memory",), certificate="single moves", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_clusters: int = 2,
@@ -117,19 +118,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.balance = balance
-        self.n_init = n_init
-        self.relaxation = relaxation
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

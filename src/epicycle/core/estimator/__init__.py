@@ -2,7 +2,7 @@
 
 from epicycle.core.estimator._callbacks import Checkpoint, EarlyStopping, TimeLimit
 from epicycle.core.estimator._catalogue import MethodCard, MethodInfo, in_catalogue, methods
-from epicycle.core.estimator._estimator import Estimator, fitting
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 
 __all__ = [
     "Checkpoint",
@@ -14,4 +14,5 @@ __all__ = [
     "fitting",
     "in_catalogue",
     "methods",
+    "stores_arguments",
 ]

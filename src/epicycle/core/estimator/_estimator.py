@@ -18,10 +18,11 @@ first, and a fit that fails puts back what was there before.
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
 
 import narwhals as nw
 import numpy as np
@@ -281,6 +282,23 @@ def _header(X: Any, data: Data) -> Any:
 
 def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("__")
+
+
+def stores_arguments(init: Callable[Concatenate[E, P], None]) -> Callable[Concatenate[E, P], None]:
+    """Decorate an ``__init__`` without a body: every argument becomes an attribute of its name, unchanged.
+
+    scikit-learn asks for exactly this of a constructor (`get_params`, `clone`); so written it cannot do anything else.
+    """
+    parameters = list(inspect.signature(init).parameters.values())[1:]
+    names = [p.name for p in parameters]
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    @functools.wraps(init)
+    def store(self: E, *args: P.args, **kwargs: P.kwargs) -> None:
+        init(self, *args, **kwargs)  # Python's own check of the arguments
+        self.__dict__.update(defaults | dict(zip(names, args, strict=False)) | kwargs)
+
+    return cast("Callable[Concatenate[E, P], None]", store)
 
 
 @overload

@@ -14,7 +14,7 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.basis._bases import Basis, HarmonicBasis, HingeBasis, expanded_pieces
@@ -148,6 +148,7 @@ class HingeFeatures(BasisTransformer):
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_knots: int = 10,
@@ -156,12 +157,7 @@ class HingeFeatures(BasisTransformer):
         linear: bool = True,
         sparse_output: bool = False,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_knots = n_knots
-        self.knots = knots
-        self.linear = linear
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _place(self, data: Data) -> None:
         self.knots_ = place_knots(type(self).__name__, data, self.knots, self.n_knots, self.n_jobs)
@@ -229,6 +225,7 @@ class FourierFeatures(BasisTransformer):
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_harmonics: int = 3,
@@ -236,11 +233,7 @@ class FourierFeatures(BasisTransformer):
         period: float | Any = None,
         frequencies: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_harmonics = n_harmonics
-        self.period = period
-        self.frequencies = frequencies
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _place(self, data: Data) -> None:
         p = data.n_features

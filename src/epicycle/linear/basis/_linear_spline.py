@@ -16,7 +16,7 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
 from epicycle.core._plot_style import ink
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._estimator import MethodCard, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
 from epicycle.linear.basis._bases import HingeBasis
@@ -136,6 +136,7 @@ class LinearSpline(BasisRegressor):
         certificate="newton decrement",
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_knots: int = 10,
@@ -145,13 +146,7 @@ class LinearSpline(BasisRegressor):
         tol: float = 1e-10,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_knots = n_knots
-        self.alpha = alpha
-        self.knots = knots
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _place(self, data: Data) -> None:
         self.knots_ = place_knots(type(self).__name__, data, self.knots, self.n_knots, self.n_jobs)

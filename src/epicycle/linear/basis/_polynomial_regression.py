@@ -14,7 +14,7 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._estimator import MethodCard, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
 from epicycle.linear.basis._bases import ChebyshevBasis, degrees_of, monomials, number_of_functions
@@ -97,6 +97,7 @@ class PolynomialRegression(BasisRegressor):
         certificate="newton decrement",
     )
 
+    @stores_arguments
     def __init__(
         self,
         degree: int | str | Any = 2,
@@ -106,13 +107,7 @@ class PolynomialRegression(BasisRegressor):
         tol: float = 1e-10,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.alpha = alpha
-        self.interactions = interactions
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _degrees(self) -> list[int]:
         if isinstance(self.degree, str):

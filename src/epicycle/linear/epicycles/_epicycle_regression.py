@@ -17,7 +17,7 @@ from sklearn.metrics import r2_score
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.epicycles._fit import Problem, fit_by_boosting, fit_by_lasso, fit_by_ridge, prepare
 from epicycle.linear.epicycles._orbit import Circles, orbit_batch
@@ -120,6 +120,7 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         certificate="stationarity, duality gap or newton decrement",
     )
 
+    @stores_arguments
     def __init__(
         self,
         n_circles: int = 2,
@@ -135,19 +136,7 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         max_iter: int = 100,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_circles = n_circles
-        self.method = method
-        self.frequencies = frequencies
-        self.alpha = alpha
-        self.frequency_power = frequency_power
-        self.fit_centre = fit_centre
-        self.refit = refit
-        self.refine = refine
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

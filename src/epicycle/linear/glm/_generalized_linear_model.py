@@ -20,7 +20,7 @@ from epicycle.core._parameters import (
     Real,
 )
 from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
@@ -192,6 +192,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         family: str | Family = "gaussian",
@@ -212,24 +213,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.family = family
-        self.link = link
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.dispersion = dispersion
-        self.categorical_features = categorical_features
-        self.drop = drop
-        self.handle_unknown = handle_unknown
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(

@@ -12,7 +12,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import angles_of, lars_problem
 from epicycle.linear.lars._least_angle import LeastAngle, certify
@@ -129,6 +129,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         certificate="least angle condition, or duality gap",
     )
 
+    @stores_arguments
     def __init__(
         self,
         method: Literal["lar", "lasso"] = "lar",
@@ -143,18 +144,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         max_iter: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.fit_path = fit_path
-        self.eps = eps
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

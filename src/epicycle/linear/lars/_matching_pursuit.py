@@ -24,7 +24,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import axes_of, styled
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import gram_rows
@@ -122,6 +122,7 @@ class MatchingPursuit(SparseLinearModel):
     dictionary_: Any
     active_: np.ndarray
 
+    @stores_arguments
     def __init__(
         self,
         n_nonzero_coefs: int | None = None,
@@ -134,16 +135,7 @@ class MatchingPursuit(SparseLinearModel):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.method = method
-        self.residual = residual
-        self.learning_rate = learning_rate
-        self.dictionary = dictionary
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import StagewiseRun
@@ -119,6 +119,7 @@ class Stagewise(SparseLinearModel):
         family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
 
+    @stores_arguments
     def __init__(
         self,
         step: float | None = None,
@@ -130,15 +131,7 @@ class Stagewise(SparseLinearModel):
         tol: float = 1e-3,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.step = step
-        self.increment = increment
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin
 from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words
@@ -94,6 +94,7 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
+    @stores_arguments
     def __init__(
         self,
         alpha: float = 1.0,
@@ -107,17 +108,7 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.bound = bound
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
@@ -187,6 +178,7 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
+    @stores_arguments
     def __init__(
         self,
         alpha: float = 1.0,
@@ -200,17 +192,7 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:

@@ -12,7 +12,7 @@ from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
 from epicycle.linear.lasso._base import SparseLinearModel
@@ -147,6 +147,7 @@ class LassoCV(_CrossValidatedRegressor):
     6
     """
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -162,19 +163,7 @@ class LassoCV(_CrossValidatedRegressor):
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.eps = eps
-        self.n_alphas = n_alphas
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -223,6 +212,7 @@ class ElasticNetCV(_CrossValidatedRegressor):
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -239,20 +229,7 @@ class ElasticNetCV(_CrossValidatedRegressor):
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.n_alphas = n_alphas
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

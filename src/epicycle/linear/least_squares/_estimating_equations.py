@@ -26,7 +26,7 @@ from epicycle.core._parameters import (
     Choice,
     Domain,
 )
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
@@ -190,6 +190,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -197,11 +198,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         fit_intercept: bool = True,
         tol: float = 1e-10,
         n_jobs: int | None = None,
-    ) -> None:
-        self.weights = weights
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
@@ -187,6 +187,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -196,13 +197,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         tol: float = 1e-10,
         n_jobs: int | None = None,
-    ) -> None:
-        self.target = target
-        self.variance = variance
-        self.positive_part = positive_part
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -15,7 +15,7 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import DaskData, Data
 from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear.least_squares._base import MAX_KEPT, SOLVER_PARAMETERS, LeastSquaresModel, add_rows, fit_by_solver
@@ -113,6 +113,7 @@ class LinearRegression(LeastSquaresModel):
     _total_squares_: float
     _unscaled_covariance_: np.ndarray
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -127,18 +128,7 @@ class LinearRegression(LeastSquaresModel):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.cov_type = cov_type
-        self.maxlags = maxlags
-        self.use_correction = use_correction
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:

@@ -21,7 +21,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._plot_style import COLOURS, axes_of, styled
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.linear.local._lowess import Between, bisquare_weights
 from epicycle.linear.local._smoother import (
@@ -132,6 +132,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         family="linear", catalogue=("A15",), engines=("memory",), certificate="backward error", keeps_rows=True
     )
 
+    @stores_arguments
     def __init__(
         self,
         bandwidth: float | str | None = None,
@@ -146,18 +147,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         tol: float = 1e-8,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.span = span
-        self.degree = degree
-        self.kernel = kernel
-        self.metric = metric
-        self.robust_iterations = robust_iterations
-        self.delta = delta
-        self.candidates = candidates
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- fit
 

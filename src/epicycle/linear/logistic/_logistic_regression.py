@@ -19,7 +19,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalties, penalty_in_words
@@ -128,6 +128,7 @@ class LogisticRegression(LinearClassifier):
         certificate="duality gap",
     )
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -143,19 +144,7 @@ class LogisticRegression(LinearClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         # The strength of the penalty always shows, also where it is the default.

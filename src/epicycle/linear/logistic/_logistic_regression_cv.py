@@ -15,7 +15,7 @@ from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.linear._folds import Fold
 from epicycle.linear.logistic._base import LinearClassifier
@@ -114,6 +114,7 @@ class LogisticRegressionCV(LinearClassifier):
         family="linear", catalogue=("A9", "A10"), engines=("memory",), certificate="duality gap"
     )
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -128,18 +129,7 @@ class LogisticRegressionCV(LinearClassifier):
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.scoring = scoring
-        self.class_weight = class_weight
-        self.refit = refit
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

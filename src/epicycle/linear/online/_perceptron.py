@@ -18,7 +18,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
 from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import ONLINE_DOCS, refuse_dask, start_from
@@ -181,6 +181,7 @@ class Perceptron(OnlineClassifier):
 
     _survivors_: Survivors
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -195,18 +196,7 @@ class Perceptron(OnlineClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.variant = variant
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _rule(self) -> Rule:
         averages = 1 if self.variant == "averaged" else 0

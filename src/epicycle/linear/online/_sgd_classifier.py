@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch
 from epicycle.engine._row_order import content_order
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
@@ -115,6 +115,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         family="linear", catalogue=("A13",), engines=("memory", "files"), certificate="duality gap, or none"
     )
 
+    @stores_arguments
     def __init__(
         self,
         loss: str = "hinge",
@@ -141,30 +142,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         average: bool | int = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.intercept_rate = intercept_rate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.epsilon = epsilon
-        self.random_state = random_state
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.offset = offset
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.average = average
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.linear.online._base_sgd import (
@@ -93,6 +93,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
 
     _float_: str
 
+    @stores_arguments
     def __init__(
         self,
         loss: str = "squared_error",
@@ -118,29 +119,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
         average: bool | int = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.intercept_rate = intercept_rate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.epsilon = epsilon
-        self.random_state = random_state
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.offset = offset
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.average = average
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
 from epicycle.linear.ridge._base import BaseRidge, penalty_line
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
@@ -73,6 +73,7 @@ class Ridge(BaseRidge):
         certificate="newton decrement or duality gap",
     )
 
+    @stores_arguments
     def __init__(
         self,
         alpha: float | Any = 1.0,
@@ -87,18 +88,7 @@ class Ridge(BaseRidge):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty_weights = penalty_weights
-        self.penalty_matrix = penalty_matrix
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -20,7 +20,7 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
 )
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import folds_of
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
@@ -124,6 +124,7 @@ class RidgeCV(BaseRidge):
         certificate="newton decrement",
     )
 
+    @stores_arguments
     def __init__(
         self,
         alphas: Any = None,
@@ -139,19 +140,7 @@ class RidgeCV(BaseRidge):
         tol: float = 1e-10,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.criterion = criterion
-        self.cv = cv
-        self.scoring = scoring
-        self.alpha_per_target = alpha_per_target
-        self.store_cv_results = store_cv_results
-        self.penalty_weights = penalty_weights
-        self.penalty_matrix = penalty_matrix
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -18,7 +18,7 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Choice, Domain, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
@@ -112,6 +112,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -123,15 +124,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         max_iter: int = 200,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -18,7 +18,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting
+from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
@@ -95,6 +95,7 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -107,16 +108,7 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.quantile = quantile
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.non_crossing = non_crossing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def _quantiles(self) -> np.ndarray:
         try:

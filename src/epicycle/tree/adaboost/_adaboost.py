@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of
+from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
@@ -123,6 +123,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     trees_: Ensemble
     estimators_: list[Any]
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -133,14 +134,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

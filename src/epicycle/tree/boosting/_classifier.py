@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.tree._classes import known_codes, map_rows, second_of_two
@@ -68,6 +68,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     _target = "labels"
     _parameters: ClassVar[dict[str, Domain]] = {**GradientBoosting._parameters, "class_weight": CLASS_WEIGHT}
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -97,33 +98,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.class_weight = class_weight
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.l2_regularization = l2_regularization
-        self.min_split_gain = min_split_gain
-        self.max_bins = max_bins
-        self.subsample = subsample
-        self.sampling = sampling
-        self.max_features = max_features
-        self.order = order
-        self.categorical_features = categorical_features
-        self.categorical_smoothing = categorical_smoothing
-        self.handle_unknown = handle_unknown
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(

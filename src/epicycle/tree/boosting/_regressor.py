@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, regression_loss
 
@@ -92,6 +92,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "power": Real(1, 2, inclusive=False),
     }
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -124,36 +125,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.power = power
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.l2_regularization = l2_regularization
-        self.min_split_gain = min_split_gain
-        self.max_bins = max_bins
-        self.subsample = subsample
-        self.sampling = sampling
-        self.max_features = max_features
-        self.order = order
-        self.categorical_features = categorical_features
-        self.categorical_smoothing = categorical_smoothing
-        self.handle_unknown = handle_unknown
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
     @fitting
     def fit(

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
@@ -75,6 +75,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         "class_weight": CLASS_WEIGHT,
     }
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -95,24 +96,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree._base import check_positive_weight
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import number_target
@@ -83,6 +83,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
 
     _vector_: bool
 
+    @stores_arguments
     def __init__(
         self,
         *,
@@ -103,24 +104,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.leaf_l2 = leaf_l2
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
