@@ -15,8 +15,6 @@ from epicycle.core import _memory
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core.estimator._progress import ProgressLine
 
-__all__ = ["Budget", "Durations", "Messages", "keep_no_freed_memory", "return_freed_memory"]
-
 
 class Budget:
     """A time limit in seconds, and how much of it is spent."""

@@ -28,8 +28,6 @@ from epicycle.tree import (
     RandomForestRegressor,
 )
 
-__all__ = ["Axis", "Candidate", "Family", "families_for"]
-
 
 @dataclass(frozen=True)
 class Axis:

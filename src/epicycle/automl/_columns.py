@@ -14,21 +14,6 @@ from epicycle.automl._tables import EMBEDDED
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 
-__all__ = [
-    "FEATURES",
-    "KINDS",
-    "ColumnKind",
-    "as_dates",
-    "as_numbers",
-    "as_text",
-    "choose_target",
-    "is_count",
-    "kind_of_column",
-    "sample_of",
-    "target_values",
-    "task_of",
-]
-
 #: Kinds of columns that become features; "date" may be followed by a format of strptime.
 FEATURES = ("number", "category", "date")
 KINDS = (*FEATURES, "drop", "target", "weight", "group", "order")

@@ -17,18 +17,6 @@ from scipy.special import chdtrc, kolmogorov
 from epicycle.automl._columns import as_dates, as_numbers, as_text, kind_of_column, sample_of
 from epicycle.core._random import stream
 
-__all__ = [
-    "ColumnProfile",
-    "DataIssue",
-    "Drift",
-    "drift_between",
-    "duplicates",
-    "leaking_columns",
-    "profile_columns",
-    "row_keys",
-    "sketch_of",
-]
-
 #: Bars of a histogram and levels of a category in a sketch: what a cell of the report has room for.
 _SKETCH_BINS, _SKETCH_LEVELS = 24, 10
 

@@ -25,8 +25,6 @@ from epicycle.select._inputs import Rows, folds_of
 from epicycle.select._scorers import responses_of
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["Diagnoses", "DiagnosisResults"]
-
 #: Rows that a diagnosis uses at most: more would not change its verdict.
 _MAX_ROWS = {"bias_variance": 20_000, "ablation": 5_000, "slices": 20_000, "importances": 3_000}
 #: With fewer rows than this a diagnosis is skipped.

@@ -24,8 +24,6 @@ from epicycle.select._inputs import Split
 from epicycle.select._scorers import responses_of
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["Evaluation", "Facts", "FoldScore"]
-
 #: Training rows of a fold from which the number of boosting rounds is found on a validation set; a tenth of fewer rows
 #: is too noisy.
 EARLY_STOPPING_ROWS = 3_000

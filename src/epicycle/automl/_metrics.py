@@ -20,8 +20,6 @@ from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_coun
 from epicycle.stats._row_losses import row_losses
 from epicycle.theory import test_bound
 
-__all__ = ["Comparison", "Metric", "compare_losses", "further_metrics", "metric_for"]
-
 #: Short names of scores: name of the scorer in scikit-learn, label, and whether it is a loss (smaller is better).
 _SHORT: dict[str, tuple[str, str, bool]] = {
     "accuracy": ("accuracy", "accuracy", False),

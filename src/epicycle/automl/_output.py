@@ -12,8 +12,6 @@ from typing import Any
 
 from epicycle.core._exceptions import DataFileError
 
-__all__ = ["check_folder", "script_of", "write_folder"]
-
 
 def check_folder(directory: str | os.PathLike[str]) -> Path:
     """The absolute path of an output folder, checked to be writable."""

@@ -26,8 +26,6 @@ from epicycle.automl._tables import read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.select._inputs import Rows, Split, folds_of, held_out_part
 
-__all__ = ["Parts", "folds", "order_of", "read_parts", "split_rows"]
-
 
 def order_of(table: pa.Table, asked: str | None, skip: tuple[str, ...]) -> tuple[str | None, np.ndarray | None]:
     """The column of time, and the order of the rows by it; None where the rows are not ordered.

@@ -19,8 +19,6 @@ from epicycle.automl._evaluation import Evaluation, FoldScore
 from epicycle.core._random import stream
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["Entry", "Search"]
-
 #: Trials of the random variation at most, and trials without an improvement after which it ends.
 _MAX_TRIALS, _PATIENCE = 400, 60
 #: Share of the time after which no further candidates are tried on the first rung: the rest is for the better ones.

@@ -32,8 +32,6 @@ from epicycle.automl._tables import (
 )
 from epicycle.core._exceptions import DataError, DataFileError
 
-__all__ = ["blocks_of"]
-
 _BLOCK_BYTES = 4 << 20
 _BLOCK_ROWS = 65_536
 

@@ -21,8 +21,6 @@ from epicycle.automl._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.data._categories import codes_among, count_levels
 
-__all__ = ["Coded", "TableEncoder", "is_feature"]
-
 #: Parts of a date, each a feature where it varies in the rows of the fit.
 _PARTS = ("days", "year", "month", "weekday", "hour")
 _MAX_LEVELS = {"trees": 254, "linear": 40}

@@ -21,8 +21,6 @@ from epicycle.core._history import History
 if TYPE_CHECKING:
     import os
 
-__all__ = ["TableModel"]
-
 
 def _has(name: str) -> Any:
     def check(self: Any) -> bool:

@@ -28,24 +28,6 @@ from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, P
 from epicycle.core._memory import require_memory
 from epicycle.data._frames import is_frame
 
-__all__ = [
-    "EMBEDDED",
-    "HEAD_BYTES",
-    "MAX_COLUMNS",
-    "NULLS",
-    "as_table",
-    "check_text",
-    "decimal_point_of",
-    "delimiter_of",
-    "embedded",
-    "header_of",
-    "kind_of_content",
-    "kind_of_file",
-    "parse_error",
-    "read_table",
-    "source_name",
-]
-
 #: Bytes that are checked before a file is read.
 HEAD_BYTES = 1 << 18
 #: More columns than this are refused: a dense table of them is seldom what is wanted.

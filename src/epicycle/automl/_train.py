@@ -40,8 +40,6 @@ from epicycle.plot import short
 from epicycle.select._scorers import TestScore, responses_of
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["train"]
-
 #: Share of the time that is reserved for the diagnoses.
 _DIAGNOSES_SHARE = 0.2
 #: Training rows that are kept unencoded, for diagnoses that fit to tables.

@@ -27,8 +27,6 @@ from epicycle.report._finding import Finding
 from epicycle.report._plain import plain
 from epicycle.select._scorers import TestScore
 
-__all__ = ["TestPart", "TrainingRun"]
-
 
 @dataclass(frozen=True)
 class TestPart:

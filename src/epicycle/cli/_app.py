@@ -13,8 +13,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["app", "main"]
-
 OK, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 2, 128 + 2, 128 + 13
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)

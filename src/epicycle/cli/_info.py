@@ -11,10 +11,8 @@ from typing import Any
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import bytes_in_words
-from epicycle.core.estimator._estimator import MethodInfo, methods
+from epicycle.core.estimator._catalogue import MethodInfo, methods
 from epicycle.io import ModelDescription, describe
-
-__all__ = ["print_methods", "print_model"]
 
 
 def print_methods(family: str | None, *, as_json: bool) -> None:

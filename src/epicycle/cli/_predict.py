@@ -24,8 +24,6 @@ from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.io import load
 from epicycle.io._atomic import check_target
 
-__all__ = ["run_prediction", "types_of"]
-
 
 def run_prediction(
     path: Path, data: str, *, proba: bool, out: str | None, as_json: bool, n_jobs: int | None = None

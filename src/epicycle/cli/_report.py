@@ -26,8 +26,6 @@ from epicycle.io import load
 from epicycle.report._plain import plain
 from epicycle.select._scorers import responses_of
 
-__all__ = ["curves_of", "report_files", "run_report"]
-
 
 def report_files(run: TrainingRun) -> dict[str, Callable[[Path], None]]:
     """report.html and report.json, as functions that write them."""

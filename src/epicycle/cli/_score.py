@@ -16,8 +16,6 @@ from epicycle.io import load
 from epicycle.select import k_fold
 from epicycle.stats._row_losses import row_losses
 
-__all__ = ["run_comparison", "run_cv"]
-
 
 def run_cv(
     path: Path,

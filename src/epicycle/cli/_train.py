@@ -15,8 +15,6 @@ from epicycle.cli._report import report_files
 from epicycle.plot import short
 from epicycle.report._plain import plain
 
-__all__ = ["run_training"]
-
 #: Data set and seconds of the demo, and the default time limit.
 DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, MissingDependencyError, ParameterError, ParameterTypeError
 
-__all__ = ["count", "distribution", "number", "open_unit", "optional_import"]
-
 
 def number(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
     """A finite number between two bounds."""

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 
 from sklearn.base import ClassifierMixin, MultiOutputMixin
 
-__all__ = ["SHARED_DOCS", "complete_docstrings", "documented"]
-
 #: Entries of numpydoc sections, by name.
 SHARED_DOCS: dict[str, str] = {
     "X": "X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)",

@@ -5,26 +5,6 @@ from sklearn.exceptions import (
     NotFittedError as _SklearnNotFittedError,
 )
 
-__all__ = [
-    "CollinearityWarning",
-    "ConvergenceError",
-    "ConvergenceWarning",
-    "DataError",
-    "DataFileError",
-    "DataTypeError",
-    "EngineError",
-    "EpicycleError",
-    "EpicycleWarning",
-    "MemoryBudgetError",
-    "MissingDependencyError",
-    "ModelFormatError",
-    "NotFittedError",
-    "ParameterError",
-    "ParameterTypeError",
-    "SeparationError",
-    "SeparationWarning",
-]
-
 
 class EpicycleError(Exception):
     """Root of all errors raised on purpose."""

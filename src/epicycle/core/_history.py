@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["History"]
-
 
 class History(Mapping[str, np.ndarray]):
     """Record of a fit, one row for each iteration, columns such as ``objective``, ``step`` and ``seconds``.

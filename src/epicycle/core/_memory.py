@@ -10,8 +10,6 @@ from pathlib import Path
 from epicycle.core._exceptions import MemoryBudgetError
 from epicycle.core._settings import get_config
 
-__all__ = ["available", "bytes_in_words", "keep_no_freed_memory", "require_memory", "return_freed_memory"]
-
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of glibc's mallopt
 
 

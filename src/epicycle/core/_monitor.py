@@ -10,8 +10,6 @@ import numpy as np
 
 from epicycle.core._history import History
 
-__all__ = ["Monitor"]
-
 
 class Monitor:
     """Records one row per iteration. The contract layer derives from it to call callbacks and show progress."""

@@ -24,24 +24,6 @@ import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 
-__all__ = [
-    "SHARED_PARAMETERS",
-    "AnyOf",
-    "ArrayLike",
-    "Boolean",
-    "Callable",
-    "Choice",
-    "Domain",
-    "InstanceOf",
-    "Integer",
-    "NoneOr",
-    "RandomState",
-    "Real",
-    "check_parameter",
-    "check_parameters",
-    "with_shared_parameters",
-]
-
 
 class Domain(ABC):
     """A set of values that an argument may take."""

@@ -13,23 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLOURS",
-    "CYCLE",
-    "STYLE",
-    "axes_of",
-    "band",
-    "bars",
-    "in_style",
-    "ink",
-    "labels_clear",
-    "luminance",
-    "paper",
-    "rc_params",
-    "short",
-    "styled",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

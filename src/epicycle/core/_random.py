@@ -14,8 +14,6 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterTypeError
 
-__all__ = ["Seed", "seed_of", "stream"]
-
 #: What a `random_state` argument may be.
 Seed: TypeAlias = "int | np.integer | np.random.Generator | np.random.RandomState | None"
 

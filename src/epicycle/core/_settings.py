@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import Any, Literal
 
-__all__ = ["Settings", "config", "get_config"]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -11,8 +11,6 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._history import History
 
-__all__ = ["Solution"]
-
 
 @dataclass
 class Solution:

@@ -19,8 +19,6 @@ from epicycle import _native
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._settings import get_config
 
-__all__ = ["cpu_count", "helper_pool", "n_threads", "single_threaded_blas"]
-
 _WORK_PER_THREAD = 1e6  # multiply-adds, about 0.3 ms: ten times what it costs to wake a thread
 
 

@@ -12,8 +12,6 @@ from epicycle.core._exceptions import DataError
 from epicycle.data._data import Batch, Data, Matrix, TargetEncoder
 from epicycle.data._matrix import aligned
 
-__all__ = ["ArrayData", "block_rows", "dense_block_rows"]
-
 _BLOCK_BYTES = 2 << 20  # of X: a block and what is computed from it stay in the second-level cache
 _HEAD_ROWS = 1024  # of `head`
 

@@ -15,8 +15,6 @@ from epicycle.data._scan import Scan
 from epicycle.data._scan_data import ScanData
 from epicycle.data._target import TargetKind, as_labels, as_numeric_target, as_weight, require_target
 
-__all__ = ["as_data"]
-
 
 def as_data(
     X: Any,

@@ -23,20 +23,6 @@ from epicycle.data._frames import frame_columns, is_frame
 from epicycle.data._scan import Scan
 from epicycle.data._scan_data import read_columns
 
-__all__ = [
-    "LevelCounts",
-    "LevelEncoder",
-    "Levels",
-    "category_columns",
-    "codes_among",
-    "count_levels",
-    "declared_levels",
-    "distinct_values",
-    "is_dask_frame",
-    "is_table",
-    "learn_levels",
-]
-
 #: Sorted levels of each column of categories, by the column's number.
 Levels = dict[int, np.ndarray]
 

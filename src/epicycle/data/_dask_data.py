@@ -18,8 +18,6 @@ from epicycle.data._frames import frame_columns, frame_to_matrix
 from epicycle.data._matrix import as_floating, as_matrix
 from epicycle.data._target import TargetKind, as_labels, as_numeric_target, as_partial_weight
 
-__all__ = ["DaskData", "dask_data", "encode_partition", "is_dask"]
-
 
 def is_dask(x: Any) -> bool:
     """Whether x is a Dask collection; does not import Dask."""

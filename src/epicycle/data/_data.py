@@ -13,9 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Batch", "Data", "Matrix", "TargetEncoder"]
-
-
 #: A dense array of any memory order, or CSR with 32- or 64-bit indices; float32 or float64. SciPy has no stubs: a union
 #: with its classes would only refuse their attributes.
 Matrix: TypeAlias = Any

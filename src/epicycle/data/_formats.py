@@ -15,8 +15,6 @@ import pyarrow.parquet
 
 from epicycle.core._exceptions import DataFileError
 
-__all__ = ["SUFFIXES", "Chunk", "NpyFile", "TableFile", "is_number", "is_text", "open_table"]
-
 _STREAM_BYTES = 1 << 18  # read at a time from a Parquet column: a row group is never held whole
 
 #: Consecutive rows of some columns: an Arrow record batch, or rows of an .npy file as an ndarray.

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.data._numbers import exact_in_float64, numbers_of_objects
 
-__all__ = ["frame_columns", "frame_to_matrix", "is_frame", "is_lazy_frame"]
-
 
 def is_frame(X: Any) -> bool:
     """Whether X is an eager data frame."""

@@ -13,8 +13,6 @@ from epicycle.data._data import Matrix
 from epicycle.data._frames import frame_columns, frame_to_matrix, is_frame, is_lazy_frame
 from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers, require_finite
 
-__all__ = ["aligned", "as_floating", "as_matrix"]
-
 _FLOATS = (np.float64, np.float32)
 
 

@@ -15,9 +15,6 @@ from epicycle._native.core import all_finite as _finite
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._threads import helper_pool, n_threads
 
-__all__ = ["all_finite", "exact_in_float64", "numbers_of_objects", "refuse_non_numbers", "require_finite"]
-
-
 _EXACT = 2**53  # up to here every integer is a float64
 
 

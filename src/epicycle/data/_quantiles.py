@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-__all__ = ["digit_counts", "quantiles", "select_by_digits"]
-
 # 2048 counts a group stay in the first-level cache; six passes cover the 64 bits.
 _DIGITS = ((53, 11), (42, 11), (31, 11), (20, 11), (9, 11), (0, 9))  # (shift, bits) from the first to the last
 _SIGN = np.uint64(1 << 63)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from epicycle.data._formats import TableFile
 
-__all__ = ["Scan", "scan"]
-
 Column = str | int
 PathLike = str | os.PathLike[str]
 

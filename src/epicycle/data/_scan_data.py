@@ -18,9 +18,6 @@ from epicycle.data._numbers import exact_in_float64, require_finite
 from epicycle.data._scan import Scan, require_numbers
 from epicycle.data._target import TargetKind, check_labels
 
-__all__ = ["Raw", "ScanData", "prefetch", "read_columns"]
-
-
 _CHUNK_BLOCKS = 4  # blocks that are read at a time: about 8 MiB
 _HEAD_ROWS = 1024  # of `head`, as for arrays
 

@@ -14,16 +14,6 @@ from sklearn.exceptions import DataConversionWarning
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_non_numbers, require_finite
 
-__all__ = [
-    "TargetKind",
-    "as_labels",
-    "as_numeric_target",
-    "as_partial_weight",
-    "as_weight",
-    "check_labels",
-    "require_target",
-]
-
 TargetKind = Literal["none", "numeric", "labels"]
 
 

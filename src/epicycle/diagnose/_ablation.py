@@ -25,8 +25,6 @@ from epicycle.stats._intervals import corrected_error, standard_error, t_quantil
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Ablation", "ablation"]
-
 _NOTES = ("components that replace each other cost nothing alone; the cumulative column shows them together",)
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["finish_fit", "reduce_bias", "reduce_variance"]
-
 #: Hyperparameters by name: +1 where a larger value reduces variance, -1 where it makes the model more flexible.
 _DIRECTIONS = {
     "alpha": 1,

@@ -42,9 +42,6 @@ from epicycle.tree import RandomForestClassifier, RandomForestRegressor
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BiasVariance", "bias_variance"]
-
-
 _MORE_ROWS = "get more rows, or use more folds, before anything else is decided"
 
 

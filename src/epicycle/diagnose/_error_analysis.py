@@ -21,8 +21,6 @@ from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_w
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ErrorAnalysis", "error_analysis"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ErrorAnalysis(Finding):

@@ -16,8 +16,6 @@ from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["Curve", "complexity_curve", "rows_curve"]
-
 
 @dataclass(frozen=True)
 class Curve:

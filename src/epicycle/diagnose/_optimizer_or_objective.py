@@ -30,8 +30,6 @@ from epicycle.select._scorers import Replay, poolable, resampled, responses_of, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["OptimizerOrObjective", "objective_of", "optimizer_or_objective"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OptimizerOrObjective(Finding):

@@ -13,8 +13,6 @@ from epicycle.select._inputs import Rows, check_weights_taken, folds_of, seeded
 from epicycle.select._scorers import responses_of
 from epicycle.stats._row_losses import ROW_LOSSES, row_losses
 
-__all__ = ["losses_of_rows"]
-
 
 def losses_of_rows(
     model: Any, rows: Rows, loss: Any, cv: Any, ordered: bool, n_jobs: int | None, seed: int

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Slices", "slices"]
-
 _NOTE = "slices were found on one half of the rows and measured on the other; intervals hold for all at once"
 
 

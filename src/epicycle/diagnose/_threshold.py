@@ -30,8 +30,6 @@ from epicycle.select._inputs import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Threshold", "threshold", "threshold_of_scores"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Threshold(Finding):

@@ -12,8 +12,6 @@ import numpy as np
 from epicycle.core._checks import number
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Criterion", "counts_at", "criterion_of", "cross_validated", "ratio"]
-
 Metric = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 

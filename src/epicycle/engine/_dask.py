@@ -26,19 +26,6 @@ from epicycle.data import ArrayData, Batch, DaskData
 from epicycle.data._dask_data import encode_partition
 from epicycle.engine._fold import Fold, State
 
-__all__ = [
-    "active_client",
-    "map_partitions",
-    "packed_job",
-    "remembered_interrupts",
-    "resident_parts",
-    "row_starts",
-    "sum_futures",
-    "sum_partitions",
-    "unpacked_job",
-]
-
-
 # Partial sums that are added at a time, from the left. Fixed, so that the bits do not depend on the cluster; 16 keeps
 # the tree flat (256 partitions in two steps) and what one worker gathers small.
 _FAN_IN = 16

@@ -8,8 +8,6 @@ import numpy as np
 
 from epicycle.core._exceptions import EngineError
 
-__all__ = ["Fold", "State"]
-
 #: What a statistic returns: a tuple of arrays, numbers, or objects with ``+``.
 State = tuple[Any, ...]
 

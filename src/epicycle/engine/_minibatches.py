@@ -8,8 +8,6 @@ from epicycle import engine
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data, ScanData
 
-__all__ = ["can_draw_rows", "count_rows", "minibatches"]
-
 
 def can_draw_rows(data: Data) -> bool:
     """Whether the rows pass through this process: arrays and files do, the partitions of a cluster do not."""

@@ -10,8 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from epicycle.core._threads import helper_pool
 
-__all__ = ["in_order"]
-
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 

@@ -20,9 +20,6 @@ from epicycle.engine import _dask as cluster
 from epicycle.engine._fold import Fold, State
 from epicycle.engine._ordered import in_order
 
-__all__ = ["Rows", "map", "sum"]
-
-
 Statistic = Callable[..., State]
 RowFunction = Callable[..., np.ndarray]
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from epicycle import _native
 
-__all__ = ["content_order", "repeated", "row_hashes"]
-
 _MAX_REPEATS = 100  # beyond this weight a row is not visited more often; each visit counts for more
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of a target over those of a hash
 

@@ -19,8 +19,6 @@ from epicycle.engine._dask import remembered_interrupts
 from epicycle.engine._fold import Fold, State
 from epicycle.engine._ordered import in_order
 
-__all__ = ["States", "make_states"]
-
 
 class States(ABC):
     """One state for each partition, in their order; None for a partition without rows, which no function sees."""

@@ -29,8 +29,6 @@ from epicycle.linalg._inverse import diagonal_of_inverse, inverse_tiles, inverte
 from epicycle.linalg._jitter import smallest_jitter
 from epicycle.linalg._shifted_systems import matrix_product
 
-__all__ = ["ExactLikelihood", "Solved", "best_mean"]
-
 LOG_2PI = float(np.log(2 * np.pi))
 _MAX_ROUNDING = 1e-6  # of the predictions at the observed rows, relative to the targets
 

@@ -16,7 +16,8 @@ from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.gp._laplace import BinaryLaplace, SoftmaxLaplace
 from epicycle.gp._laplace_low_rank import LowRankLaplace
@@ -39,8 +40,6 @@ from epicycle.kernels._prepared import as_texts
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._inverse import factor_of
 from epicycle.optim import Solution
-
-__all__ = ["GaussianProcessClassifier"]
 
 _EXACT_ROWS = 1000  # times classes, up to which "auto" is exact: each Newton step factors a matrix for every class
 _INDUCING_ROWS = 128  # by default; Newton's matrix has as many rows for every class

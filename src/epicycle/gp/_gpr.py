@@ -29,7 +29,8 @@ from epicycle.core._parameters import (
     check_parameter,
 )
 from epicycle.core._random import seed_of, stream
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.gp._exact import ExactLikelihood
 from epicycle.gp._inducing import InducingLikelihood, InducingPosterior
@@ -45,8 +46,6 @@ from epicycle.kernels._prepared import as_texts
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._jitter import JitterWarning, factor_repaired
 from epicycle.optim import Solution
-
-__all__ = ["GaussianProcessRegressor"]
 
 _EXACT_ROWS = 2000  # up to which "auto" is exact: an evaluation of the likelihood costs O(n^3)
 _INDUCING_ROWS = 256  # by default, for data of up to 256^2 rows

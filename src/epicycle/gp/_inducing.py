@@ -33,8 +33,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 from epicycle.linalg._jitter import smallest_jitter
 
-__all__ = ["NEGLIGIBLE_VARIANCE", "InducingLikelihood", "InducingPosterior", "choose_rows", "inducing_factor"]
-
 _DIAGONAL_SHARE = 1e-10  # of the mean of Kmm, always on its diagonal: Q <= K then holds in spite of rounding
 NEGLIGIBLE_VARIANCE = 1e-9  # share of the largest variance below which a further row adds nothing but rounding
 

@@ -32,8 +32,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._conjugate_gradients import IterativeSolution, conjugate_gradients
 from epicycle.linalg._shifted_systems import matrix_product
 
-__all__ = ["CovarianceOperator", "IterativeLikelihood", "IterativePosterior"]
-
 _DRAWS = 32  # probes: the error of the log determinant falls with their square root
 _TILE = 512  # rows and columns of a tile of the kernel whose derivatives are contracted at once
 _LIKELIHOOD_TOL, _SOLUTION_TOL = 1e-8, 1e-10  # relative residuals: during the search, and of the final coefficients

@@ -40,8 +40,6 @@ from epicycle.linalg._cholesky import Factor, factor
 from epicycle.linalg._inverse import TILE, diagonal_of_inverse, inverse_tiles, inverted
 from epicycle.linalg._shifted_systems import matrix_product
 
-__all__ = ["BinaryLaplace", "ExactLaplace", "Mode", "SoftmaxLaplace", "find_mode"]
-
 _MODE_TOL = 1e-10  # Newton's decrement, relative to the scale of the likelihood, at which the mode is found
 _ARMIJO = 1e-4  # share of the promised rise of psi that a step has to bring
 _MAX_HALVINGS = 30  # of a Newton step: 2^-30 of it moves f by nothing but rounding

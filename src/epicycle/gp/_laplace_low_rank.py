@@ -22,8 +22,6 @@ from epicycle.gp._laplace import Mode, find_mode
 from epicycle.gp._observations import Counts
 from epicycle.kernels._kernel import Kernel
 
-__all__ = ["LowRankLaplace"]
-
 _BLOCK = 1024  # rows of a block of the kernel matrix: with up to some hundred inducing rows it stays in cache
 
 

@@ -22,17 +22,6 @@ from epicycle.kernels._gram import block_rows, kernel_product
 from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._cholesky import Factor
 
-__all__ = [
-    "BinaryLatent",
-    "Latent",
-    "LowRankLatent",
-    "SoftmaxLatent",
-    "average_logistic",
-    "average_softmax",
-    "latent_batch",
-    "latent_rows",
-]
-
 
 @dataclass(frozen=True)
 class Latent(ABC):

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
-__all__ = ["MeanFunction", "mean_function"]
-
 
 @dataclass(frozen=True)
 class MeanFunction:

@@ -18,8 +18,6 @@ from epicycle.kernels._compositions import Scaled
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._stationary import Gaussian
 
-__all__ = ["Model", "default_kernel", "hyperparameter_names", "known_variances", "noise_model", "theta_argument"]
-
 # Bounds of the noise variance in units of the variance of y: from nearly exact targets to nothing but noise. A
 # logarithm far outside would only make the search longer.
 _NOISE_BOUNDS = (1e-6, 1e4)

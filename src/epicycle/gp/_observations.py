@@ -30,8 +30,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import select_rows
 from epicycle.stats._class_scores import log_probabilities
 
-__all__ = ["Counts", "Observations", "count_labels", "observe"]
-
 
 @dataclass(frozen=True)
 class Observations:

@@ -21,8 +21,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.linalg._cholesky import Factor
 from epicycle.linalg._inverse import diagonal_of_inverse, factor_of, inverted
 
-__all__ = ["ExactPosterior", "LeaveOneOut", "Posterior", "leave_one_out", "predict_batch", "predict_rows"]
-
 
 @dataclass(frozen=True)
 class Posterior(ABC):

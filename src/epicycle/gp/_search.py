@@ -29,8 +29,6 @@ from epicycle.kernels._machine import NAMES
 from epicycle.linalg._cholesky import NotPositiveError
 from epicycle.optim._box_bfgs import BoxMaximum, maximise_in_box, relative_slope
 
-__all__ = ["GP_DOCS", "GP_PARAMETERS", "SUBSET_ROWS", "Likelihood", "Plan", "certify", "maximise"]
-
 SUBSET_ROWS = 384  # of a rehearsal: enough to find the region of the optimum, at (384 / n)^3 of the cost
 _REHEARSAL_FACTOR = 100  # by which the tolerance of a rehearsal is larger: its optimum is another one anyway
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from epicycle.core._exceptions import DataFileError, ParameterTypeError
 
-__all__ = ["as_path", "check_target", "write_atomically"]
-
 
 def as_path(path: object) -> Path:
     """`path` as a Path, or an error that names the argument."""

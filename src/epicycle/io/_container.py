@@ -18,20 +18,6 @@ from typing import BinaryIO, Final
 
 from epicycle.core._exceptions import ModelFormatError
 
-__all__ = [
-    "MANIFEST",
-    "MEMBERS",
-    "MODEL",
-    "TENSORS",
-    "Member",
-    "file_kind",
-    "framing",
-    "naming_members",
-    "read_member",
-    "read_tail",
-]
-
-
 # Bounds on what a file may claim. Writer and reader share them: what can be saved can be loaded.
 
 #: The format this release writes, and the highest that it reads.

@@ -18,8 +18,6 @@ from epicycle.io._registry import TYPES, class_named, function_named, parameter_
 from epicycle.io._state import REQUESTS, build_bit_generator, build_random_state, build_seed_sequence, check_fitted_name
 from epicycle.io._tensors import as_dtype, check_content, from_storage, storage_of
 
-__all__ = ["Decoder"]
-
 _HEX_INT = re.compile(rf"-?0x[0-9a-f]{{1,{MAX_INT_BITS // 4}}}")
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

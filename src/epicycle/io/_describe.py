@@ -14,8 +14,6 @@ from epicycle.io._files import model_format_errors, read_contents
 from epicycle.io._json import Json
 from epicycle.io._schema import children
 
-__all__ = ["ArrayDescription", "ModelDescription", "describe"]
-
 #: Kinds whose values are shown as they are; they hold neither classes nor arrays.
 _SIMPLE = frozenset(
     ["int", "float", "complex", "tuple", "set", "frozenset", "dict", "pairs", "slice", "range", "scalar"]

@@ -17,8 +17,6 @@ from epicycle.io._schema import Node
 from epicycle.io._state import BIT_GENERATORS, REQUESTS, check_fitted_name, fitted_state
 from epicycle.io._tensors import dtype_text, to_storage
 
-__all__ = ["Encoder"]
-
 _TYPE_NAMES = {cls: name for name, cls in TYPES.items()}
 
 

@@ -37,20 +37,6 @@ from epicycle.io._json import Json, dumps, loads
 from epicycle.io._registry import class_named, function_named
 from epicycle.io._schema import Survey, survey
 
-__all__ = [
-    "Contents",
-    "Manifest",
-    "check_member",
-    "current_versions",
-    "load",
-    "pack",
-    "read_contents",
-    "read_manifest",
-    "save",
-    "write_manifest",
-]
-
-
 _PACKAGES = {"epicycle": "epicycle", "numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
 
 

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from epicycle.core._exceptions import ModelFormatError
 from epicycle.io._container import MAX_JSON_DEPTH, MAX_NODES
 
-__all__ = ["Json", "dumps", "loads"]
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)

@@ -18,18 +18,6 @@ import numpy as np
 
 from epicycle.core._exceptions import ModelFormatError, ParameterError, ParameterTypeError
 
-__all__ = [
-    "FUNCTIONS",
-    "TYPES",
-    "Form",
-    "class_named",
-    "function_named",
-    "name_of_class",
-    "name_of_function",
-    "parameter_names",
-    "register",
-]
-
 C = TypeVar("C", bound=type)
 
 #: scikit-learn's estimators, by public module. Their constructors store their arguments and do nothing else.

@@ -16,8 +16,6 @@ from epicycle.io._container import MAX_DEPTH, MAX_NODES
 from epicycle.io._json import Json
 from epicycle.io._tensors import is_shape
 
-__all__ = ["SCHEMA", "Field", "Node", "Survey", "children", "survey"]
-
 Node = dict[str, Json]
 
 

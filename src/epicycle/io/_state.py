@@ -16,16 +16,6 @@ import numpy as np
 
 from epicycle.core._exceptions import ModelFormatError
 
-__all__ = [
-    "BIT_GENERATORS",
-    "REQUESTS",
-    "build_bit_generator",
-    "build_seed_sequence",
-    "check_fitted_name",
-    "fitted_state",
-]
-
-
 #: Where scikit-learn keeps metadata requests (`set_fit_request`); stored apart, because it refers back to its owner.
 REQUESTS = "_metadata_request"
 #: Callbacks and their contexts belong to a fit in progress, not to the model.

@@ -18,21 +18,6 @@ from epicycle.core._exceptions import ModelFormatError
 from epicycle.io._container import MAX_DIMENSIONS, MAX_HEADER_BYTES, MAX_LENGTH, TENSORS
 from epicycle.io._json import Json, loads
 
-__all__ = [
-    "Tensor",
-    "as_dtype",
-    "check_content",
-    "dtype_text",
-    "from_storage",
-    "is_shape",
-    "pack",
-    "read_header",
-    "storage_of",
-    "to_storage",
-    "unpack",
-]
-
-
 _NUMERIC = frozenset(
     ["|b1", "|i1", "|u1"]
     + [f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)]

@@ -13,15 +13,14 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
-from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of, stores_arguments
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, as_kernel, select_rows
 from epicycle.optim import Solution
-
-__all__ = ["Nystroem", "RandomFourierFeatures"]
 
 
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped mixin

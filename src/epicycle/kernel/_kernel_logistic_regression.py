@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernel._logistic_newton import LogisticProblem, minimise
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier
 from epicycle.stats._class_scores import log_probabilities, probabilities
-
-__all__ = ["KernelLogisticRegression"]
 
 
 class KernelLogisticRegression(KernelClassifier):

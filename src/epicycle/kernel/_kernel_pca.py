@@ -19,14 +19,13 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
 from epicycle.kernels._prepared import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
-
-__all__ = ["KernelPCA"]
 
 _FEW = 400  # rows up to which all eigenvalues cost nothing
 

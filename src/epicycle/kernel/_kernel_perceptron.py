@@ -20,8 +20,9 @@ import numpy as np
 from epicycle import _native, engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import Boolean, Choice, Domain
-from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.kernels._gram import block_rows
@@ -29,8 +30,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, select_rows
 from epicycle.kernels._prepared import as_texts
 from epicycle.optim import Solution
-
-__all__ = ["KernelPerceptron"]
 
 
 @dataclass(frozen=True)

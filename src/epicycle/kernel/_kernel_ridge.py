@@ -30,12 +30,11 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
 from epicycle.core._threads import n_threads
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
-
-__all__ = ["KernelRidge"]
 
 _INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
 # Penalties that are tried first, in units of the largest eigenvalue: from nearly none to nearly nothing but penalty.

@@ -39,8 +39,6 @@ from epicycle.linalg._shifted_systems import matrix_product
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import log_probabilities
 
-__all__ = ["LogisticProblem", "minimise"]
-
 _ROWS_AT_ONCE = 512  # copied to single precision
 _ROUNDING = 1e-13  # of F: differences below it are noise
 _MAX_IDLE_STEPS = 4  # that do not halve the gap, after which only rounding is left

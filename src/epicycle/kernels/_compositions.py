@@ -16,8 +16,6 @@ from epicycle.core._parameters import InstanceOf, Integer, Real, check_parameter
 from epicycle.kernels._kernel import Hyperparameter, Kernel, LeafKernel, checked_theta
 from epicycle.kernels._prepared import Pair, Vectors, prepared_vectors
 
-__all__ = ["Constant", "Normalized", "Power", "Product", "Scaled", "Sum", "as_operand", "is_number"]
-
 Array = np.ndarray
 
 

@@ -13,8 +13,6 @@ from epicycle.core._parameters import Boolean, Callable, Choice, check_parameter
 from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Prepared
 
-__all__ = ["FunctionKernel", "Precomputed"]
-
 Array = np.ndarray
 _ROUNDING = 1e-6  # of the largest entry: what two computations of the same value may differ by
 

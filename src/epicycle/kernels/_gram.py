@@ -14,8 +14,6 @@ from epicycle.linalg._pivoted_cholesky import pivoted_cholesky
 if TYPE_CHECKING:
     from epicycle.kernels._kernel import Kernel
 
-__all__ = ["block_rows", "cross_matrix", "gram_matrix", "kernel_column", "kernel_product", "low_rank_factor"]
-
 _BLOCK = 1 << 18  # entries of a block: it stays in the second-level cache
 _INSTEAD = "take Nystroem or RandomFourierFeatures with a linear model, or fewer rows"
 

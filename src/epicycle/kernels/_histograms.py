@@ -16,8 +16,6 @@ from epicycle.core._parameters import Real, check_parameter
 from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Vectors, prepared_vectors
 
-__all__ = ["ChiSquare", "HistogramIntersection"]
-
 Array = np.ndarray
 SMALLER, CHI_SQUARE = 4, 5
 

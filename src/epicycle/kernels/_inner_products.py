@@ -16,8 +16,6 @@ from epicycle.core._parameters import Integer, Real, check_parameter
 from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
 
-__all__ = ["Linear", "Polynomial", "Sigmoid"]
-
 Array = np.ndarray
 
 

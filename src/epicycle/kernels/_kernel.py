@@ -25,8 +25,6 @@ from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.kernels._gram import cross_matrix, gram_matrix
 from epicycle.kernels._prepared import as_rows
 
-__all__ = ["Bounds", "Hyperparameter", "Kernel", "LeafKernel", "checked_bounds", "checked_theta", "positive_numbers"]
-
 Array = np.ndarray
 
 #: For every name (low, high), or None for a value that stays as it is.

@@ -29,8 +29,6 @@ from epicycle.linalg._shifted_systems import least_eigenvalue
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_array
 
-__all__ = ["KERNEL_DOCS", "KERNEL_PARAMETERS", "NAMES", "KernelClassifier", "KernelMachine", "as_kernel", "select_rows"]
-
 #: Kernels by scikit-learn's names, and a few more.
 NAMES = (
     *("linear", "poly", "polynomial", "rbf", "gaussian", "laplacian", "sigmoid", "cosine", "chi2"),

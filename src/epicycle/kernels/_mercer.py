@@ -14,8 +14,6 @@ from epicycle.kernels._gram import cross_matrix
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._prepared import as_rows
 
-__all__ = ["MercerCheck", "is_mercer"]
-
 
 @dataclass(frozen=True)
 class MercerCheck:

@@ -21,8 +21,6 @@ from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Vectors, prepared_vectors
 from epicycle.kernels._stationary import SQUARED, radial
 
-__all__ = ["NNGP", "ArcCosine", "NeuralTangent"]
-
 Array = np.ndarray
 _ROUNDING = 8 * np.finfo(np.float64).eps
 

@@ -17,17 +17,6 @@ from epicycle.data._matrix import as_matrix
 if TYPE_CHECKING:
     from epicycle.kernels._kernel import Kernel
 
-__all__ = [
-    "Pair",
-    "Prepared",
-    "Vectors",
-    "as_rows",
-    "as_texts",
-    "inner_products",
-    "prepared_vectors",
-    "squared_lengths",
-]
-
 
 class Prepared(ABC):
     """Rows that a kernel has prepared."""

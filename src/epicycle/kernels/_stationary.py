@@ -24,8 +24,6 @@ from epicycle.core._parameters import Real, check_parameter
 from epicycle.kernels._kernel import LeafKernel, positive_numbers
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors, squared_lengths
 
-__all__ = ["Gaussian", "Laplacian", "Matern", "Periodic", "RationalQuadratic"]
-
 Array = np.ndarray
 _CANCELLED = 1e-5  # as in the native code: below this share of the lengths a distance has lost its digits
 _PAIRS = 4096  # of rows whose differences are computed at a time

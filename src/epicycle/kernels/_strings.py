@@ -27,8 +27,6 @@ from epicycle.kernels._texts import (
     table_of_words,
 )
 
-__all__ = ["Mismatch", "Spectrum", "Subsequence"]
-
 Array = np.ndarray
 _MAX_CODE = 2**62  # words are numbered by 64-bit integers
 _MAX_TABLE = 1 << 27  # entries of a dense table of words: 1 GB

@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.kernels._prepared import Prepared
 
-__all__ = ["Gapped", "Texts", "Words", "as_letters", "as_words", "letters_of", "product_of_words", "table_of_words"]
-
 _DENSE_SHARE = 1 / 12  # share of the products that are not zero from which a product of dense matrices is faster
 _EXACT_FLOAT32 = 2**24  # whole numbers below this are exact in float32
 

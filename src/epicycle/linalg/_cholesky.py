@@ -13,8 +13,6 @@ import scipy.linalg
 
 from epicycle.engine._ordered import in_order
 
-__all__ = ["Factor", "NotPositiveError", "factor"]
-
 _PANEL = 128  # columns: wide enough for fast products, narrow enough that its square factor costs little
 _ROWS = 512  # of a panel that a thread takes at a time
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-__all__ = ["IterativeSolution", "conjugate_gradients"]
-
 _MIN_REDUCTION = 0.99  # a residual below this share of the best one before counts as progress
 _PATIENCE = 50  # iterations without progress of any column: rounding has taken over
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-__all__ = ["Dependencies", "dependencies_of", "in_words"]
-
 #: Entries of the null space (of features scaled to unit length) below this are rounding.
 ROUNDING = 1e-7
 #: Multiply-adds that elimination may cost; beyond, the features are chosen by pivoting instead.

@@ -11,8 +11,6 @@ import scipy.linalg
 from epicycle.engine._ordered import in_order
 from epicycle.linalg._cholesky import _PANEL, Factor
 
-__all__ = ["TILE", "diagonal_of_inverse", "factor_of", "inverse_tiles", "inverted", "lower_product"]
-
 TILE = 256  # rows and columns of a tile, a multiple of the panels of a factor
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 
-__all__ = ["JitterWarning", "factor_repaired", "smallest_jitter"]
-
 _STEP = 10.0  # between two values of the jitter that are tried
 _HALVINGS = 3  # of the last step, on the scale of logarithms: within a third of the smallest that works
 T = TypeVar("T")

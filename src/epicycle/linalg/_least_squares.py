@@ -19,8 +19,6 @@ from scipy.linalg.lapack import dpocon
 
 from epicycle.core._exceptions import DataError
 
-__all__ = ["LeastSquares", "solve_normal_equations", "solve_triangular_factor"]
-
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["pivoted_cholesky"]
-
 
 def pivoted_cholesky(
     diagonal: np.ndarray, column: Callable[[int], np.ndarray], rank: int, *, floor: float, tol: float = 0.0

@@ -16,8 +16,6 @@ from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
 
-__all__ = ["SolvedSystem", "least_eigenvalue", "matrix_product", "solve_shifted"]
-
 _ROWS = 512  # of a block that a thread takes at a time
 _SINGLE_CONDITION = 3e5  # up to which a factor in float32 leaves refinement some digits: eps = 6e-8
 _SMALL_ROWS = 256  # up to which float64 costs nothing

@@ -23,17 +23,6 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.stats._moments import Moments, moment_statistic, shift_of
 
-__all__ = [
-    "Cells",
-    "Fold",
-    "cell_moments",
-    "count_rows",
-    "folds_of",
-    "mean_squares",
-    "sum_of_cells",
-    "training_weights",
-]
-
 
 @dataclass(frozen=True)
 class Fold:

@@ -26,7 +26,8 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Domain, InstanceOf, NoneOr
 from epicycle.core._settings import config
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
@@ -34,9 +35,6 @@ from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import encode_labels
-
-__all__ = ["OneVsRest"]
-
 
 F = TypeVar("F")
 

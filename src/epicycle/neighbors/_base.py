@@ -12,13 +12,12 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.neighbors._search import METRICS, metric_by_name, nearest, without_self
 from epicycle.optim import Solution
-
-__all__ = ["CARD", "NEIGHBORS_PARAMETERS", "NeighborsEstimator", "SupervisedNeighbors", "neighbor_weights"]
 
 NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
     "n_neighbors": Integer(minimum=1),

@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting
 from epicycle.neighbors._base import CARD, SupervisedNeighbors, neighbor_weights
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
-
-__all__ = ["KNeighborsClassifier"]
 
 
 class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignore[misc]  # untyped mixin

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core.estimator._estimator import MethodCard, fitting
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting
 from epicycle.neighbors._base import CARD, SupervisedNeighbors, neighbor_weights
-
-__all__ = ["KNeighborsRegressor"]
 
 
 class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, SupervisedNeighbors):  # type: ignore[misc]  # untyped mixin

@@ -25,8 +25,6 @@ from epicycle.data._array_data import csr_rows
 from epicycle.engine._ordered import in_order
 from epicycle.kernels._prepared import squared_lengths
 
-__all__ = ["METRICS", "Metric", "metric_by_name", "nearest", "without_self"]
-
 METRICS = ("minkowski", "euclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev", "cosine")
 EUCLIDEAN, MANHATTAN, CHEBYSHEV, MINKOWSKI, COSINE = range(5)  # as the native code numbers them
 

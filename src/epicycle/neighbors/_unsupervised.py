@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import Domain
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, NeighborsEstimator
-
-__all__ = ["NearestNeighbors"]
 
 
 class NearestNeighbors(NeighborsEstimator):

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Curve", "Losses", "OnlineEvaluation", "evaluate", "losses_of"]
-
 Losses = Callable[[Any, Any], np.ndarray]
 
 

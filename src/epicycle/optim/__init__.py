@@ -1,9 +1,10 @@
 """Losses, penalties, solvers, duality and gradient checks: the mathematics that every model stands on."""
 
 from epicycle.core._monitor import Monitor
+from epicycle.core._solution import Solution
 from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
 from epicycle.optim._losses import Logistic, Loss, Multinomial, Squared
-from epicycle.optim._objective import FunctionObjective, Metric, Objective, Solution
+from epicycle.optim._objective import FunctionObjective, Metric, Objective
 from epicycle.optim._penalties import L1, L2, ElasticNet, NoPenalty, Penalty
 from epicycle.optim.solvers import (
     SOLVERS,

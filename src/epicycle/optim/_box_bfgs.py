@@ -18,8 +18,6 @@ import numpy as np
 
 from epicycle.linalg._cholesky import NotPositiveError
 
-__all__ = ["BoxMaximum", "maximise_in_box", "projected_gradient", "relative_slope"]
-
 #: Longest step in any variable: a factor of e^2 = 7 where the variables are logarithms.
 LONGEST_STEP = 2.0
 #: Share of the promised decrease that a step has to bring (Armijo's condition, with its usual constant).

@@ -30,29 +30,6 @@ from scipy.special import expit, xlog1py, xlogy
 
 from epicycle.core._exceptions import ParameterError
 
-__all__ = [
-    "LOSSES",
-    "Absolute",
-    "EpsilonInsensitive",
-    "Gamma",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "MarginLoss",
-    "ModifiedHuber",
-    "Multinomial",
-    "Perceptron",
-    "Poisson",
-    "Quantile",
-    "ResidualLoss",
-    "Squared",
-    "SquaredEpsilonInsensitive",
-    "SquaredHinge",
-    "Tweedie",
-    "loss_by_name",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._solution import Solution
-
-__all__ = ["FunctionObjective", "Metric", "Objective", "Solution"]
 
 Array = np.ndarray
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from epicycle.core._exceptions import ParameterError
 
-__all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "least_subgradient"]
-
 Array = NDArray[np.float64]
 
 

@@ -15,12 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim._penalties import least_subgradient
 from epicycle.optim.solvers._line_search import C1, ROUNDING
 from epicycle.optim.solvers._run import Run, State
-
-__all__ = ["minimise_with_l1"]
 
 Array = np.ndarray
 

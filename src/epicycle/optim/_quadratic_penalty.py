@@ -17,8 +17,6 @@ from scipy.sparse.linalg import splu
 
 from epicycle.core._exceptions import ParameterError
 
-__all__ = ["QuadraticPenalty", "checked_alpha", "quadratic_penalty"]
-
 #: Largest D of which all eigenvalues are computed; a larger one has to be sparse.
 MAX_DENSE = 5000
 

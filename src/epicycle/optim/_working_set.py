@@ -14,8 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Look", "Outcome", "Report", "Sizes", "WorkingSetProblem", "minimise_by_working_sets"]
-
 Array = NDArray[np.float64]
 
 #: Gap over the working set that ends a round, relative to that over all columns: below it the columns outside of the

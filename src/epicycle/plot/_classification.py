@@ -14,8 +14,6 @@ from epicycle.plot._drawing import DOCS, Drawing, column, two_classes, weights_o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["calibration", "confusion", "precision_recall", "roc"]
-
 #: Points of a curve that are drawn; more cannot be distinguished in a figure.
 _POINTS = 500
 

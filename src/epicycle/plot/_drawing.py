@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DOCS", "Drawing", "column", "two_classes", "weights_of"]
-
-
 #: Docstring entries of the plot functions.
 DOCS = {
     "labels": """y : array-like of shape (n,)

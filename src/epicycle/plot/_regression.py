@@ -14,8 +14,6 @@ from epicycle.plot._drawing import Drawing, column, weights_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["importances", "learning_curve", "residuals"]
-
 #: Points of a cloud that are drawn, evenly taken from all rows.
 _POINTS = 2000
 

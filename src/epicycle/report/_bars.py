@@ -10,8 +10,6 @@ from epicycle.report._markup import Html, tag
 from epicycle.report._plain import items, number, numbers, shown, text, whole
 from epicycle.report._svg import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
 
-__all__ = ["confusion", "in_rows", "score_cell", "sparkline"]
-
 _LINE, _BAR, _MOST = 17, 23, 15
 
 

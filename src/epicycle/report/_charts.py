@@ -9,8 +9,6 @@ from epicycle.report._markup import Html
 from epicycle.report._plain import items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
 
-__all__ = ["calibration", "learning_curve", "precision_recall", "residuals", "roc", "search_progress", "thresholds"]
-
 Values = list[float | None]
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Finding"]
-
 #: Columns of printed text, and rows of a printed table.
 _WIDTH, _ROWS = 100, 25
 

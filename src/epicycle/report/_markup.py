@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from epicycle.report._plain import text
 
-__all__ = ["Child", "Html", "clipped", "joined", "more", "table", "tag"]
-
 _VOID = frozenset({"br", "hr", "link", "meta"})
 
 

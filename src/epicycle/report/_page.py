@@ -18,8 +18,6 @@ from epicycle.report._plain import items, mapping, number, plain, shortened, sho
 from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps
 
-__all__ = ["html", "write"]
-
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
 # consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.
 _MAX_BYTES = 2_900_000

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DASH", "items", "mapping", "number", "numbers", "plain", "shortened", "shown", "text", "whole"]
-
 DASH = "–"
 #: Nesting depth beyond which plain data is replaced by dots; deeper records are cyclic.
 _MAX_DEPTH = 40

@@ -22,8 +22,6 @@ from epicycle.report._wording import (
     model_name,
 )
 
-__all__ = ["SECTIONS", "data"]
-
 _COLUMNS, _FOLDED, _WARNINGS = 100, 12, 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
 

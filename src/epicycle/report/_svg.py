@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from epicycle.report._markup import Child, Html, joined, tag
 from epicycle.report._plain import shown
 
-__all__ = ["WIDTH", "Canvas", "Scale", "figure", "px", "span_of", "thinned", "tick_label"]
-
 WIDTH = 360.0
 Values = Sequence[float | None]
 

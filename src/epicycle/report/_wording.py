@@ -8,22 +8,6 @@ from typing import Any
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import items, mapping, number, shown, text, whole
 
-__all__ = [
-    "advised",
-    "baseline_comparison",
-    "beats",
-    "best_row",
-    "certified",
-    "finding_of",
-    "found_table",
-    "greater_is_better",
-    "headline",
-    "metric_label",
-    "model_name",
-    "next_steps",
-    "sentence",
-]
-
 _NUMBER = re.compile(r"(\d[\d.]*e-\d+)")
 _SLOTS = ("bias_variance", "optimizer_or_objective", "slices", "ablation", "threshold")
 

@@ -41,8 +41,6 @@ from epicycle.select._scorers import Scorer, scorer_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FeatureSelection"]
-
 F = TypeVar("F")
 
 

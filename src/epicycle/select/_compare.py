@@ -19,19 +19,6 @@ from epicycle.select._scorers import Scorer, TestScore, on_test_part
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
-__all__ = [
-    "Candidate",
-    "OnScore",
-    "Scored",
-    "argbest",
-    "candidates_of",
-    "collected",
-    "conclude",
-    "on_result",
-    "over_folds",
-    "prepared",
-]
-
 
 @dataclass(frozen=True)
 class Candidate:

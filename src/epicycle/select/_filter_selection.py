@@ -16,7 +16,8 @@ from sklearn.base import is_classifier
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
-from epicycle.core.estimator._estimator import MethodCard, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.optim import Solution
 from epicycle.plot import axes_of, bars, styled
@@ -28,8 +29,6 @@ from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["FilterSelection", "correlations", "mutual_informations", "score_features"]
 
 #: Columns with at most so many distinct values count by value; others have so many bins of equal weight.
 _MAX_DISTINCT, _BINS = 20, 10

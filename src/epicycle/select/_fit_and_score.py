@@ -24,18 +24,6 @@ from epicycle.linear import LinearRegression, Ridge
 from epicycle.select._inputs import Rows, Split, take, weights_for
 from epicycle.select._scorers import Scorer, responses_of, score_with
 
-__all__ = [
-    "FoldResult",
-    "Task",
-    "closed_form",
-    "fit_and_score",
-    "fitted",
-    "one_out_predictions",
-    "one_out_splits",
-    "out_of_fold",
-    "run_all",
-]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.optim import Solution
 from epicycle.plot import axes_of, styled
 from epicycle.select._base import COMMON, FeatureSelection, chosen_size, rounding
@@ -20,8 +20,6 @@ from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["BackwardSelection", "ForwardSelection", "Move", "SearchPath"]
 
 
 class Move:

@@ -26,21 +26,6 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError, 
 from epicycle.core._random import stream
 from epicycle.data import Scan
 
-__all__ = [
-    "CROSS_VALIDATION_DOCS",
-    "Rows",
-    "Split",
-    "check_model",
-    "check_weights_taken",
-    "checked_rows",
-    "classifies",
-    "folds_of",
-    "held_out_part",
-    "rows_ratio",
-    "seeded",
-    "take",
-]
-
 Split = tuple[np.ndarray, np.ndarray]
 
 #: Docstring entries of the functions that fit models over folds.

@@ -40,8 +40,6 @@ from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_w
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import standard_error
 
-__all__ = ["hold_out", "k_fold", "leave_one_out", "nested"]
-
 DOCS = {
     **CROSS_VALIDATION_DOCS,
     "models": """models : dict, list, estimator or (estimator, grid)

@@ -18,8 +18,6 @@ from epicycle.core._random import stream
 from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_counts
 from epicycle.theory import test_bound
 
-__all__ = ["Replay", "Scorer", "TestScore", "on_test_part", "resampled", "responses_of", "scorer_of"]
-
 Scorer = Callable[..., float]
 #: Bootstrap draws for a standard error: its own relative error is then 1 / sqrt(200), 7%.
 DRAWS = 100

@@ -15,8 +15,6 @@ from epicycle.select._scorers import TestScore
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Selection"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Selection(Finding):

@@ -21,8 +21,6 @@ from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 
-__all__ = ["MomentScores", "Subset", "SubsetScores", "subset_scores"]
-
 Subset = frozenset[int]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 
-__all__ = ["choose_class", "log_probabilities", "probabilities"]
-
 
 def choose_class(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The class of every row: by the sign of a single column, else the first of the largest score."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 
-__all__ = ["LOG_2PI", "Family", "StandardFamily"]
-
 Array = NDArray[np.float64]
 
 #: Step of the difference quotients for a' and a'', relative to the scale of theta.

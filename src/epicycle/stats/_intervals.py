@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-__all__ = ["ScoreOfCounts", "bca_interval", "corrected_error", "score_of_counts", "standard_error", "t_quantile"]
-
 ScoreOfCounts = Callable[[np.ndarray], float]
 
 #: Fewer finite draws than this have no 2.5% quantile to speak of.

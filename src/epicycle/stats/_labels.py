@@ -13,8 +13,6 @@ from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
 
-__all__ = ["class_weights", "codes", "encode_array", "encode_labels"]
-
 
 class LabelSet:
     """Sorted distinct labels and their total weights; sets add up by union."""

@@ -10,8 +10,6 @@ from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.stats._class_scores import choose_class
 
-__all__ = ["linear_predictor"]
-
 
 def predictor_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
     return np.asarray(np.asarray(batch.X @ coef.T) + intercept)

@@ -19,18 +19,6 @@ from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._numbers import require_finite
 
-__all__ = [
-    "Moments",
-    "TriangularFactor",
-    "gradient_at",
-    "moments_about",
-    "moments_of",
-    "refuse_non_finite",
-    "shift_of",
-    "target_columns",
-    "triangular_factor_of",
-]
-
 
 def shift_of(data: Data, *, targets: bool = True) -> np.ndarray:
     """A point near the mean of (x, y), from the first rows. Sparse features are not shifted: most of them are zero."""

@@ -14,8 +14,6 @@ from scipy.special import gammaln, log_wright_bessel, xlogy
 from epicycle.core._exceptions import ParameterError
 from epicycle.stats._family import LOG_2PI, StandardFamily
 
-__all__ = ["Exponential", "Gamma", "Gaussian", "InverseGaussian", "Poisson", "PowerVariance", "Tweedie"]
-
 Array = NDArray[np.float64]
 
 

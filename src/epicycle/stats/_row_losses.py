@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ROW_LOSSES", "row_losses"]
-
 #: Names of the losses that :func:`row_losses` knows.
 ROW_LOSSES = ("error", "log_loss", "squared_error", "absolute_error")
 

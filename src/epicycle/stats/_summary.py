@@ -16,8 +16,6 @@ from epicycle.core._exceptions import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "central_quantile", "upper_tail", "wald_summary"]
-
 
 @dataclass(frozen=True)
 class Summary:

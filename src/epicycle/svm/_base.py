@@ -16,7 +16,8 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import MethodCard, seed_of
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch
 from epicycle.kernels._given import Entries
 from epicycle.kernels._inner_products import Linear
@@ -24,8 +25,6 @@ from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMach
 from epicycle.optim import Solution
 from epicycle.svm._kernel_rows import KernelRows, PairMatrices, kernel_rows
 from epicycle.svm._subproblems import Options, Solved, Subproblem, interim, solve
-
-__all__ = ["CARD", "MACHINE_PARAMETERS", "Fit", "SupportVectorMachine"]
 
 Array = np.ndarray
 _SINGLE_PRECISION_TOL = 1e-4  # smallest tolerance for which kernel values in single precision are a good start

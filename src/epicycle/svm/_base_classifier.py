@@ -12,16 +12,14 @@ from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain
+from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import config
-from epicycle.core.estimator._estimator import seed_of, stream
 from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes
 from epicycle.svm._base import MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
 from epicycle.svm._subproblems import Solved, Split
-
-__all__ = ["CLASSIFIER_PARAMETERS", "Margins", "SupportVectorClassifier"]
 
 Array = np.ndarray
 _FOLDS = 5  # of the calibration of probabilities, as in LIBSVM

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-__all__ = ["couple", "isotonic_steps", "platt", "probabilities_of"]
-
 Array = np.ndarray
 
 

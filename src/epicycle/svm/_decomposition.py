@@ -30,8 +30,6 @@ from epicycle.core._random import stream
 from epicycle.svm._dual_problem import DualProblem, Evidence
 from epicycle.svm._kernel_rows import KernelRows
 
-__all__ = ["Decomposition", "DualSolution", "Limits"]
-
 Array = np.ndarray
 _SET_SIZE = 1024  # variables of a round: their matrix of 8 MB in double precision fits into the cache
 _SMALLEST_SET = 64  # variables: fewer would not pay for a round

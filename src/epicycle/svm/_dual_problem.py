@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["DualProblem", "Evidence"]
-
 Array = np.ndarray
 
 

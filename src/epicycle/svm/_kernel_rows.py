@@ -28,8 +28,6 @@ from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._prepared import Vectors
 from epicycle.kernels._stationary import Gaussian
 
-__all__ = ["CachedRows", "KernelRows", "PairMatrices", "WholeMatrix", "kernel_rows"]
-
 Array = np.ndarray
 _TILE = 512  # columns of a tile
 _ROWS_AT_ONCE = 512  # rows computed at a time

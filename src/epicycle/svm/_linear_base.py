@@ -12,14 +12,14 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, seed_of
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data
 from epicycle.optim import Solution
 from epicycle.svm._linear_dual_descent import dual_descent
 from epicycle.svm._linear_primal_newton import primal_newton
 from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
-
-__all__ = ["LINEAR_CARD", "LINEAR_PARAMETERS", "LinearMachine"]
 
 #: Domains of the arguments that both have.
 LINEAR_PARAMETERS: Mapping[str, Domain] = {

@@ -24,8 +24,6 @@ from epicycle.data import ArrayData
 from epicycle.engine._ordered import in_order
 from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 
-__all__ = ["dual_descent"]
-
 #: Problems that are solved side by side: each keeps four numbers a row.
 _PROBLEMS_AT_ONCE = 4
 #: Stored entries that a call of the kernel visits, more or less: callbacks run between calls.

@@ -24,8 +24,6 @@ from epicycle.core._monitor import Monitor
 from epicycle.data import Data
 from epicycle.svm._linear_problem import MarginProblem, Optimum, line_statistic, margin_statistic
 
-__all__ = ["primal_newton"]
-
 _GRADIENT_SHARE = 1.0  # of the slack: the width shrinks once the gradient's part of the gap is below it
 _SLACK_SHARE = 0.5  # of the tolerance that the slack may take in the end
 # Factors by which the width shrinks at a time: the first one tried, and the least after it was too much.

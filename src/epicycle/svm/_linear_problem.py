@@ -19,8 +19,6 @@ import numpy as np
 from epicycle import _native
 from epicycle.data import Batch
 
-__all__ = ["MarginProblem", "Optimum", "line_statistic", "loss_statistic", "margin_statistic", "signs"]
-
 
 @dataclass(frozen=True)
 class MarginProblem:

@@ -14,12 +14,11 @@ from sklearn.base import RegressorMixin
 
 from epicycle import engine
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
-
-__all__ = ["LinearSVR"]
 
 
 class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin

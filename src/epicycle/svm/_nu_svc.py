@@ -13,12 +13,11 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit
 from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
 from epicycle.svm._subproblems import Split, nu_machine
-
-__all__ = ["NuSVC"]
 
 
 class NuSVC(SupportVectorClassifier):

@@ -13,13 +13,12 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
-
-__all__ = ["OneClassSVM"]
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # untyped mixin

@@ -14,8 +14,6 @@ from epicycle.svm._decomposition import Decomposition, Limits
 from epicycle.svm._dual_problem import DualProblem, Evidence
 from epicycle.svm._kernel_rows import KernelRows, WholeMatrix
 
-__all__ = ["Options", "Solved", "Split", "Subproblem", "hard_margin", "interim", "nu_machine", "soft_margin", "solve"]
-
 Array = np.ndarray
 _TOUCHING = 1e-6  # of the longest row: hulls that come closer than this are taken to meet
 _SPECTRUM_ROWS = 2000  # up to which the least eigenvalue of a kernel matrix is computed

@@ -14,13 +14,12 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear
 from epicycle.svm._base import CARD, Fit
 from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
 from epicycle.svm._subproblems import hard_margin, soft_margin
-
-__all__ = ["SVC", "HullPoints"]
 
 Array = np.ndarray
 

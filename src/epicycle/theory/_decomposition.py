@@ -15,8 +15,6 @@ from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import seed_of, stream
 
-__all__ = ["Decomposition", "Optimism", "decompose", "optimism"]
-
 
 @dataclass(frozen=True)
 class Decomposition:

@@ -12,8 +12,6 @@ from scipy.special import ndtr
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError
 
-__all__ = ["PacBayesBound", "pac_bayes", "pac_bayes_linear"]
-
 
 @dataclass(frozen=True)
 class PacBayesBound:

@@ -14,8 +14,6 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._random import seed_of, stream
 from epicycle.engine._ordered import in_order
 
-__all__ = ["RademacherEstimate", "rademacher"]
-
 
 @dataclass(frozen=True)
 class RademacherEstimate:

@@ -11,8 +11,6 @@ from scipy.special import betaincinv
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 
-__all__ = ["TestBound", "test_bound"]
-
 Method = Literal["auto", "binomial", "bernstein", "hoeffding"]
 
 

@@ -24,8 +24,6 @@ from epicycle.tree._classes import known_codes
 from epicycle.tree._parameters import TREE_DOCS
 from epicycle.tree._partial_dependence import PartialDependence, brute_force, grid_of
 
-__all__ = ["MAX_LEVELS", "TreeModel", "check_positive_weight", "check_repeats", "concatenate_histories"]
-
 #: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
 MAX_LEVELS = 255
 # Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.

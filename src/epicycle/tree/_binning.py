@@ -24,20 +24,6 @@ from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 
-__all__ = [
-    "MISSING",
-    "Bins",
-    "Bundles",
-    "bin_data",
-    "bin_edges",
-    "bin_matrix",
-    "bundle_features",
-    "padded_edges",
-    "priority_limit",
-    "row_priorities",
-    "take_rows",
-]
-
 MISSING = 255
 # Rows of the sample for quantiles: their standard error is then sqrt(1/4 / 200,000) = 0.0011, a quarter of a bin.
 SAMPLE_ROWS = 200_000

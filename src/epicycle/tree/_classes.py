@@ -13,8 +13,6 @@ from epicycle.core._exceptions import DataError
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.stats._labels import codes, label_statistic
 
-__all__ = ["class_shares", "encode_classes", "known_codes", "map_rows", "second_of_two"]
-
 
 def encode_classes(data: Data, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
     """(classes of positive weight, their weights, the data with codes for targets); one class is enough."""

@@ -25,21 +25,6 @@ from epicycle.tree._nodes import (
 )
 from epicycle.tree._partial_dependence import expected_values
 
-__all__ = [
-    "Ensemble",
-    "GrownTree",
-    "average_score",
-    "empty_ensemble",
-    "expected_scores",
-    "extend",
-    "importances",
-    "n_trees",
-    "scores_of_batch",
-    "scores_of_data",
-    "shapley_values",
-    "truncate",
-]
-
 #: The arrays described above.
 Ensemble = dict[str, np.ndarray]
 

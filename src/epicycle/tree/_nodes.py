@@ -19,25 +19,6 @@ from epicycle import _native
 from epicycle.data import Batch
 from epicycle.engine import n_threads
 
-__all__ = [
-    "CATEGORICAL",
-    "LEAF",
-    "MISSING_LEFT",
-    "NodeArrays",
-    "categorical_nodes",
-    "dense_pieces",
-    "leaf_nodes",
-    "leaves_of_batch",
-    "left_children",
-    "level_sets",
-    "missing_left_nodes",
-    "pack_nodes",
-    "path_threads",
-    "split_features",
-    "sums_of_batch",
-    "thresholds",
-]
-
 MISSING_LEFT, LEAF, CATEGORICAL = 1, 2, 4
 
 #: nodes (m, 2), values (m, K) or (m,), roots (T + 1,) and levels (c, 4).

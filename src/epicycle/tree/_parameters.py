@@ -11,18 +11,6 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 
-__all__ = [
-    "CLASS_WEIGHT",
-    "GROWTH_DOCS",
-    "GROWTH_DOMAINS",
-    "TREE_DOCS",
-    "TREE_DOMAINS",
-    "feature_groups",
-    "min_rows",
-    "monotone_signs",
-    "n_candidate_features",
-]
-
 CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict), Choice("balanced")))
 
 #: Entries of all tree methods.

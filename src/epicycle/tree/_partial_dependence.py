@@ -28,8 +28,6 @@ from epicycle.tree._nodes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PartialDependence", "brute_force", "expected_values", "grid_of"]
-
 
 @dataclass(frozen=True)
 class PartialDependence:

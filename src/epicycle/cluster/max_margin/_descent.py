@@ -21,8 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-__all__ = ["Balance", "Clustered", "Separability", "best_move", "descend", "simplex"]
-
 _INITIAL_STRENGTH = 1e3  # of the penalty from a rough start, relative to that of C
 _SHAKES = (3.0, 10.0, 30.0)  # strengths to which it is raised again: whole groups of rows can move then
 _MAX_ALTERNATIONS = 100  # for each strength

@@ -19,13 +19,13 @@ from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments, stream
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._gram import low_rank_factor
 from epicycle.kernels._inner_products import Linear
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Monitor, Solution
-
-__all__ = ["MaxMarginClustering"]
 
 _RELAXED_ROWS = 300  # up to which "auto" solves the relaxation: its matrices have as many rows and columns
 _MOVE_TOL = 1e-9  # a move that lowers J by less than this share of it is none

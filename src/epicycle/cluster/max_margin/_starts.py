@@ -29,8 +29,6 @@ from scipy.optimize import minimize
 from epicycle.cluster.max_margin._descent import Balance, Separability
 from epicycle.core._random import stream
 
-__all__ = ["Relaxed", "Starts", "relax", "spectral_bound"]
-
 _GRAPH_ROWS = 800  # of a matrix of all pairs; of more rows some are drawn, and the others follow the nearest
 _NEIGHBORS = (10, 5, 7, 15)  # that a row is linked to, in one graph after the other
 _MAX_LLOYD = 30  # moves of the centres of groups

@@ -29,8 +29,6 @@ from epicycle.core._parameters import (
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.core.estimator._progress import logger
 
-__all__ = ["Checkpoint", "EarlyStopping", "TimeLimit"]
-
 S = TypeVar("S")
 
 

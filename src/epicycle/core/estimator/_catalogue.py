@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from epicycle import _PUBLIC
 from epicycle.core._parameters import Choice
 
-__all__ = ["MethodCard", "MethodInfo", "in_catalogue", "methods"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
 _WITH_FUNCTIONS = ("diagnose", "select")

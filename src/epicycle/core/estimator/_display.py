@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from epicycle.core._solution import Solution
 
-__all__ = ["evidence", "html", "nbytes", "text", "why_not_converged"]
-
 _LINE = """\
 <div class="epicycle-evidence" style="font-family: monospace; font-size: 0.9em; padding: 0.3em 0;">
 {%- for name, value, title in facts %}

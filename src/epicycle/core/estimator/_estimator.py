@@ -38,19 +38,16 @@ from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, Data
 from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import Domain, check_parameters, with_shared_parameters
-from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import get_config
 from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
-from epicycle.core.estimator._catalogue import MethodCard, MethodInfo, methods
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 
 if TYPE_CHECKING:
     import os
-
-__all__ = ["Estimator", "MethodCard", "MethodInfo", "fitting", "methods", "seed_of", "stream"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

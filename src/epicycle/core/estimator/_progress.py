@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from sklearn.base import BaseEstimator
 
-__all__ = ["FitMonitor", "ProgressLine", "Run"]
-
 logger = logging.getLogger("epicycle")
 
 #: Work that ends sooner shows nothing: the time after which people begin to wonder.

@@ -25,8 +25,6 @@ from epicycle.stats._summary import Summary, wald_summary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BasisRegressor", "penalties_of"]
-
 #: Up to this many functions the covariance of the coefficients is kept.
 MAX_KEPT = 500
 

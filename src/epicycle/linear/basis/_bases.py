@@ -18,18 +18,6 @@ from numpy.polynomial import chebyshev
 
 from epicycle.data import Batch
 
-__all__ = [
-    "Basis",
-    "ChebyshevBasis",
-    "HarmonicBasis",
-    "HingeBasis",
-    "degrees_of",
-    "expanded_pieces",
-    "monomials",
-    "number_of_functions",
-    "predict_batch",
-]
-
 _PIECE_BYTES = 1 << 20
 
 

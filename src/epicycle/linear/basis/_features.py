@@ -14,15 +14,14 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.basis._bases import Basis, HarmonicBasis, HingeBasis, expanded_pieces
 from epicycle.linear.basis._linear_spline import KNOTS, place_knots
 from epicycle.linear.basis._ranges import column_ranges
 from epicycle.optim import Solution
-
-__all__ = ["FourierFeatures", "HingeFeatures"]
 
 
 class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]

@@ -16,7 +16,8 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
 from epicycle.core._plot_style import ink
-from epicycle.core.estimator._estimator import MethodCard, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
 from epicycle.linear.basis._bases import HingeBasis
@@ -24,8 +25,6 @@ from epicycle.linear.basis._ranges import column_quantiles, column_ranges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["KNOTS", "LinearSpline", "place_knots"]
 
 # --------------------------------------------------------------------------------------------------------------------
 # Where the knots of a spline lie: at quantiles, evenly spaced, or where the caller says.

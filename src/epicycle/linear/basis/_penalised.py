@@ -23,8 +23,6 @@ from epicycle.linalg._least_squares import solve_triangular_factor
 from epicycle.linear.basis._bases import Basis, expanded_pieces
 from epicycle.stats._moments import CentredFactor, TriangularFactor, target_columns
 
-__all__ = ["PenalisedFit", "factor_of", "leave_one_out", "solve_penalised"]
-
 EPS = float(np.finfo(np.float64).eps)
 
 

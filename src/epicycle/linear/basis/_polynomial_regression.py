@@ -14,13 +14,12 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._estimator import MethodCard, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
 from epicycle.linear.basis._bases import ChebyshevBasis, degrees_of, monomials, number_of_functions
 from epicycle.linear.basis._ranges import column_ranges
-
-__all__ = ["PolynomialRegression"]
 
 #: The degrees that "loo" chooses from.
 DEGREES = tuple(range(1, 13))

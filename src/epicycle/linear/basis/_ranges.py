@@ -14,8 +14,6 @@ from epicycle import engine
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._quantiles import digit_counts, select_by_digits
 
-__all__ = ["column_quantiles", "column_ranges"]
-
 #: Quantiles that one pass counts: a batch then returns 2048 counts of each, 4 MB in all.
 _COUNTED_AT_ONCE = 256
 #: A share times a number of rows may be rounded up beyond a whole number; less than this it never falls short of one.

@@ -17,7 +17,8 @@ from sklearn.metrics import r2_score
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.epicycles._fit import Problem, fit_by_boosting, fit_by_lasso, fit_by_ridge, prepare
 from epicycle.linear.epicycles._orbit import Circles, orbit_batch
@@ -25,8 +26,6 @@ from epicycle.linear.epicycles._orbit import Circles, orbit_batch
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
-
-__all__ = ["EpicycleRegression"]
 
 METHODS = {"boosting": fit_by_boosting, "lasso": fit_by_lasso, "ridge": fit_by_ridge}
 

@@ -22,8 +22,6 @@ from epicycle.optim import Solution
 if TYPE_CHECKING:
     from epicycle.linear.epicycles._epicycle_regression import EpicycleRegression
 
-__all__ = ["Periodogram", "Problem", "fit_by_boosting", "fit_by_lasso", "fit_by_ridge", "prepare"]
-
 # --------------------------------------------------------------------------------------------------------------------
 # Circles on circles: the one that explains most of what is left, again and again (boosting, matching pursuit).
 #

@@ -29,8 +29,6 @@ from epicycle.linear.epicycles._orbit import (
 )
 from epicycle.linear.epicycles._spectrum import Grid, residual_spectrum
 
-__all__ = ["LassoEnd", "Refined", "fit_radii", "fit_ridge", "minimise_lasso", "refine"]
-
 
 @dataclass(frozen=True)
 class Refined:

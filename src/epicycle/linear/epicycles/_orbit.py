@@ -17,8 +17,6 @@ import numpy as np
 from epicycle import engine
 from epicycle.data import Batch, Data
 
-__all__ = ["Circles", "Normal", "Setting", "normal_equations", "orbit_batch", "pieces", "placed", "plane_of"]
-
 _PIECE_BYTES = 1 << 20
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
 
-__all__ = ["animate_orbit", "draw_coordinate", "draw_orbit"]
-
 _TURN = np.exp(1j * np.linspace(0, 2 * np.pi, 241))
 _MAX_DRAWN = 40  # circles drawn as such; the rest are specks
 

@@ -17,8 +17,6 @@ from epicycle import engine
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.linear.epicycles._orbit import Circles, Setting, pieces, plane_of, weights_of
 
-__all__ = ["Grid", "Times", "default_grid", "residual_spectrum", "times_of", "weight_spectrum"]
-
 # --------------------------------------------------------------------------------------------------------------------
 # When the data were taken, and the frequencies that they can tell apart.
 #

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from epicycle.linear.glm._objective import GlmObjective, SecondOrder
     from epicycle.linear.glm._statistics import Model
 
-__all__ = ["certify"]
-
 Array = np.ndarray
 
 #: Eigenvalues are computed for Hessians up to this size; beyond, rows are measured by their own curvature alone.

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 from epicycle.data import ArrayData, Data
 from epicycle.data._categories import LevelEncoder, Levels
 
-__all__ = ["Design", "in_large_blocks"]
-
 Array = np.ndarray
 
 

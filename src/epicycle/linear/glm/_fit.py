@@ -21,10 +21,9 @@ from epicycle.linear.glm._statistics import Model, constant_statistic, saturated
 from epicycle.linear.logistic._objective import far_shift, inverse_factor
 from epicycle.optim import Monitor, Solution
 from epicycle.optim._penalties import ElasticNet
-from epicycle.stats.families import NegativeBinomial, StandardFamily
+from epicycle.stats._family import StandardFamily
+from epicycle.stats.families import NegativeBinomial
 from epicycle.stats.links import Link
-
-__all__ = ["Fit", "NullModel", "Problem", "fit", "null_model", "polish"]
 
 Array = np.ndarray
 

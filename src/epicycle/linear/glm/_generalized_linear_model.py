@@ -20,7 +20,8 @@ from epicycle.core._parameters import (
     Real,
 )
 from epicycle.core._random import stream
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
@@ -39,11 +40,10 @@ from epicycle.linear.glm._objective import MAX_HESSIAN, GlmObjective
 from epicycle.linear.glm._response import response_of
 from epicycle.optim import SOLVERS
 from epicycle.optim._penalties import ElasticNet
+from epicycle.stats._family import Family
 from epicycle.stats._summary import Summary
-from epicycle.stats.families import FAMILIES, Family, Multinomial, as_family
+from epicycle.stats.families import FAMILIES, Multinomial, as_family
 from epicycle.stats.links import LINKS, Link
-
-__all__ = ["GeneralizedLinearModel"]
 
 
 class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]

@@ -18,18 +18,10 @@ from epicycle.linear.glm._fit import Fit
 from epicycle.linear.glm._inputs import Target, open_rows
 from epicycle.linear.glm._statistics import saturated_statistic
 from epicycle.linear.logistic._objective import inverse_factor
+from epicycle.stats._family import StandardFamily
+from epicycle.stats._power_families import Gaussian
 from epicycle.stats._summary import Summary, wald_summary
-from epicycle.stats.families import Gaussian, Multinomial, StandardFamily
-
-__all__ = [
-    "Statistics",
-    "TestResult",
-    "covariance_of",
-    "likelihood_ratio_test",
-    "score_test",
-    "statistics_of",
-    "summarise",
-]
+from epicycle.stats.families import Multinomial
 
 Array = np.ndarray
 

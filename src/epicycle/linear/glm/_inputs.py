@@ -16,21 +16,9 @@ from epicycle.data._dask_data import is_dask
 from epicycle.data._numbers import require_finite
 from epicycle.data._target import as_numeric_target
 from epicycle.linear.glm._design import Design, level_encoder
+from epicycle.stats._family import Family, StandardFamily
 from epicycle.stats._moments import target_columns
-from epicycle.stats.families import Binomial, Family, StandardFamily
-
-__all__ = [
-    "Given",
-    "Opened",
-    "Predictor",
-    "Rows",
-    "Target",
-    "gather",
-    "is_raw",
-    "levels_of",
-    "offset_of",
-    "penalty_factors",
-]
+from epicycle.stats.families import Binomial
 
 Array = np.ndarray
 

@@ -18,8 +18,6 @@ from epicycle.stats._class_scores import log_probabilities, probabilities
 from epicycle.stats._labels import codes, encode_labels
 from epicycle.stats.families import Multinomial
 
-__all__ = ["fit_multinomial", "multinomial_deviances", "multinomial_mean"]
-
 Array = np.ndarray
 
 

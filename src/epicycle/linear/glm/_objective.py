@@ -26,8 +26,6 @@ from epicycle.linear.logistic._objective import inverse_factor
 from epicycle.optim import Metric, Objective
 from epicycle.optim._penalties import ElasticNet, least_subgradient
 
-__all__ = ["MAX_HESSIAN", "GlmObjective", "SecondOrder", "Totals"]
-
 Array = np.ndarray
 
 #: The Hessian is formed up to this many parameters: 200 MB, and about 40 s for its factor on one core.

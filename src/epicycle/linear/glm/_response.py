@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.stats._family import Family
-from epicycle.stats.families import NegativeBinomial, StandardFamily, Tweedie
+from epicycle.stats._family import Family, StandardFamily
+from epicycle.stats._power_families import Tweedie
+from epicycle.stats.families import NegativeBinomial
 from epicycle.stats.links import Link, as_link, cloglog_terms, probit_terms
-
-__all__ = ["Canonical", "Response", "Terms", "response_of"]
 
 Array = NDArray[np.float64]
 

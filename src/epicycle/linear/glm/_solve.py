@@ -19,9 +19,8 @@ from epicycle.optim import SOLVERS, Monitor, Solution, solve
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._proximal_newton import minimise_with_l1
 from epicycle.optim.solvers._newton import newton_direction
-from epicycle.stats.families import Binomial, NegativeBinomial, Poisson, Tweedie
-
-__all__ = ["best_start", "minimise", "quadratic_lasso", "refuse_separation"]
+from epicycle.stats._power_families import Poisson, Tweedie
+from epicycle.stats.families import Binomial, NegativeBinomial
 
 Array = np.ndarray
 

@@ -19,21 +19,7 @@ from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._inputs import Rows, Target
 from epicycle.linear.glm._response import Response, Terms
 from epicycle.linear.logistic._statistics import Largest
-from epicycle.stats.families import StandardFamily
-
-__all__ = [
-    "Model",
-    "Sums",
-    "constant_statistic",
-    "diagonal_statistic",
-    "floor_statistic",
-    "predictor",
-    "recession_statistic",
-    "row_statistic",
-    "saturated_statistic",
-    "second_statistic",
-    "target_statistic",
-]
+from epicycle.stats._family import StandardFamily
 
 Array = np.ndarray
 Sums = tuple[float, float, Largest, Largest, Array, Array]

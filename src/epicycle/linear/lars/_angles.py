@@ -15,8 +15,6 @@ from epicycle.data import ArrayData, Data
 from epicycle.linear.lasso._problem import LassoProblem, lasso_problem, moment_problem
 from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolver
 
-__all__ = ["Angles", "ColumnAngles", "GramAngles", "angles_of", "lars_problem"]
-
 #: Columns up to which the Gram matrix pays in memory, where there are twice as many rows.
 MAX_GRAM_IN_MEMORY = 2000
 #: Columns outside that are looked at first.

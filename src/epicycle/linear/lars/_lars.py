@@ -12,7 +12,8 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import angles_of, lars_problem
 from epicycle.linear.lars._least_angle import LeastAngle, certify
@@ -24,8 +25,6 @@ from epicycle.optim import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Lars"]
 
 
 class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -362,4 +361,4 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         )
 
     def _penalty_line(self) -> str:
-        return "" if self.method == "lar" else f"{np.max(getattr(self, 'alpha_', self.alpha)):g} |w|_1"
+        return "" if self.method == "lar" else f"{np.max(vars(self).get('alpha_', self.alpha)):g} |w|_1"

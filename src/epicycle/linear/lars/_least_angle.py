@@ -25,8 +25,6 @@ from epicycle.core._certificate import Certificate
 from epicycle.linear.lars._angles import Angles, GramAngles
 from epicycle.linear.lasso._duality import gap_certificate
 
-__all__ = ["Event", "LeastAngle", "Step", "certify"]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Steps after which coefficients and correlations are computed anew, so that rounding does not pile up.
 REFRESH_EVERY = 16

@@ -24,7 +24,8 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import axes_of, styled
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import gram_rows
@@ -35,8 +36,6 @@ from epicycle.optim import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["MatchingPursuit"]
 
 METHODS = ("matching", "orthogonal", "forward")
 #: A feature of which no more than this is left beside the chosen ones is a combination of them.

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import ParameterError
 from epicycle.linear.lars._least_angle import LeastAngle, Step
 
-__all__ = ["PathRecord", "point_at_alpha", "point_at_bound"]
-
 
 class PathRecord:
     """Points of one path, of which only the active coefficients are stored."""

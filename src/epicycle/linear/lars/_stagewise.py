@@ -10,7 +10,8 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import StagewiseRun
@@ -23,8 +24,6 @@ from epicycle.stats._linear_predictor import linear_predictor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Stagewise"]
 
 #: Points that a drawn path has at most.
 POINTS = 400

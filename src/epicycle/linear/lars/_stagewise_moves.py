@@ -19,8 +19,6 @@ from epicycle.core._memory import require_memory
 from epicycle.linear.lasso._design import WORK_PER_CALL
 from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolver
 
-__all__ = ["GramRows", "Leg", "Moves", "StagewiseRun", "gram_rows"]
-
 #: Why compiled code came back; the numbers are those of native/stagewise.hpp.
 BUDGET, LEVEL, EXHAUSTED, ROW_MISSING, TURNED = range(5)
 

@@ -14,8 +14,6 @@ from epicycle.data import Data
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
 from epicycle.stats._linear_predictor import linear_predictor
 
-__all__ = ["SparseLinearModel"]
-
 
 class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """A linear predictor with many coefficients at zero."""

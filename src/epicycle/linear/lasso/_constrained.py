@@ -27,8 +27,6 @@ from epicycle.linear.lasso._solver import LassoSolver, MomentSolver
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Outcome, Report
 
-__all__ = ["BoundOutcome", "minimise_within"]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Largest support on which the slope of the norm is computed.
 MAX_SLOPE = 3000

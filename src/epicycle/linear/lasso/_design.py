@@ -15,8 +15,6 @@ import scipy.sparse as sp
 
 from epicycle import _native
 
-__all__ = ["Columns", "DenseColumns", "Response", "SparseColumns", "columns_of"]
-
 #: Multiply-adds between two returns to Python: about a tenth of a second, so that interrupts are seen.
 WORK_PER_CALL = 2e8
 EPS = float(np.finfo(np.float64).eps)

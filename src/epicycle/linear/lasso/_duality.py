@@ -35,8 +35,6 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.optim._penalties import ElasticNet
 
-__all__ = ["gap_certificate", "penalty_factors", "penalty_in_words", "penalty_of", "smallest_alpha_of_zero"]
-
 #: Unpenalised columns are solved for together; their Gram matrix has to fit.
 MAX_UNPENALISED = 5000
 

@@ -18,14 +18,6 @@ from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
 from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, MomentSolver
 from epicycle.stats._moments import Moments
 
-__all__ = [
-    "choose",
-    "errors_from_moments",
-    "errors_of_folds",
-    "gathered_errors",
-    "problem_of",
-]
-
 
 def errors_of_folds(
     data: ArrayData, folds: Sequence[Fold], grids: Sequence[Grid], settings: PathSettings, n_jobs: int | None

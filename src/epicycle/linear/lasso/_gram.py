@@ -20,8 +20,6 @@ from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL, DenseColumns
 from epicycle.optim._penalties import ElasticNet
 
-__all__ = ["GramProblem", "WorkingGram", "minimise_on_gram", "solve_positive"]
-
 #: Largest support that Newton's method factorises: about a second for one factor.
 MAX_NEWTON = 3000
 

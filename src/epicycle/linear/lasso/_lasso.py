@@ -12,7 +12,8 @@ from sklearn.base import MultiOutputMixin
 from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words
@@ -20,8 +21,6 @@ from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
 from epicycle.optim import Solution
 from epicycle.optim._penalties import ElasticNet as Penalty
 from epicycle.optim._working_set import Outcome
-
-__all__ = ["ElasticNet", "Lasso"]
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 _PARAMETERS: dict[str, Domain] = {

@@ -12,7 +12,8 @@ from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
 from epicycle.linear.lasso._base import SparseLinearModel
@@ -25,8 +26,6 @@ from epicycle.stats._intervals import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["ElasticNetCV", "LassoCV"]
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 

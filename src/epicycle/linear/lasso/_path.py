@@ -32,19 +32,6 @@ from epicycle.optim._working_set import Outcome
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "AXES",
-    "Against",
-    "Grid",
-    "PathSettings",
-    "RegularizationPath",
-    "draw_path",
-    "enet_path",
-    "follow",
-    "grid_of_alphas",
-    "lasso_path",
-]
-
 #: Horizontal axes of a drawn path.
 Against = Literal["alpha", "norm", "fraction"]
 AXES = ("alpha", "norm", "fraction")

@@ -18,8 +18,6 @@ from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, ColumnSolver, La
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.stats._moments import refuse_non_finite
 
-__all__ = ["LassoProblem", "check_columns", "csc_data", "lasso_problem", "moment_problem"]
-
 #: Columns up to which the Gram matrix is formed where the rows are not in memory.
 MAX_GRAM = 5000
 #: Columns up to which it pays in memory: for one penalty, and for many. Its cost n p^2 is shared by the penalties.

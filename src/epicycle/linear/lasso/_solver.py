@@ -19,8 +19,6 @@ from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Look, Outcome, Report, Sizes, minimise_by_working_sets
 from epicycle.stats._moments import Moments
 
-__all__ = ["MAX_FINISHED_ON_PATH", "ColumnSolver", "LassoSolver", "MomentSolver"]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again: more are spent on columns that will leave.
 EPOCHS_PER_ROUND = 200

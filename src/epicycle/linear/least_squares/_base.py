@@ -15,7 +15,8 @@ from sklearn.utils import get_tags
 
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import Estimator, seed_of
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data, as_data
 from epicycle.data._dask_data import is_dask
 from epicycle.linalg._dependencies import in_words
@@ -27,8 +28,6 @@ from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._moments import Moments, moments_about, refuse_non_finite
-
-__all__ = ["MAX_KEPT", "SOLVER_PARAMETERS", "LeastSquaresModel", "add_rows", "fit_by_solver"]
 
 #: Above this number of features the p x p matrices of the closed form are not formed (200 MB each), or not kept with
 #: the model (32 MB each), unless asked for.

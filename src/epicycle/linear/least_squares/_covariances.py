@@ -24,17 +24,6 @@ from epicycle.data import Batch, DaskData, Data, as_data
 from epicycle.data._dask_data import is_dask
 from epicycle.stats._moments import target_columns
 
-__all__ = [
-    "COVARIANCES",
-    "Frame",
-    "Groups",
-    "Robust",
-    "groups_of",
-    "refuse_unordered",
-    "robust_covariance",
-    "with_groups",
-]
-
 COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
 _POWER = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}
 

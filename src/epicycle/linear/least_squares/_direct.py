@@ -28,16 +28,6 @@ from epicycle.stats._moments import (
     triangular_factor_of,
 )
 
-__all__ = [
-    "LeastSquaresFit",
-    "conclude",
-    "fit_direct",
-    "fit_from_factor",
-    "gram_root",
-    "settled_moments",
-    "solve_moments",
-]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Condition of X up to which the normal equations lose nothing that shows, and up to which refinement mends them.
 PLAIN_CONDITION, REFINABLE_CONDITION = 1e2, 1e6

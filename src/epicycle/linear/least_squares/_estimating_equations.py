@@ -26,7 +26,8 @@ from epicycle.core._parameters import (
     Choice,
     Domain,
 )
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
@@ -34,8 +35,6 @@ from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
-
-__all__ = ["RULES", "Combination", "EstimatingEquations", "combine"]
 
 # --------------------------------------------------------------------------------------------------------------------
 # The weights w_ik with which observation equations are combined: one matrix for each batch of rows, from the rows.

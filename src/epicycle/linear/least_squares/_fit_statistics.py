@@ -17,18 +17,6 @@ from epicycle.data import ArrayData, Batch, Data
 from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear.least_squares._covariances import Frame
 
-__all__ = [
-    "Influence",
-    "PredictionInterval",
-    "fit_statistics",
-    "hat_matrix_of",
-    "influence_of",
-    "intervals_of",
-    "leverages_of",
-    "variance_root",
-    "wald_f",
-]
-
 
 def fit_statistics(
     *,

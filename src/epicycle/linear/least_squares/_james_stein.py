@@ -17,7 +17,8 @@ from sklearn.base import RegressorMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
@@ -25,8 +26,6 @@ from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.optim import Solution
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._linear_predictor import linear_predictor
-
-__all__ = ["JamesStein", "ShrunkenMeans", "shrink_means"]
 
 
 def shrinkage_factor(

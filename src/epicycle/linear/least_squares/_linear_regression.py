@@ -15,7 +15,8 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import DaskData, Data
 from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear.least_squares._base import MAX_KEPT, SOLVER_PARAMETERS, LeastSquaresModel, add_rows, fit_by_solver
@@ -40,8 +41,6 @@ from epicycle.linear.least_squares._fit_statistics import (
 )
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._summary import Summary, central_quantile, wald_summary
-
-__all__ = ["LinearRegression"]
 
 
 class LinearRegression(LeastSquaresModel):

@@ -21,8 +21,6 @@ from epicycle.optim import Metric, Objective
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._moments import Moments, target_columns
 
-__all__ = ["MomentsObjective", "RowsObjective"]
-
 #: Up to how many parameters, those of all targets together, the Hessian is formed.
 MAX_HESSIAN = 5000
 #: Rounding of a sum of products, relative to the lengths of both columns.

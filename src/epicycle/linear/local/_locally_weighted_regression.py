@@ -21,7 +21,8 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._plot_style import COLOURS, axes_of, styled
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.linear.local._lowess import Between, bisquare_weights
 from epicycle.linear.local._smoother import (
@@ -39,8 +40,6 @@ from epicycle.optim import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["LocallyWeightedRegression"]
 
 FALLBACKS = ("flat", "nearest")
 
@@ -228,7 +227,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         self.bandwidth_ = float(grid[int(np.nanargmin(errors))])
 
     def _has_statistics(self) -> bool:
-        return self.robust_iterations == 0 and self.delta == 0
+        return bool(self.robust_iterations == 0 and self.delta == 0)
 
     def _iterate(self) -> tuple[list[Answers], History, float, dict[str, Any]]:
         """The fit at the training points, again for each robust iteration: (answers, history, last change, state)."""

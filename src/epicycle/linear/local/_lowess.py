@@ -8,8 +8,6 @@ import numpy as np
 
 from epicycle.linear.local._smoother import Answers
 
-__all__ = ["Between", "anchors", "bisquare_weights", "weighted_median"]
-
 
 def weighted_median(x: np.ndarray, weight: np.ndarray) -> float:
     """The median, where every x counts as often as its weight says; halfway between two where the middle is between."""

@@ -13,19 +13,6 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
 
-__all__ = [
-    "KERNELS",
-    "Answers",
-    "Points",
-    "Smoother",
-    "candidate_bandwidths",
-    "error_left_out",
-    "in_coordinates",
-    "predict_rows",
-    "root_of_metric",
-    "smooth",
-]
-
 
 @dataclass(frozen=True)
 class Smoother:

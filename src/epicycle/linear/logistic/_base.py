@@ -13,8 +13,6 @@ from epicycle.data import Batch
 from epicycle.stats._class_scores import log_probabilities, probabilities
 from epicycle.stats._linear_predictor import class_batch, linear_predictor, predictor_batch
 
-__all__ = ["LinearClassifier"]
-
 
 class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scores b + W x, turned into probabilities by the logistic function or softmax."""

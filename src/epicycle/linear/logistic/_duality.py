@@ -36,8 +36,6 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 
-__all__ = ["column_gap", "dual_scales", "gap_certificate", "penalties", "penalty_in_words", "stationary"]
-
 
 def stationary(M: np.ndarray) -> np.ndarray | None:
     """a > 0 with a'M = 0 and largest entry one, for M with rows that sum to zero; None where rounding hides it."""

@@ -18,8 +18,6 @@ from epicycle.linear.logistic._solve import polish
 from epicycle.optim import Solution
 from epicycle.stats._summary import Summary, wald_summary
 
-__all__ = ["class_tables", "inference", "likelihood_facts"]
-
 
 @dataclass(frozen=True)
 class Inference:

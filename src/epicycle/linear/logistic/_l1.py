@@ -26,8 +26,6 @@ from epicycle.linear.logistic._working_sets import ColumnLogistic
 from epicycle.optim import Monitor, Solution
 from epicycle.optim._working_set import Outcome
 
-__all__ = ["NAME", "at_origin", "column_solver", "csc_labels", "minimise_l1", "sums_pay"]
-
 NAME = "proximal-newton"
 #: Parameters up to which a Hessian of all columns pays for dense data in memory, and up to which it is formed at all.
 FEW, MAX_PARAMETERS = 300, 5000

@@ -19,7 +19,8 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalties, penalty_in_words
@@ -31,8 +32,6 @@ from epicycle.linear.logistic._solve import minimise
 from epicycle.optim import SOLVERS, Solution
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._summary import Summary
-
-__all__ = ["LogisticRegression"]
 
 
 class LogisticRegression(LinearClassifier):

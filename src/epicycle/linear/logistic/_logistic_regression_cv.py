@@ -15,7 +15,8 @@ from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.linear._folds import Fold
 from epicycle.linear.logistic._base import LinearClassifier
@@ -26,8 +27,6 @@ from epicycle.stats._labels import class_weights, encode_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["LogisticRegressionCV"]
 
 
 class LogisticRegressionCV(LinearClassifier):

@@ -32,8 +32,6 @@ from epicycle.linear.logistic._statistics import (
 )
 from epicycle.optim import Logistic, Metric, Multinomial, Objective
 
-__all__ = ["LogisticObjective", "far_shift", "inverse_factor", "self_concordant_bound"]
-
 #: Up to how many parameters the Hessian is formed, and up to how many features the Gram matrix of the metric.
 MAX_HESSIAN = 3000
 MAX_METRIC = 3000

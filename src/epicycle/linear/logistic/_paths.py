@@ -24,8 +24,6 @@ from epicycle.linear.logistic._solve import minimise
 from epicycle.optim import Monitor
 from epicycle.optim._working_set import Outcome
 
-__all__ = ["PathSettings", "Paths", "fold_paths", "path_scores"]
-
 
 @dataclass(frozen=True)
 class PathSettings:

@@ -28,8 +28,6 @@ from epicycle.linear.logistic._statistics import (
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Outcome, Report
 
-__all__ = ["HessianSolver"]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs of coordinate descent on one quadratic model, and halvings of a step before it counts as none.
 EPOCHS = 200

@@ -26,8 +26,6 @@ from epicycle.linear.logistic._objective import LogisticObjective
 from epicycle.linear.logistic._statistics import Largest, margin_statistic, row_weights, shifted_features, targets_of
 from epicycle.optim import Solution
 
-__all__ = ["Separation", "examine_separation", "find_separation", "largest_margin"]
-
 #: Parameters that a direction may have, at most.
 MAX_FREE = 3000
 #: Numbers in the constraints of the first linear program; rows that are added at a time; and how often.

@@ -15,8 +15,6 @@ from epicycle.linear.logistic._objective import LogisticObjective, inverse_facto
 from epicycle.linear.logistic._separation import find_separation, largest_margin
 from epicycle.optim import SOLVERS, Monitor, Solution, solve
 
-__all__ = ["minimise", "polish"]
-
 #: Newton's method pays while its Hessian costs less than the gradients that a quasi-Newton method needs instead.
 NEWTON_FEATURES = 500
 NEWTON_MULTINOMIAL = 64

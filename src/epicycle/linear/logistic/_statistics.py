@@ -11,23 +11,6 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Batch
 
-__all__ = [
-    "Largest",
-    "binary_gradient",
-    "binary_hessian",
-    "column_square_statistic",
-    "gram_statistic",
-    "least_weight_statistic",
-    "leverage_statistic",
-    "margin_statistic",
-    "multinomial_gradient",
-    "multinomial_hessian",
-    "row_weights",
-    "shifted_features",
-    "square_statistic",
-    "targets_of",
-]
-
 
 def targets_of(batch: Batch) -> np.ndarray:
     """The class codes of a batch, which are there whenever a classifier is fitted."""

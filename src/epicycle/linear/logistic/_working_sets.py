@@ -23,8 +23,6 @@ from epicycle.optim._losses import Logistic
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Look, Outcome, Report, Sizes, minimise_by_working_sets
 
-__all__ = ["ColumnLogistic"]
-
 #: Sizes of working sets: the first (or a hundredth of all columns), and by how much the support is exceeded.
 FIRST, GROWTH = 100, 400
 #: Share of the columns new to a working set that come into use when the set was too small.

@@ -31,8 +31,6 @@ from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, distinct
 from epicycle.stats._linear_predictor import class_batch, linear_predictor
 
-__all__ = ["OnlineClassifier", "codes_of", "declared_classes", "grown", "positive_codes"]
-
 # --------------------------------------------------------------------------------------------------------------------
 # Classes of a stream: one model for each, and new ones at any time.
 #

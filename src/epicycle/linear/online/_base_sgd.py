@@ -13,22 +13,13 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import Estimator, seed_of
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.linear.online._epochs import NoImprovement, Run, run_epochs
 from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, State, coefficients, copy_state, learn
 from epicycle.linear.online._suboptimality import suboptimality
 from epicycle.optim import Solution
-
-__all__ = [
-    "ONLINE_DOCS",
-    "SHARED_PARAMETERS",
-    "StochasticModel",
-    "learn_piece",
-    "refuse_dask",
-    "start_from",
-    "stream_evidence",
-]
 
 _POSITIVE = Real(0, inclusive=False)
 

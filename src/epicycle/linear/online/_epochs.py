@@ -26,8 +26,6 @@ from epicycle.linear.online._learner import (
 )
 from epicycle.optim import Monitor
 
-__all__ = ["Epoch", "NoImprovement", "Run", "StoppingRule", "run_epochs"]
-
 
 @dataclass(frozen=True)
 class Epoch:

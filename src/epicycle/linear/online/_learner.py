@@ -26,21 +26,6 @@ from epicycle.data import ArrayData, Batch, Data, Matrix
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.optim._losses import LOSSES
 
-__all__ = [
-    "SCHEDULES",
-    "Piece",
-    "Presentations",
-    "Rule",
-    "State",
-    "coefficients",
-    "copy_state",
-    "learn",
-    "new_state",
-    "pick_models",
-    "row_batches",
-    "row_squares",
-]
-
 State = dict[str, np.ndarray]
 
 SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")

@@ -24,8 +24,6 @@ from epicycle.data import Matrix
 from epicycle.linear.online._epochs import Epoch, StoppingRule
 from epicycle.linear.online._learner import Presentations, State, row_squares
 
-__all__ = ["Margin", "Separation", "bracket"]
-
 #: Passes over the rows at most, and multiply-adds that are always allowed.
 MAX_PASSES, FREE_WORK = 2000, 1e9
 #: Features up to which the nearest point is computed: it solves systems of that size.

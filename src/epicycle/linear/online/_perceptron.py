@@ -18,7 +18,9 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import ONLINE_DOCS, refuse_dask, start_from
@@ -28,8 +30,6 @@ from epicycle.linear.online._margin import Margin, Separation
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_labels
-
-__all__ = ["Perceptron", "Survivors", "add_survivors", "no_survivors", "votes_batch"]
 
 # --------------------------------------------------------------------------------------------------------------------
 # The voted perceptron's memory: every weight vector that it ever had, and how many rows each survived.
@@ -344,7 +344,7 @@ class Perceptron(OnlineClassifier):
     # ------------------------------------------------------------------------------------------- votes
 
     def _wants_scores(self) -> bool:
-        return self.variant == "voted"
+        return bool(self.variant == "voted")
 
     def _after_piece(self, piece: Piece, positive: np.ndarray, scores: np.ndarray) -> None:
         if not hasattr(self, "_survivors_"):

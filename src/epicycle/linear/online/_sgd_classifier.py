@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch
 from epicycle.engine._row_order import content_order
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
@@ -24,8 +25,6 @@ from epicycle.linear.online._learner import State, coefficients, new_state
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._linear_predictor import predictor_batch
-
-__all__ = ["SGDClassifier"]
 
 
 def _has_probabilities(model: Any) -> bool:

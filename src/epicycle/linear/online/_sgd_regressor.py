@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine._row_order import content_order, repeated
 from epicycle.linear.online._base_sgd import (
@@ -30,8 +31,6 @@ from epicycle.linear.online._learner import (
     row_batches,
 )
 from epicycle.stats._linear_predictor import linear_predictor
-
-__all__ = ["SGDRegressor"]
 
 
 class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]

@@ -24,8 +24,6 @@ from epicycle.data import Batch, Data
 from epicycle.linear.online._learner import Rule
 from epicycle.optim._losses import Logistic, loss_by_name
 
-__all__ = ["suboptimality"]
-
 #: Means of derivatives may leave the domain of l* by rounding, where l* is infinite; any multiple of a in [0, 1] is
 #: as good a dual point.
 INSIDE = 1 - 1e-12

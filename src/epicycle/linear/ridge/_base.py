@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from epicycle.linear.ridge._ridge_cv import RidgeCV
 
-__all__ = ["BaseRidge", "degrees_of_freedom", "draw_scores", "penalty_line"]
-
 
 class BaseRidge(LeastSquaresModel, ABC):
     """Least squares with a penalty that was given or chosen."""

@@ -22,8 +22,6 @@ from epicycle.linear.ridge._spectrum import Spectrum, spectrum_of, spectrum_of_m
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._moments import Moments, moments_of, shift_of, target_columns
 
-__all__ = ["PathProblem", "Scorer", "as_scorer", "fold_scores", "scores_from_moments"]
-
 #: (targets, predictions, weights or None) -> a score, the larger the better.
 Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
 

@@ -26,8 +26,6 @@ from epicycle.engine._fold import Fold
 from epicycle.linear.ridge._spectrum import KernelSpectrum, RowSpectrum, Spectrum
 from epicycle.stats._moments import target_columns
 
-__all__ = ["gcv_errors", "loo_predictions", "loo_squared_errors", "refuse_undefined"]
-
 #: 1 - h_i below which the fit passes through row i but for rounding, so that leaving it out is not defined.
 EXACT_FIT = 1e-11
 

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
 from epicycle.linear.ridge._base import BaseRidge, penalty_line
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
-
-__all__ = ["Ridge"]
 
 
 class Ridge(BaseRidge):

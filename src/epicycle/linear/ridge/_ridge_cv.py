@@ -20,7 +20,8 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
 )
-from epicycle.core.estimator._estimator import MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import folds_of
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
@@ -33,8 +34,6 @@ from epicycle.stats._moments import Moments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["RidgeCV"]
 
 #: Alphas of the grid that is made where none is given.
 N_ALPHAS = 50

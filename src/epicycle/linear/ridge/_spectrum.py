@@ -30,8 +30,6 @@ from epicycle.stats._moments import (
     triangular_factor_of,
 )
 
-__all__ = ["KernelSpectrum", "RowSpectrum", "Spectrum", "fit_from_kernel", "spectrum_of", "spectrum_of_moments"]
-
 EPS = float(np.finfo(np.float64).eps)
 #: Condition of X'WX + alpha D up to which its eigenvalues are taken from the second moments: half of the digits.
 MAX_CONDITION = 1e8

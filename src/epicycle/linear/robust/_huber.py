@@ -18,7 +18,8 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Choice, Domain, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
@@ -27,8 +28,6 @@ from epicycle.linear.robust._quantile_problem import draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
-
-__all__ = ["HuberRegressor"]
 
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817

@@ -25,8 +25,6 @@ from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.linear.logistic._statistics import Largest, least_weight_statistic
 from epicycle.linear.robust._quantile_problem import Frame
 
-__all__ = ["HuberObjective", "Point"]
-
 #: In one step sigma moves by at most this factor: the rows on both sides follow.
 MAX_SCALE_RATIO = 16.0
 #: A scale for which no row is an outlier.

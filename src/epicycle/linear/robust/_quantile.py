@@ -18,7 +18,8 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, stores_arguments
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
@@ -26,8 +27,6 @@ from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quan
 from epicycle.optim import Solution
 from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats._summary import Summary, wald_summary
-
-__all__ = ["QuantileRegressor"]
 
 
 class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]

@@ -20,8 +20,6 @@ from epicycle.linear.robust._quantile_problem import Frame, residuals, weights_o
 from epicycle.linear.robust._quantile_solver import QuantileSolver
 from epicycle.stats._moments import moment_statistic
 
-__all__ = ["COVARIANCES", "covariances", "residual_quantiles"]
-
 COVARIANCES = ("kernel", "iid", "robust")
 
 

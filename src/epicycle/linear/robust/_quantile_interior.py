@@ -15,8 +15,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, inv, qr, solve
 
 from epicycle.linear.robust._quantile_problem import Programme
 
-__all__ = ["InteriorPoint", "Vertex", "find_vertex", "first_basis", "interior_point"]
-
 #: Fraction of the way to the boundary that a step may go.
 STEP_TO_BOUNDARY = 0.99995
 #: Iterates of which the gap no longer shrinks end the run: what is left is for the simplex.

@@ -21,17 +21,6 @@ from epicycle import _native, engine
 from epicycle.data import ArrayData, Batch, Matrix
 from epicycle.stats._moments import moment_statistic
 
-__all__ = [
-    "Band",
-    "Collected",
-    "Frame",
-    "Programme",
-    "collect_statistic",
-    "draw_statistic",
-    "loss_statistic",
-    "products_statistic",
-]
-
 
 @dataclass(frozen=True)
 class Frame:

@@ -32,8 +32,6 @@ from epicycle.linear.robust._quantile_problem import (
 )
 from epicycle.stats._moments import Moments, moments_of, triangular_factor_of
 
-__all__ = ["QuantileSolver", "Solved", "quantile_solver"]
-
 #: Relative gap at which the interior point hands over: on a draw, which is only a guide, and on the way to a vertex.
 DRAW_GAP, VERTEX_GAP = 1e-3, 1e-7
 #: A draw is solved first where the rows are this many times its size: below, it costs as much as it saves (measured).

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["RULES", "SCHEDULES", "Rule", "scheduled"]
-
 Array = np.ndarray
 #: The arrays a rule keeps from step to step. They are updated in place.
 Memory = dict[str, Array]

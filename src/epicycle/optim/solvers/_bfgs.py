@@ -19,13 +19,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._conjugate_gradient import conjugate_descent
 from epicycle.optim.solvers._line_search import wolfe
 from epicycle.optim.solvers._run import Run, State, check_number
 from epicycle.optim.solvers._whitening import in_metric
-
-__all__ = ["bfgs", "lbfgs"]
 
 Array = np.ndarray
 

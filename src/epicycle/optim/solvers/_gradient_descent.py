@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import backtracking
 from epicycle.optim.solvers._run import Run, State, check_choice, check_number
 from epicycle.optim.solvers._whitening import in_metric
-
-__all__ = ["Ladder", "gradient_descent", "learning_rate_ladder"]
 
 Array = np.ndarray
 

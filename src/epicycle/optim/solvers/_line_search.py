@@ -19,8 +19,6 @@ import numpy as np
 
 from epicycle.optim._objective import Objective
 
-__all__ = ["Trial", "backtracking", "wolfe"]
-
 Array = np.ndarray
 
 #: Rounding errors of F, relative: sums over many rows carry more than one unit in the last place.

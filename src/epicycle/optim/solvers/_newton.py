@@ -18,11 +18,10 @@ from scipy.linalg.lapack import dpocon
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import Trial, backtracking, decreases
 from epicycle.optim.solvers._run import Run, State
-
-__all__ = ["newton"]
 
 Array = np.ndarray
 

@@ -24,9 +24,8 @@ import numpy as np
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
-
-__all__ = ["Run", "State", "check_choice", "check_number", "check_point"]
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 
 Array = np.ndarray
 State = Mapping[str, Any]

@@ -12,7 +12,8 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._adam import RULES
 from epicycle.optim.solvers._bfgs import bfgs, lbfgs
 from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
@@ -20,8 +21,6 @@ from epicycle.optim.solvers._gradient_descent import gradient_descent
 from epicycle.optim.solvers._newton import newton
 from epicycle.optim.solvers._run import State, check_choice
 from epicycle.optim.solvers._stochastic import stochastic
-
-__all__ = ["SOLVERS", "SolverInfo", "solve"]
 
 _COMMON = {"objective", "start", "tol", "max_iter", "monitor", "state"}
 

@@ -24,12 +24,11 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._adam import GAMMA, RULES, SCHEDULES, Memory, scheduled
 from epicycle.optim.solvers._run import Run, State, check_choice, check_number
 from epicycle.optim.solvers._whitening import in_metric
-
-__all__ = ["stochastic"]
 
 Array = np.ndarray
 

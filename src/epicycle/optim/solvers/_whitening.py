@@ -16,10 +16,9 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
-from epicycle.optim._objective import Objective, Solution
+from epicycle.core._solution import Solution
+from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._run import State, check_point
-
-__all__ = ["Whitened", "in_metric"]
 
 Array = np.ndarray
 

@@ -18,8 +18,6 @@ from epicycle.core._exceptions import ConvergenceError, ParameterError, Paramete
 from epicycle.optim._losses import Loss
 from epicycle.optim._penalties import Penalty
 
-__all__ = ["conjugate", "derivative", "minimum", "minimum_on_line"]
-
 Array = NDArray[np.float64]
 
 #: A value this far below the start, relative, counts as no lower bound.

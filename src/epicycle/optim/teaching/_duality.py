@@ -25,8 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.optim.teaching._conjugate import derivative, minimum
 
-__all__ = ["KKT", "Program", "dual_value", "duality_gap", "kkt", "lagrangian"]
-
 Array = NDArray[np.float64]
 Function = Callable[[Array], float]
 VectorFunction = Callable[[Array], Array]

@@ -20,8 +20,6 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError
 from epicycle.optim.teaching._conjugate import minimum
 
-__all__ = ["GameSolution", "SaddlePoint", "matrix_game", "saddle_point"]
-
 Array = np.ndarray
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.optim._objective import Objective
 
-__all__ = ["GradientCheck", "check_gradient"]
-
 Array = np.ndarray
 
 STEPS = 0.1 * 0.25 ** np.arange(18)

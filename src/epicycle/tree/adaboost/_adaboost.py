@@ -13,7 +13,9 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._estimator import MethodCard, fitting, seed_of, stores_arguments
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
@@ -41,8 +43,6 @@ from epicycle.tree.adaboost._weak_learners import (
     real_votes,
     stump_ensemble,
 )
-
-__all__ = ["AdaBoostClassifier"]
 
 
 class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # the mixin is untyped

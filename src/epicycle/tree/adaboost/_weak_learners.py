@@ -25,20 +25,6 @@ from epicycle.tree._binning import MISSING
 from epicycle.tree._ensemble import Ensemble, empty_ensemble
 from epicycle.tree._nodes import LEAF, MISSING_LEFT
 
-__all__ = [
-    "ClonedEstimators",
-    "Member",
-    "SortedColumns",
-    "Stump",
-    "Stumps",
-    "VoteState",
-    "WeakLearner",
-    "discrete_votes",
-    "predict_member",
-    "real_votes",
-    "stump_ensemble",
-]
-
 # An entry of a sorted column is a row number; the highest bit marks the last row of a number, behind which a threshold
 # fits.
 _LAST_OF_NUMBER = np.uint32(1 << 31)

@@ -13,7 +13,7 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch, Data, Scan, as_data
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, concatenate_histories
@@ -35,8 +35,6 @@ from epicycle.tree._parameters import TREE_DOCS, TREE_DOMAINS, feature_groups, m
 from epicycle.tree.boosting._boosting import Boosting, Growth, Validation
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._preparation import Preparation
-
-__all__ = ["GradientBoosting"]
 
 #: Attributes that prediction needs beside the trees.
 _WITH_TREES = ("categories_", "_start_", "_from_frame_", "classes_", "n_features_in_", "feature_names_in_")

@@ -19,8 +19,6 @@ from epicycle.tree._nodes import CATEGORICAL
 from epicycle.tree.boosting._boosting import Growth
 from epicycle.tree.boosting._partition_nodes import Step
 
-__all__ = ["Plan"]
-
 
 @dataclass
 class _Split:

@@ -29,8 +29,6 @@ from epicycle.tree._ensemble import GrownTree
 from epicycle.tree.boosting._losses import BoostingLoss, Evaluation, UserLoss, optimal_values, quantile_values
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, ridges, row_sizes, threshold
 
-__all__ = ["Boosting", "Grown", "Growth", "MemoryBoosting", "MemoryValidation", "Round", "Validation", "with_weights"]
-
 # A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
 _MAX_HALVINGS = 8
 # Operations for a row and an output in passes over rows: decides on the number of threads.

@@ -19,8 +19,6 @@ from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import NativeLoss, classification_loss
 
-__all__ = ["GradientBoostingClassifier"]
-
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]  # the mixin is untyped
     r"""Gradient boosting for classification, by Newton steps on histograms.

@@ -28,8 +28,6 @@ from epicycle.tree.boosting._losses import (
 )
 from epicycle.tree.boosting._row_sampling import ridges, threshold
 
-__all__ = ["DistributedBoosting", "DistributedValidation", "Summary", "best_start"]
-
 # A histogram cell packs quantised sums of gradients (signed) and curvatures in 32 bits each; rounding may add one unit
 # a row, for which half of the range has to remain.
 MAX_ROWS = 2**30

@@ -26,23 +26,6 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.optim import _losses as losses
 from epicycle.tree._ensemble import GrownTree
 
-__all__ = [
-    "LOSS_METHODS",
-    "BoostingLoss",
-    "Evaluation",
-    "NativeLoss",
-    "UserLoss",
-    "classification_loss",
-    "exact_sum",
-    "exact_total",
-    "newton_values",
-    "optimal_values",
-    "power_above",
-    "quantile_values",
-    "regression_loss",
-    "weighted_quantile",
-]
-
 #: Methods of a user's loss.
 LOSS_METHODS = ("value", "gradient", "curvature")
 

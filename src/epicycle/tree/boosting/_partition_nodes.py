@@ -15,25 +15,6 @@ from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Extremes, Part, Scores
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, row_sizes
 
-__all__ = [
-    "Draw",
-    "Growing",
-    "LeafNumbers",
-    "Shape",
-    "Step",
-    "begin_growing",
-    "divided",
-    "drawn_sums",
-    "histograms",
-    "leaf_numbers",
-    "leaf_slopes",
-    "leaf_sums",
-    "leaf_weights",
-    "residual_digits",
-    "root_histograms",
-    "size_counts",
-]
-
 
 @dataclass(frozen=True)
 class Draw:

@@ -19,23 +19,6 @@ from epicycle.tree._binning import MISSING, bin_matrix, row_priorities
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch
 from epicycle.tree.boosting._losses import BoostingLoss, UserLoss, exact_sum
 
-__all__ = [
-    "Extremes",
-    "Move",
-    "Part",
-    "Recipe",
-    "Scores",
-    "begin_scores",
-    "make_part",
-    "moved_scores",
-    "score_sums",
-    "start_slopes",
-    "summary",
-    "target_digits",
-    "target_sums",
-]
-
-
 # ------------------------------------------------------------------------------------------------ rows
 
 

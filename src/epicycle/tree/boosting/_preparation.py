@@ -22,8 +22,6 @@ from epicycle.tree.boosting._distributed import DistributedBoosting, Distributed
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part
 
-__all__ = ["Preparation"]
-
 # Bytes of bins from which on the freed temporaries of binning are worth the call that returns them to the system.
 _MANY_BINS = 1 << 20
 

@@ -14,8 +14,6 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, regression_loss
 
-__all__ = ["GradientBoostingRegressor"]
-
 LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 
 

@@ -22,8 +22,6 @@ import numpy as np
 from epicycle.core._random import stream
 from epicycle.tree.boosting._losses import power_above
 
-__all__ = ["BUCKETS", "Drawn", "bucket_counts", "draw", "ridges", "row_sizes", "threshold"]
-
 # Bits of a float32 r that are dropped when rows are counted by r: seven of the mantissa remain, and mu is within 1%.
 _SHIFT = 16
 BUCKETS = 1 << (31 - _SHIFT)

@@ -14,7 +14,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core._random import seed_of, stream
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch
 from epicycle.engine import n_threads
 from epicycle.optim import Solution
@@ -28,8 +28,6 @@ from epicycle.tree.cart._tree import Tree, prune, weakest_links
 if TYPE_CHECKING:
     import scipy.sparse as sp
     from matplotlib.axes import Axes
-
-__all__ = ["DecisionTree"]
 
 
 class DecisionTree(TreeModel, ABC):

@@ -19,8 +19,6 @@ from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import class_target
 
-__all__ = ["DecisionTreeClassifier"]
-
 
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # the mixin is untyped
     r"""Classification tree, grown by exact search (CART).

@@ -12,8 +12,6 @@ from epicycle.core._plot_style import COLOURS, axes_of, ink, paper, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["answer", "draw", "question", "shown", "text"]
-
 
 def shown(value: float, decimals: int) -> str:
     """A number with a fixed number of decimals."""

@@ -24,21 +24,6 @@ from epicycle.tree._nodes import CATEGORICAL, pack_nodes
 from epicycle.tree._parameters import min_rows, monotone_signs, n_candidate_features
 from epicycle.tree.cart._tree import Tree
 
-__all__ = [
-    "CRITERIA",
-    "FeatureTable",
-    "Grown",
-    "Rules",
-    "Target",
-    "binned_table",
-    "class_target",
-    "exact_table",
-    "grow",
-    "growth_rules",
-    "number_target",
-]
-
-
 # An entry of a sorted list is a row number in 29 bits, with flags above; bit 31 marks the first row of a new number.
 _NEW_NUMBER, _ROW = np.uint32(1 << 31), np.uint32((1 << 29) - 1)
 _MAX_ROWS = 1 << 29

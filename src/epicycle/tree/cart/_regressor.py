@@ -14,8 +14,6 @@ from epicycle.tree._base import check_positive_weight
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import number_target
 
-__all__ = ["DecisionTreeRegressor", "check_numbers"]
-
 
 def check_numbers(y: np.ndarray, weight: np.ndarray, criterion: str) -> None:
     """Raise where the Poisson deviance is not defined: targets below zero, or all zero."""

@@ -27,8 +27,6 @@ from epicycle.tree._nodes import (
     thresholds,
 )
 
-__all__ = ["Tree", "prune", "weakest_links"]
-
 
 @dataclass(frozen=True)
 class Tree:

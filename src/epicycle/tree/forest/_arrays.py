@@ -21,19 +21,6 @@ import scipy.sparse as sp
 from epicycle.tree._nodes import NodeArrays, categorical_nodes, leaf_nodes, left_children, split_features
 from epicycle.tree.cart._tree import Tree
 
-__all__ = [
-    "ForestArrays",
-    "LeafSamples",
-    "empty_forest",
-    "importances",
-    "join",
-    "leaf_indicator",
-    "n_trees",
-    "node_arrays",
-    "quantiles_of",
-    "tree_of",
-]
-
 # Slack, relative to the number of trees, in comparing a cumulated float32 weight with a quantile level: rounding must
 # not step over a row whose sum meets the level exactly.
 _LEVEL_SLACK = 1e-6

@@ -17,7 +17,7 @@ from epicycle.core._history import History
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import MethodCard
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._target import as_weight
 from epicycle.engine import n_threads
@@ -42,8 +42,6 @@ from epicycle.tree.forest._arrays import (
 )
 from epicycle.tree.forest._grow import ForestTree, OutOfBag, Problem, Rows, grow_tree, permutation_rises, read_rows
 from epicycle.tree.forest._sampling import RowSamples, row_keys
-
-__all__ = ["Forest"]
 
 # Operations for a drawn row and a candidate feature of one tree (about 60 ns with all its levels).
 _WORK_PER_DRAWN_CELL = 50.0

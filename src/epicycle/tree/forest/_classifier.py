@@ -17,8 +17,6 @@ from epicycle.tree.cart._classifier import DecisionTreeClassifier
 from epicycle.tree.cart._grow import class_target
 from epicycle.tree.forest._base import Forest
 
-__all__ = ["ExtraTreesClassifier", "RandomForestClassifier"]
-
 
 class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
     """Means of the class shares of classification trees."""

@@ -23,8 +23,6 @@ from epicycle.tree.cart._grow import FeatureTable, Grown, Rules, Target, binned_
 from epicycle.tree.cart._tree import Tree, prune
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
-__all__ = ["ForestTree", "OutOfBag", "Problem", "Rows", "grow_tree", "permutation_rises", "read_rows"]
-
 # Bytes of a stored number of a sparse matrix with its sorted list: below this density one byte a cell is the larger.
 _BYTES_PER_STORED_NUMBER = 24.0
 

@@ -15,8 +15,6 @@ from epicycle.tree.cart._regressor import DecisionTreeRegressor, check_numbers
 from epicycle.tree.forest._arrays import LeafSamples, quantiles_of
 from epicycle.tree.forest._base import Forest
 
-__all__ = ["ExtraTreesRegressor", "RandomForestRegressor"]
-
 
 class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
     """Means of the values of regression trees."""

@@ -15,8 +15,6 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import stream
 
-__all__ = ["RowSamples", "row_keys"]
-
 _BLOCK = 4096  # rows that are hashed at a time, within the cache
 # Multipliers of splitmix64 (Steele, Lea and Flood, 2014).
 _FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
