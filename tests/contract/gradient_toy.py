@@ -12,8 +12,10 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._parameters import Boolean, Choice, Integer, RandomState, Real
-from epicycle.core.estimator._estimator import Estimator, MethodCard, fitting, seed_of, stream
-from epicycle.optim._objective import Solution
+from epicycle.core._random import seed_of, stream
+from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting
 
 
 class GradientRidge(RegressorMixin, Estimator):

@@ -307,7 +307,7 @@ def test_even_times_give_the_same_by_fast_transform_and_by_sums():
 
     rng = np.random.default_rng(0)
     data = as_data(EVEN[:, None], None, rng.random(500))
-    grid = default_grid(times_of(data, 0, None), 0, oversampling=4, most=1 << 20, plane=True)
+    grid = default_grid(times_of(data, 0, None), 0, oversampling=4, max_frequencies=1 << 20, plane=True)
     assert grid.step == pytest.approx(EVEN[1] - EVEN[0])
     origin = np.array([3.0])
     for factor in (1, 2):
