@@ -48,7 +48,7 @@ class TreeModel(Estimator, ABC):
     n_jobs: int | None
 
     categories_: Levels
-    classes_: np.ndarray
+    classes_: Any
     _from_frame_: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -81,8 +81,11 @@ class TreeModel(Estimator, ABC):
 
     # ------------------------------------------------------------------------------------------- data
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """The training data with codes for levels; NaN and infinity are accepted."""
+    def _training_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> Data:
+        """The training data with codes for levels; NaN and infinity are accepted.
+
+        With `label_columns`, y holds the codes of several columns of labels.
+        """
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
         columns = [] if refused else category_columns(X, self.categorical_features)
@@ -93,7 +96,7 @@ class TreeModel(Estimator, ABC):
             coded,
             y,
             sample_weight,
-            target=self._target,
+            target="numeric" if label_columns else self._target,
             multi_output=self._multi_output,
             check_finite=False,
             missing=True,
