@@ -26,6 +26,8 @@ from epicycle.tree._partial_dependence import PartialDependence, brute_force, gr
 
 #: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
 MAX_LEVELS = 255
+# Sum of weights up to which products with impurities, and their sums, are finite.
+_LARGEST_WEIGHT = 1e300
 # Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.
 _BLOCK_ROWS = 1 << 16
 
@@ -332,9 +334,16 @@ def _check_dependence(kind: str, method: str, resolution: Any, percentiles: tupl
 
 
 def check_positive_weight(weight: np.ndarray) -> None:
-    """Raise where no row has a positive weight."""
+    """Raise where no row has a positive weight, or the sum of the weights overflows."""
     if not (weight > 0).any():
         raise DataError("sample_weight: no row of positive weight is left to learn from")
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total > _LARGEST_WEIGHT:
+        raise DataError(
+            f"sample_weight: the weights add up to {total:.1e}; expected at most {_LARGEST_WEIGHT:g}: divide them by a "
+            "constant"
+        )
 
 
 def concatenate_histories(first: History, second: History) -> History:

@@ -265,6 +265,7 @@ history_ : History
             seen = np.array([] if validation is None else validation.losses)
             return {"trees": ensemble(done), "start": self._start_, "seed": boosting.seed, "validation": seen}
 
+        boosting.check_range()
         monitor = self._monitor(self.n_estimators, attributes)
         loss, largest_rise, reason = boosting.mean_loss, -np.inf, "converged"
         patience = self.n_iter_no_change

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import _native
+from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import Bins
@@ -31,6 +32,8 @@ from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, rid
 
 # A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
 _MAX_HALVINGS = 8
+#: Range of the sums of weights and of weighted gradients: rows are kept in float32.
+LEAST_WEIGHT, LARGEST_SUM = 1e-37, 1e38
 # Operations for a row and an output in passes over rows: decides on the number of threads.
 _WORK_PER_ROW = 20.0
 
@@ -144,6 +147,15 @@ class Boosting(ABC):
     def samples(self) -> bool:
         """Whether rounds see only a part of the rows or features."""
         return self.subsample < 1 or self.max_features < 1
+
+    def check_range(self) -> None:
+        """Raise where gradients overflow the 32 bits in which they are kept."""
+        largest = float(np.max(self.now.abs_gradient))
+        if not largest <= LARGEST_SUM:
+            raise DataError(
+                f"y, sample_weight: the weighted gradients of the loss add up to {largest:.1e}; boosting keeps them in "
+                f"32 bits: expected at most {LARGEST_SUM:g}. Divide y, or the weights, by a constant"
+            )
 
     def round(self, number: int) -> Round:
         """Grow one tree for each output and add them to the scores."""

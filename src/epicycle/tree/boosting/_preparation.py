@@ -17,13 +17,32 @@ from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.tree._binning import bin_data, padded_edges, priority_limit, row_priorities, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
-from epicycle.tree.boosting._boosting import Boosting, Growth, MemoryBoosting, MemoryValidation, Validation
+from epicycle.tree.boosting._boosting import (
+    LARGEST_SUM,
+    LEAST_WEIGHT,
+    Boosting,
+    Growth,
+    MemoryBoosting,
+    MemoryValidation,
+    Validation,
+)
 from epicycle.tree.boosting._distributed import DistributedBoosting, DistributedValidation, Summary, best_start
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part
 
 # Bytes of bins from which on the freed temporaries of binning are worth the call that returns them to the system.
 _MANY_BINS = 1 << 20
+
+
+def check_total_weight(weight: np.ndarray) -> None:
+    """Raise where weights are beyond the range of the 32 bits in which derivatives are kept."""
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if not LEAST_WEIGHT <= total <= LARGEST_SUM:
+        raise DataError(
+            f"sample_weight: the weights add up to {total:.1e}; boosting keeps weighted derivatives in 32 bits: "
+            f"expected between {LEAST_WEIGHT:g} and {LARGEST_SUM:g}. Multiply the weights by a constant"
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +104,7 @@ class Preparation:
             train &= ~held
         if not train.any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
+        check_total_weight(weight[train])
         self.loss.check_target(target[weight > 0])
         weighted, threads = self._weighted(data), n_threads(float(rows.size), self.n_jobs)
         which = None if train.all() else train

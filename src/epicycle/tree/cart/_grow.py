@@ -227,6 +227,15 @@ def number_target(y: np.ndarray, weight: np.ndarray, criterion: str, l2: float) 
     """Numbers to predict; a mean far from zero is subtracted first, since squares lose digits there."""
     Y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
     offset = np.zeros(Y.shape[1])
+    # Sums of w y^2 must be finite.
+    with np.errstate(over="ignore"):
+        peak = np.maximum(np.abs(Y).max(initial=0.0), 1.0)
+        largest = np.sum(weight) * peak * (peak if criterion == "squared_error" else 1.0)
+    if not np.isfinite(4 * largest):
+        raise DataError(
+            f"y, sample_weight: targets up to {np.abs(Y).max():.1e} with weights up to {weight.max():.1e} overflow "
+            "when their squares are added up; divide them by a constant"
+        )
     if criterion == "squared_error" and l2 == 0:
         mean = np.average(Y, axis=0, weights=weight)
         spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))

@@ -70,8 +70,8 @@ def join(forest: ForestArrays, trees: list[Tree]) -> ForestArrays:
         new = {
             "nodes": nodes,
             "value": value,
-            "impurity": tree.impurity.astype(np.float32),
-            "weight": tree.weighted_n_node_samples.astype(np.float32),
+            "impurity": _compact(tree.impurity),
+            "weight": _compact(tree.weighted_n_node_samples),
             "count": tree.n_node_samples.astype(np.int32),
             "roots": np.array([n_nodes], np.int64),
             "levels": tree.levels,
@@ -79,6 +79,11 @@ def join(forest: ForestArrays, trees: list[Tree]) -> ForestArrays:
         for name, array in new.items():
             parts[name].append(array)
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def _compact(numbers: np.ndarray) -> np.ndarray:
+    """As float32, unless that overflows."""
+    return numbers.astype(np.float32) if numbers.max() < np.finfo(np.float32).max else numbers
 
 
 def tree_of(
