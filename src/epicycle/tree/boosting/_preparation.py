@@ -60,6 +60,8 @@ class Preparation:
         Share of the rows that is held out as validation set.
     known : Ensemble
         Trees of an earlier fit, which began at `start` (else None).
+    offset : ndarray of shape (n, K), or None
+        Scores of the rows that are added to `start`.
     earlier : ndarray
         Losses of the validation set up to here.
     n_jobs : int, optional
@@ -74,6 +76,7 @@ class Preparation:
     held_out: float | None
     known: Ensemble
     start: np.ndarray | None
+    offset: np.ndarray | None = None
     earlier: np.ndarray = field(default_factory=lambda: np.empty(0))
     n_jobs: int | None = None
 
@@ -121,10 +124,13 @@ class Preparation:
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
         if scores is not None:
             score = np.ascontiguousarray(scores[train].T)
+        if self.offset is not None:
+            score = score + np.ascontiguousarray(self.offset[train].T)
         validation = None
         if held is not None:
             validation = MemoryValidation(held_rows, target[held], weight[held] if weighted else None, self.loss)
-            validation.begin((start if scores is None else scores[held]).T, self.first, self.earlier)
+            begin = start if scores is None else scores[held]
+            validation.begin((begin if self.offset is None else begin + self.offset[held]).T, self.first, self.earlier)
         return start, MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options), validation
 
     def _validation_in_memory(self, data: Data, start: np.ndarray) -> Validation:
