@@ -281,6 +281,11 @@ history_ : History
         edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
         # Where a fit goes on, the trees so far give the scores to start from.
         known = state.get("trees", earlier.get("trees_", empty_ensemble()))
+        if n_trees(known) > self.n_estimators * self._loss().n_outputs:
+            raise ParameterError(
+                f"n_estimators={self.n_estimators} is less than the {n_trees(known) // self._loss().n_outputs} rounds "
+                "that warm_start goes on with"
+            )
         preparation = Preparation(
             loss=self._loss(),
             growth=self._growth(edges, data.n_rows),
@@ -463,7 +468,12 @@ history_ : History
             categorical = categorical_nodes(nodes)
             levels = trees["levels"][nodes[categorical, 0].astype(np.int64)]
             nodes[categorical, 0] = np.arange(len(levels), dtype=np.uint64)
-            model = DecisionTreeRegressor(max_depth=self.max_depth, max_leaf_nodes=self.max_leaf_nodes)
+            model = DecisionTreeRegressor(
+                max_depth=self.max_depth,
+                max_leaf_nodes=self.max_leaf_nodes,
+                min_samples_split=self.min_samples_split,
+                min_impurity_decrease=self.min_impurity_decrease,
+            )
             model.tree_ = Tree(
                 nodes,
                 levels,
