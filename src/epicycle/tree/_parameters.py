@@ -7,7 +7,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -102,7 +102,8 @@ def warns_of_friedman_mse(init: Callable[Concatenate[E, P], None]) -> Callable[C
     @functools.wraps(init)
     def warn(self: E, *args: P.args, **kwargs: P.kwargs) -> None:
         init(self, *args, **kwargs)
-        if getattr(self, "criterion", None) == "friedman_mse":
+        criterion = getattr(self, "criterion", None)
+        if isinstance(criterion, str) and criterion == "friedman_mse":
             warnings.warn(
                 'criterion="friedman_mse" is an outdated name of "squared_error", whose splits are the same; '
                 'write criterion="squared_error"',
@@ -110,7 +111,7 @@ def warns_of_friedman_mse(init: Callable[Concatenate[E, P], None]) -> Callable[C
                 stacklevel=2,
             )
 
-    return warn
+    return cast("Callable[Concatenate[E, P], None]", warn)
 
 
 # ------------------------------------------------------------------------------------------------ sizes

@@ -315,7 +315,7 @@ history_ : History
         self._conclude(solution)
         return self
 
-    def _given_start(self, state: dict[str, Any], earlier: Any, known: Ensemble) -> np.ndarray | None:
+    def _given_start(self, state: Any, earlier: Any, known: Ensemble) -> np.ndarray | None:
         """Scores that the first trees are added to; None where they are the best constants, to be found."""
         if n_trees(known):
             return np.asarray(state["start"] if state else earlier["_start_"])

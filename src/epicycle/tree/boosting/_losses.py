@@ -193,7 +193,7 @@ class Exponential:
 
     def gradient(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Its derivative by s."""
-        return -(2 * y - 1) * self.value(y, s)
+        return np.asarray(-(2 * y - 1) * self.value(y, s))
 
     def curvature(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Its second derivative by s."""

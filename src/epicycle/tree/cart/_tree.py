@@ -242,7 +242,7 @@ class Tree:
     def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
         """Return the decrease of the impurity by the splits of every feature, as shares that add up to one."""
         total = self.importances(self.n_features)
-        return total / total.sum() if normalize and total.any() else total
+        return np.asarray(total / total.sum() if normalize and total.any() else total)
 
     def compute_node_depths(self) -> np.ndarray:
         """Return the number of nodes on the path from the root to every node, both included."""

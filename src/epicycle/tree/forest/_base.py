@@ -95,8 +95,6 @@ class Forest(TreeModel, ABC):
         "    All trees as fitted decision trees, made anew on every access.\n"
         "estimator_ : decision tree\n"
         "    A tree of the forest before its fit.\n"
-        "estimators_samples_ : list of ndarray\n"
-        "    Numbers of the rows drawn for every tree, ascending and with repetitions.\n"
         "n_outputs_ : int\n"
         "    Number of columns of the target.\n"
         "%(categories_)s\n"
@@ -140,7 +138,7 @@ class Forest(TreeModel, ABC):
     _oob_sum_: np.ndarray
     _oob_count_: np.ndarray
     _leaf_samples_: dict[str, np.ndarray]
-    _drawn_from_: dict[str, Any]
+    _n_drawn_: int
 
     # ------------------------------------------------------------------------------------------- fit
 
@@ -212,7 +210,7 @@ class Forest(TreeModel, ABC):
         samples = RowSamples(
             rows.keys, rows.weight if rows.weighted else None, self.max_samples, bootstrap=self.bootstrap
         )
-        self._drawn_from_ = samples.state()
+        self._n_drawn_ = samples.size
         # With replacement a row of weight v is drawn v times as often, and counts once in each draw.
         weight = (rows.weight > 0).astype(np.float64) if self.bootstrap else rows.weight
         weight = weight if factors is None else weight * factors
@@ -415,19 +413,8 @@ class Forest(TreeModel, ABC):
         return model
 
     @property
-    def estimators_samples_(self) -> list[np.ndarray]:
-        """Numbers of the rows drawn for every tree, ascending and with repetitions."""
-        self._check_fitted()
-        samples, numbers = RowSamples.restored(self._drawn_from_), np.arange(self._n_rows_, dtype=np.int32)
-        drawn = []
-        for t in range(n_trees(self.trees_)):
-            counts = samples.counts(self._seed_, t)
-            drawn.append(numbers if counts is None else np.repeat(numbers, counts.astype(np.int64)))
-        return drawn
-
-    @property
     def _n_samples_bootstrap(self) -> int:
-        return int(self._drawn_from_["size"])
+        return self._n_drawn_
 
     @property
     def n_outputs_(self) -> int:

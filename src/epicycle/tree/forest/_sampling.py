@@ -7,7 +7,6 @@ not depend on the order of the rows, and a row of weight 3 is drawn exactly as t
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -94,20 +93,6 @@ class RowSamples:
         if asked > 1 and not self.bootstrap:
             raise ParameterError(f"max_samples={asked:g}; expected a share of at most 1 without bootstrap")
         return max(1, round(self.total * asked))
-
-    def state(self) -> dict[str, Any]:
-        """All that the draws depend on beside the seed, as it is stored with the model."""
-        state = {"n": self.n, "bootstrap": self.bootstrap, "whole": self.whole, "total": self.total, "size": self.size}
-        if not self.takes_all:
-            state["rows"], state["ends"] = self.rows.astype(np.int32 if self.n < 1 << 31 else np.int64), self.ends
-        return state
-
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> RowSamples:
-        """The samples of a stored state."""
-        samples = cls.__new__(cls)
-        samples.__dict__.update({"rows": np.empty(0, np.int64), "ends": None, **state})
-        return samples
 
     @property
     def takes_all(self) -> bool:
