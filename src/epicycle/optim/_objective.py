@@ -42,7 +42,7 @@ class Objective(ABC):
     strong_convexity: float = 0.0
     #: Whether F is a quadratic: its Hessian is the same everywhere.
     quadratic: bool = False
-    #: A number that F is known to stay above; None when there is none. Gradients are then measured against F(x) minus it.
+    #: A number that F is known to stay above, against which gradients are measured; None when there is none.
     lower_bound: float | None = None
     capabilities: frozenset[str] = frozenset()
 
@@ -77,7 +77,7 @@ class Objective(ABC):
         """A bound on (F(x) - min F) relative to the scale of F, against `tol`.
 
         With strong convexity mu, F(x) - min F <= ||g||^2 / (2 mu). Otherwise only the gradient norm can be shown, which
-        bounds nothing. It is relative to F(x) - lower_bound where that is known to exceed 1, and absolute elsewhere: the
+        bounds nothing. It is relative to F(x) - lower_bound where that is known and exceeds 1, otherwise absolute: the
         size of F itself says nothing, since an F without a minimum grows without end.
         """
         if value is None or gradient is None:
