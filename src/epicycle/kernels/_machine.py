@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -24,6 +25,12 @@ from epicycle.kernels._histograms import ChiSquare, HistogramIntersection
 from epicycle.kernels._inner_products import Linear, Polynomial, Sigmoid
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._prepared import as_texts
+from epicycle.kernels._scikit_learn import (
+    SCIKIT_LEARN_NAMES,
+    ScikitLearnKernel,
+    is_scikit_learn_kernel,
+    named_kernel,
+)
 from epicycle.kernels._stationary import Gaussian, Laplacian
 from epicycle.linalg._shifted_systems import least_eigenvalue
 from epicycle.stats._class_scores import choose_class
@@ -51,8 +58,12 @@ def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_col
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if is_scikit_learn_kernel(kernel):
+        return ScikitLearnKernel(kernel)
     if not isinstance(kernel, str):
         return FunctionKernel(kernel)
+    if kernel in SCIKIT_LEARN_NAMES:
+        return named_kernel(kernel)
     if gamma is None:
         gamma = 1.0 if kernel == "chi2" or not n_columns else 1.0 / n_columns
     if kernel in ("rbf", "gaussian"):
@@ -154,7 +165,8 @@ class KernelMachine(Estimator):
             self._n_fit_ = int(rows.shape[0])
             self._columns_ = np.arange(self._n_fit_) if kept is None else kept
         else:
-            self.X_fit_ = rows.copy()
+            # Rows that a fit has merged or converted are its own already; those given are copied unless asked not to.
+            self.X_fit_ = rows.copy() if getattr(self, "copy_X_train", getattr(self, "copy_X", True)) else rows
 
     def _learnt_attributes(self) -> dict[str, Any]:
         """The fitted attributes, but for the evidence and the names of the columns."""
@@ -166,7 +178,12 @@ class KernelMachine(Estimator):
         require_memory(matrices * 8.0 * n * n, f"{name} on {n:,} rows", instead)
 
     def _gram(self, prepared: Any) -> np.ndarray:
-        return gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
+        K = gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = math.isfinite(float(K.sum())) or bool(np.isfinite(K).all())
+        if not finite:
+            raise DataError(f"kernel: {self.kernel_!r:.80} gives values that are not finite for X; scale X")
+        return K
 
     def _least_eigenvalue(self, K: np.ndarray) -> float:
         """The least eigenvalue of K if it is below zero by more than rounding, otherwise 0."""
