@@ -89,8 +89,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_samples,), default=0.0
-        Known variance of the noise, of all rows or of each.
+    alpha : float or array-like of shape (n_samples,), optional
+        Known variance of the noise, of all rows or of each; default: 0, and scikit-learn's 1e-10 for its kernels.
     noise : float or "auto", default="auto"
         The noise variance to begin with; "auto" is a tenth of the variance of y, and 0 for a kernel of scikit-learn,
         whose WhiteKernel is its noise. 0 leaves `alpha` alone.
@@ -160,7 +160,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GP_PARAMETERS,
-        "alpha": AnyOf(Real(minimum=0), ArrayLike()),
+        "alpha": NoneOr(AnyOf(Real(minimum=0), ArrayLike())),
         "noise": AnyOf(Real(minimum=0), Choice("auto")),
         "noise_bounds": NoneOr(AnyOf(Choice("fixed"), ArrayLike())),
         "mean": AnyOf(Choice("zero", "constant", "linear"), Callable(), _HasPredict()),
@@ -177,7 +177,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         self,
         kernel: Any = None,
         *,
-        alpha: Any = 0.0,
+        alpha: Any = None,
         noise: float | str = "auto",
         noise_bounds: Any = None,
         mean: Any = "zero",
@@ -291,7 +291,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         square = float((share @ Y**2).mean())
         unit = float((share @ Y**2 - (share @ Y) ** 2).mean())
         square, unit = (v if v > 1e-30 else 1.0 for v in (square, unit if unit > _CONSTANT * square else square))
-        alpha = known_variances(name, self.alpha, len(Y))
+        alpha = known_variances(name, self.alpha, len(Y), self.kernel_)
         model = noise_model(name, self.kernel_, self.noise, self.noise_bounds, unit)
         # Equal rows without noise make S singular, with different targets rightly so: they are not merged.
         merge = model.noise > 0 or bool((alpha > 0).all())
@@ -473,7 +473,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     def _noise_added(self) -> float:
         """Noise variance of a new observation, on the scale of the likelihood."""
-        known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
+        known = float(self.alpha) if self.alpha is not None and np.ndim(self.alpha) == 0 else 0.0
         if self._is_fitted():
             return float(self._noise_ + known + self.jitter_)
         if isinstance(self.noise, str):

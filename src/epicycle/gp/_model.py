@@ -22,6 +22,7 @@ from epicycle.kernels._stationary import Gaussian
 # Bounds of the noise variance in units of the variance of y: from nearly exact targets to nothing but noise. A
 # logarithm far outside would only make the search longer.
 _NOISE_BOUNDS = (1e-6, 1e4)
+_SCIKIT_LEARN_ALPHA = 1e-10  # which scikit-learn adds to the diagonal unless told otherwise
 _NOISE_START = 0.1  # where the search for it begins, in the same units
 
 
@@ -80,8 +81,10 @@ def default_kernel(X: Any, variance: float, variance_bounds: tuple[float, float]
     return Scaled(shape, variance, bounds={"variance": variance_bounds})
 
 
-def known_variances(owner: str, alpha: Any, n: int) -> np.ndarray:
+def known_variances(owner: str, alpha: Any, n: int, kernel: Kernel) -> np.ndarray:
     """The argument `alpha` as one number for each row."""
+    if alpha is None:
+        return np.full(n, _SCIKIT_LEARN_ALPHA if isinstance(kernel, ScikitLearnKernel) else 0.0)
     if isinstance(alpha, numbers.Real):
         return np.full(n, float(alpha))
     try:

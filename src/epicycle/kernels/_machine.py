@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -14,12 +15,12 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch
 from epicycle.data._dask_data import is_dask
 from epicycle.kernels._compositions import Normalized
-from epicycle.kernels._given import Entries, FunctionKernel, Precomputed
+from epicycle.kernels._given import Entries, FunctionKernel, Precomputed, settled_function
 from epicycle.kernels._gram import gram_matrix, kernel_product
 from epicycle.kernels._histograms import ChiSquare, HistogramIntersection
 from epicycle.kernels._inner_products import Linear, Polynomial, Sigmoid
@@ -46,12 +47,12 @@ NAMES = (
 KERNEL_PARAMETERS: Mapping[str, Domain] = {
     "kernel": AnyOf(Choice(*NAMES), InstanceOf(Kernel), Callable()),
     "gamma": NoneOr(Real(minimum=0, inclusive=False)),
-    "degree": Integer(minimum=1),
+    "degree": Real(minimum=0),
     "coef0": Real(),
 }
 
 
-def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_columns: int | None) -> Kernel:
+def as_kernel(kernel: Any, gamma: float | None, degree: float, coef0: float, n_columns: int | None) -> Kernel:
     """A kernel from its name, itself, or a Python function f(X, Z) -> matrix.
 
     `gamma`, `degree` and `coef0` are for names only. gamma=None is 1 / n_columns.
@@ -84,13 +85,16 @@ def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_col
 KERNEL_DOCS: Mapping[str, str] = {
     "kernel": """kernel : str, Kernel or callable, default={default}
     "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-    kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.""",
+    kernel of :mod:`epicycle.kernel` (strings among them), or a function: f(X, Z) that gives the matrix, or
+    f(x, z) of two rows that gives a number.""",
     "gamma": """gamma : float, optional
     Parameter of kernels by name; default: 1 / n_features.""",
     "degree": """degree : int, default={default}
     Degree of the kernel "poly".""",
     "coef0": """coef0 : float, default={default}
     Constant of the kernels "poly" and "sigmoid".""",
+    "kernel_params": """kernel_params : dict, optional
+    Further arguments of a kernel that is a function.""",
     "kernel_parameters": "%(kernel)s\n%(gamma)s\n%(degree)s\n%(coef0)s",
     "kernel_": """kernel_ : Kernel
     The kernel as an object.""",
@@ -111,8 +115,8 @@ class KernelMachine(Estimator):
 
     kernel: Any
     gamma: float | None
-    degree: int
-    coef0: float
+    degree: float | None
+    coef0: float | None
     n_jobs: int | None
     kernel_: Kernel
     X_fit_: Any
@@ -120,7 +124,12 @@ class KernelMachine(Estimator):
     def _named_kernel(self, data: ArrayData | None) -> Kernel:
         """The argument `kernel` as an object, for the data where there are some."""
         n_columns = None if data is None else data.n_features
-        return as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, n_columns)
+        kernel, given = self.kernel, getattr(self, "kernel_params", None)
+        if given and callable(kernel) and not isinstance(kernel, Kernel):
+            kernel = functools.partial(kernel, **given)
+        degree = 3 if self.degree is None else self.degree
+        coef0 = 1.0 if self.coef0 is None else self.coef0
+        return as_kernel(kernel, self._gamma(data), degree, coef0, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,6 +165,8 @@ class KernelMachine(Estimator):
         elif self._has_callbacks():
             self._run.inputs["X"] = X
         self.kernel_ = self._named_kernel(data)
+        if isinstance(self.kernel_, FunctionKernel) and not isinstance(self.kernel, Kernel):
+            self.kernel_ = settled_function(self.kernel_, rows)
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
