@@ -211,12 +211,12 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         return self.X_fit_
 
     @property
-    def _y_train_mean(self) -> np.ndarray:
-        return np.squeeze(self._y_centre_)
+    def _y_train_mean(self) -> Any:
+        return float(self._y_centre_[0]) if self._vector_ else self._y_centre_
 
     @property
-    def _y_train_std(self) -> np.ndarray:
-        return np.squeeze(self._y_scale_)
+    def _y_train_std(self) -> Any:
+        return float(self._y_scale_[0]) if self._vector_ else self._y_scale_
 
     # ------------------------------------------------------------------------------------------- fit
 
