@@ -192,13 +192,14 @@ def test_a_checkpoint_resumes_every_solver(cls, solver, tmp_path):
         whole = cls(**chosen).fit(X, y)
         if whole.history_.n_iter < 2:
             return  # a direct solver has no half
-        half = StopAt(whole.n_iter_ // 2)
+        half = StopAt(whole.history_.n_iter // 2)
         clone(whole).set_callbacks(half, ep.Checkpoint(tmp_path / "run.epi")).fit(X, y)
         resumed = ep.Checkpoint.resume(tmp_path / "run.epi")
-        assert resumed.n_iter_ == whole.n_iter_ // 2
+        assert resumed.history_.n_iter == whole.history_.n_iter // 2
         resumed.fit(X, y)
     assert resumed.converged_ == whole.converged_
-    assert resumed.history_.n_iter == resumed.n_iter_
+    if np.isscalar(resumed.n_iter_):  # support vector classifiers count the steps of every function
+        assert resumed.history_.n_iter == resumed.n_iter_
     assert resumed.history_.objective[-1] == pytest.approx(
         whole.history_.objective[-1], rel=2 * getattr(whole, "tol", 1e-8)
     )
