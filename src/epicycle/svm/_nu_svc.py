@@ -29,7 +29,8 @@ class NuSVC(SupportVectorClassifier):
     At most a share :math:`\nu` of the rows violates the margin, and at least that share are support vectors. The
     function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. Half of that share comes from
     either class, so that weights of classes would change nothing but which nu is feasible; there are none
-    (scikit-learn takes `class_weight` and ignores it). A fitted object keeps the rows that are support vectors.
+    (scikit-learn takes `class_weight` and ignores it). A fitted object keeps the training rows that are support
+    vectors.
 
     Parameters
     ----------
