@@ -52,8 +52,8 @@ def minimise(
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
-        zero = np.zeros(objective.size)
-        return solve(solver, objective, zero, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
+        start = np.zeros(objective.size) if start is None else start
+        return solve(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
     size, few = objective.size, NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
