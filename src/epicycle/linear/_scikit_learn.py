@@ -35,7 +35,6 @@ QUANTILE_SOLVERS: Mapping[str, str] = {
     "highs": "auto",
     "highs-ds": "simplex",
     "highs-ipm": "interior-point",
-    "interior-point": "interior-point",
     "revised simplex": "simplex",
 }
 

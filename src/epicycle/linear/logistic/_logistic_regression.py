@@ -29,7 +29,7 @@ from epicycle.linear.logistic._inference import class_tables, inference, likelih
 from epicycle.linear.logistic._l1 import NAME, at_origin, csc_labels, minimise_l1
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
-from epicycle.linear.logistic._solve import minimise
+from epicycle.linear.logistic._solve import minimise, solver_of
 from epicycle.optim import SOLVERS, Solution
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._summary import Summary
@@ -208,7 +208,7 @@ class LogisticRegression(LinearClassifier):
         if self.solver == "liblinear" and self.fit_intercept:
             # The intercept is one more penalised coefficient, that of a constant feature.
             intercept, constant, p = False, float(self.intercept_scaling), p + 1
-            data = _with_constant(data, constant)
+            data = with_constant(data, constant)
 
         def attributes(params: np.ndarray) -> dict[str, np.ndarray]:
             if constant is not None:
@@ -235,7 +235,7 @@ class LogisticRegression(LinearClassifier):
                 n_jobs=n_jobs,
                 **goal,
             )
-            params = solution.x.reshape(-1, p + 1)
+            params, ran = solution.x.reshape(-1, p + 1), NAME
         else:
             shift = far_shift(data) if intercept else np.zeros(p)
             objective = LogisticObjective(
@@ -251,10 +251,12 @@ class LogisticRegression(LinearClassifier):
             solution = minimise(objective, solver, monitor=monitor, options=options, random_state=seed, **goal)
             if l2 == 0:
                 solution = self._examine(objective, solution, totals if factors is None else totals * factors, owner)
-            params = at_origin(objective.matrix(solution.x), shift)
+            params, ran = at_origin(objective.matrix(solution.x), shift), solver
+            if solver == "auto":
+                ran = solver_of(objective)
         for name, value in attributes(params).items():
             setattr(self, name, value)
-        self.solver_ = str((solution.state or {}).get("solver", solver))
+        self.solver_ = ran
         return solution
 
     def _start(self, K: int, p: int, owner: Estimator) -> np.ndarray | None:
@@ -395,7 +397,7 @@ class LogisticRegression(LinearClassifier):
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
 
 
-def _with_constant(data: Data, value: float) -> ArrayData:
+def with_constant(data: Data, value: float) -> ArrayData:
     """The data with one more feature, the same in every row."""
     if not isinstance(data, ArrayData):
         raise DataError(
