@@ -14,7 +14,7 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
 from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 
 
 #: Domains of scikit-learn's arguments that the solution does not depend on.

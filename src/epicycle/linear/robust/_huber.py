@@ -27,7 +27,7 @@ from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._class_scores import linear_predictor, predictor_batch
 
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817

@@ -26,7 +26,7 @@ from epicycle.linear._scikit_learn import QUANTILE_SOLVERS
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
 from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.stats._summary import Summary, wald_summary
 
 
