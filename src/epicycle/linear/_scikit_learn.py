@@ -47,10 +47,10 @@ COMPATIBILITY_PARAMETERS: Mapping[str, Domain] = {
 COMPATIBILITY_DOCS: Mapping[str, str] = {
     "copy_X": "copy_X : bool, default={default}\n"
     "    Accepted for compatibility: X is never written to, whatever the value.",
-    "precompute": "precompute : bool, \"auto\" or array-like of shape (n_features, n_features), default={default}\n"
+    "precompute": 'precompute : bool, "auto" or array-like of shape (n_features, n_features), default={default}\n'
     "    Accepted for compatibility: whether second moments are formed follows from the size of the work, and a given\n"
     "    matrix is not read. The solution does not depend on it.",
-    "selection": "selection : {\"cyclic\", \"random\"}, default={default}\n"
+    "selection": 'selection : {"cyclic", "random"}, default={default}\n'
     "    Accepted for compatibility: the order of coordinates; the solution does not depend on it.",
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
     "    Accepted for compatibility: nothing is drawn.",

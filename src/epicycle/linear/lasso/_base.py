@@ -16,7 +16,6 @@ from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARA
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
 from epicycle.stats._class_scores import linear_predictor
 
-
 #: Domains of scikit-learn's arguments that the solution does not depend on.
 DESCENT_PARAMETERS: Mapping[str, Domain] = {
     name: COMPATIBILITY_PARAMETERS[name] for name in ("precompute", "copy_X", "selection")

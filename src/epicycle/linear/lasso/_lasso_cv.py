@@ -19,7 +19,15 @@ from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
-from epicycle.linear.lasso._path import PATH_PARAMETERS, Grid, PathSettings, checked_alphas, enet_path, grid_of_alphas, lasso_path
+from epicycle.linear.lasso._path import (
+    PATH_PARAMETERS,
+    Grid,
+    PathSettings,
+    checked_alphas,
+    enet_path,
+    grid_of_alphas,
+    lasso_path,
+)
 from epicycle.linear.lasso._problem import LassoProblem, check_columns, lasso_problem
 from epicycle.optim import Solution
 from epicycle.stats._intervals import standard_error

@@ -287,7 +287,7 @@ def enet_path(
     max_iter: int = 1000,
     n_jobs: int | None = None,
     precompute: Any = "auto",
-    Xy: Any = None,
+    Xy: Any = None,  # noqa: ARG001 - as in scikit-learn
     copy_X: bool = True,
     coef_init: Any = None,
     verbose: int = 0,

@@ -283,7 +283,7 @@ class LinearRegression(LeastSquaresModel):
             raise AttributeError(f"singular_: there are none before a fit, or beyond {MAX_KEPT} features")
         values = scipy.linalg.eigvalsh(normal_equations(moments, self.fit_intercept)[0], check_finite=False)
         kept = min(moments.n_rows, moments.p)
-        return np.sqrt(np.maximum(values[::-1][:kept], 0.0)).astype(self.coef_.dtype)
+        return np.asarray(np.sqrt(np.maximum(values[::-1][:kept], 0.0)), dtype=self.coef_.dtype)
 
     # ------------------------------------------------------------------------------------------- tables and intervals
 
@@ -321,7 +321,7 @@ class LinearRegression(LeastSquaresModel):
         why = self._why_none()
         if why is not None:
             b = None if intercept is None else np.array([intercept])
-            facts = self._facts(target, None) if hasattr(self, "_rows_") else {}
+            facts = self._facts(target, None) if hasattr(self, "_rows_") and not self.positive else {}
             return Summary.of_coefficients(self._names(), coef[None], b, ["y"], title, why, facts)
         covariance = self.covariance(target=target)
         f_test = None

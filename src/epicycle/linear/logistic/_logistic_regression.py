@@ -221,9 +221,7 @@ class LogisticRegression(LinearClassifier):
         if l1 > 0 or solver == NAME:
             if start is not None and goal["state"] is None:
                 goal["state"] = {"solver": NAME, "params": start}
-            monitor = owner._monitor(
-                self.max_iter + 1, lambda x: attributes(x.reshape(-1, p + 1))
-            )
+            monitor = owner._monitor(self.max_iter + 1, lambda x: attributes(x.reshape(-1, p + 1)))
             solution = minimise_l1(
                 data,
                 K,
@@ -241,9 +239,7 @@ class LogisticRegression(LinearClassifier):
             objective = LogisticObjective(
                 data, K, l2, intercept=intercept, shift=shift, class_weight=factors, n_jobs=n_jobs
             )
-            monitor = owner._monitor(
-                self.max_iter, lambda x: attributes(at_origin(objective.matrix(x), shift))
-            )
+            monitor = owner._monitor(self.max_iter, lambda x: attributes(at_origin(objective.matrix(x), shift)))
             options, seed = self.solver_options or {}, self.random_state
             if start is not None:
                 at = at_origin(start, -shift)
@@ -263,10 +259,10 @@ class LogisticRegression(LinearClassifier):
         """(W, b) of the earlier fit, where it is wanted and of the same shape."""
         if not self.warm_start or self.solver == "liblinear" or owner is not self:
             return None
-        coef, intercept = (self._run.earlier.get(name) for name in ("coef_", "intercept_"))
-        rows = 1 if K == 2 else K
-        if coef is None or coef.shape != (rows, p) or len(np.atleast_1d(intercept)) != rows:
+        earlier, rows = self._run.earlier, 1 if K == 2 else K
+        if "coef_" not in earlier or earlier["coef_"].shape != (rows, p) or len(earlier["classes_"]) != K:
             return None
+        coef, intercept = earlier["coef_"], earlier["intercept_"]
         return np.column_stack([dense_coef(coef), intercept]).astype(np.float64)
 
     def _penalties(self) -> tuple[float, float]:
@@ -278,6 +274,10 @@ class LogisticRegression(LinearClassifier):
                 f"Solver {self.solver} supports only 'l2' or None penalties, got {got} penalty. solver={self.solver!r} "
                 "takes smooth objectives; with an L1 term (l1_ratio > 0) "
                 f"expected 'auto', {NAME!r}, 'liblinear' or 'saga'"
+            )
+        if self.solver == "liblinear" and l1 > 0 and l2 > 0:
+            raise ParameterError(
+                "Only 'saga' solver supports elasticnet penalty, got solver=liblinear; 'auto' does, too"
             )
         if self.dual and (self.solver != "liblinear" or l1 > 0):
             raise ParameterError(
@@ -390,7 +390,12 @@ class LogisticRegression(LinearClassifier):
             why = "the features depend on each other, or are too many: standard errors do not exist, or were not kept"
         rows = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         return Summary.of_coefficients(
-            self._names(), dense_coef(self.coef_), self.intercept_ if self.fit_intercept else None, rows, self._title(), why
+            self._names(),
+            dense_coef(self.coef_),
+            self.intercept_ if self.fit_intercept else None,
+            rows,
+            self._title(),
+            why,
         )
 
     def _title(self) -> str:

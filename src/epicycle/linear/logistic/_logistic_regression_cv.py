@@ -138,6 +138,12 @@ class LogisticRegressionCV(LinearClassifier):
         family="linear", catalogue=("A9", "A10"), engines=("memory",), certificate="duality gap"
     )
 
+    # Arrays and numbers, or with use_legacy_attributes dictionaries and arrays.
+    scores_: Any
+    coefs_paths_: Any
+    C_: Any
+    l1_ratio_: Any
+
     @stores_arguments
     def __init__(
         self,
@@ -221,10 +227,10 @@ class LogisticRegressionCV(LinearClassifier):
         scores, coefs = np.swapaxes(self.scores_, 1, 2), np.swapaxes(self.coefs_paths_, 1, 2)
         if not several:
             scores, coefs = scores[:, :, 0], coefs[:, :, 0]
-        self.scores_: Any = {key: scores for key in keys}
-        self.coefs_paths_: Any = {key: coefs[..., k, :] for k, key in enumerate(keys)}
-        self.C_: Any = np.full(len(keys), self.C_)
-        self.l1_ratio_: Any = np.full(len(keys), self.l1_ratio_)
+        self.scores_ = {key: scores for key in keys}
+        self.coefs_paths_ = {key: coefs[..., k, :] for k, key in enumerate(keys)}
+        self.C_ = np.full(len(keys), self.C_)
+        self.l1_ratio_ = np.full(len(keys), self.l1_ratio_)
 
     def _grids(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.Cs, int | np.integer):
@@ -237,7 +243,9 @@ class LogisticRegressionCV(LinearClassifier):
         if self.penalty in ("l1", "l2"):
             named = np.array([float(self.penalty == "l1")])
             if self.l1_ratios is not None and not np.array_equal(ratios, named):
-                raise ParameterError(f"penalty={self.penalty!r} contradicts l1_ratios={self.l1_ratios!r}; leave one out")
+                raise ParameterError(
+                    f"penalty={self.penalty!r} contradicts l1_ratios={self.l1_ratios!r}; leave one out"
+                )
             ratios = named
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ParameterError(f"l1_ratios={self.l1_ratios!r}; expected numbers between 0 and 1")

@@ -53,7 +53,9 @@ def minimise(
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
         start = np.zeros(objective.size) if start is None else start
-        return solve(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
+        return solve(
+            solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options
+        )
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
     name = solver_of(objective)

@@ -193,9 +193,10 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def _earlier(self, frame: Frame, p: int) -> tuple[np.ndarray, float] | None:
         """Where the earlier fit ended, in the units of the frame, where there was one of as many features."""
-        coef, intercept, scale = (self._run.earlier.get(name) for name in ("coef_", "intercept_", "scale_"))
-        if coef is None or coef.shape != (p,):
+        earlier = self._run.earlier
+        if "scale_" not in earlier or earlier["coef_"].shape != (p,):
             return None
+        coef, intercept, scale = (earlier[name] for name in ("coef_", "intercept_", "scale_"))
         theta = frame.scaled(np.asarray(coef, dtype=np.float64), float(intercept))
         return (np.where(np.isinf(frame.penalty), 0.0, theta), float(scale) / frame.y_scale)
 
