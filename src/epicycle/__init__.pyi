@@ -104,7 +104,11 @@ from .linear import (
 from .neighbors import (
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
+    KNeighborsTransformer as KNeighborsTransformer,
     NearestNeighbors as NearestNeighbors,
+    RadiusNeighborsClassifier as RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor as RadiusNeighborsRegressor,
+    RadiusNeighborsTransformer as RadiusNeighborsTransformer,
 )
 from .select import (
     BackwardSelection as BackwardSelection,
