@@ -105,6 +105,7 @@ from .neighbors import (
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,
+    NearestCentroid as NearestCentroid,
     NearestNeighbors as NearestNeighbors,
     RadiusNeighborsClassifier as RadiusNeighborsClassifier,
     RadiusNeighborsRegressor as RadiusNeighborsRegressor,

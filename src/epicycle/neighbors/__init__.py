@@ -2,6 +2,7 @@
 
 from epicycle.neighbors._classification import KNeighborsClassifier, RadiusNeighborsClassifier
 from epicycle.neighbors._graph import KNeighborsTransformer, RadiusNeighborsTransformer
+from epicycle.neighbors._nearest_centroid import NearestCentroid
 from epicycle.neighbors._regression import KNeighborsRegressor, RadiusNeighborsRegressor
 from epicycle.neighbors._unsupervised import NearestNeighbors
 
@@ -9,6 +10,7 @@ __all__ = [
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "KNeighborsTransformer",
+    "NearestCentroid",
     "NearestNeighbors",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree, sort_graph_by_row_values
 from sklearn.neighbors._base import KNeighborsMixin, RadiusNeighborsMixin
@@ -137,8 +138,13 @@ converged_ : bool""",
         """How a search is done, in scikit-learn's terms."""
         self._check_fitted_attribute("_fit_method")
         native = resolve(self.p, self.metric, self.metric_params).native
-        k = getattr(self, "n_neighbors", 1)
+        k = getattr(self, "n_neighbors", None) or 1
         return "kd_tree" if native is not None and tree_pays(self.X_fit_, k, native, self.algorithm) else "brute"
+
+    @property
+    def _fit_X(self) -> Any:  # noqa: N802 - the name by which scikit-learn's functions of graphs ask for the rows
+        self._check_fitted_attribute("_fit_X")
+        return self.X_fit_
 
     def _check_fitted_attribute(self, name: str) -> None:
         if "n_samples_fit_" not in vars(self):
@@ -175,9 +181,7 @@ converged_ : bool""",
         if data.sparse and self.algorithm in ("kd_tree", "ball_tree"):
             warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=5)
         if distances and data.n_rows != data.n_features:
-            raise DataError(
-                f"Precomputed matrix must be square. Input is a {data.n_rows}x{data.n_features} matrix."
-            )
+            raise DataError(f"Precomputed matrix must be square. Input is a {data.n_rows}x{data.n_features} matrix.")
         if graph is not None:
             self.X_fit_ = graph
         else:
@@ -275,7 +279,7 @@ converged_ : bool""",
 class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[misc]  # untyped mixin
     """The k nearest rows; scikit-learn's functions know its classes by the mixin, of which nothing else is used."""
 
-    n_neighbors: int
+    n_neighbors: int | None
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -340,20 +344,20 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
 
         Returns
         -------
-        CSR array of shape (n_queries, n_samples_fit)
+        CSR matrix of shape (n_queries, n_samples_fit)
         """
         self._check_fitted()
         _check_mode(mode)
         distances, rows = self.kneighbors(X, n_neighbors)
         n, k = rows.shape
         values = distances.ravel() if mode == "distance" else np.ones(n * k)
-        return sp.csr_array((values, rows.ravel(), np.arange(0, n * k + 1, k)), shape=(n, self.n_samples_fit_))
+        return _graph(values, rows.ravel(), np.arange(0, n * k + 1, k), (n, self.n_samples_fit_))
 
 
 class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: ignore[misc]  # untyped mixin
-    """The rows within a radius; scikit-learn's functions know its classes by the mixin, of which nothing else is used."""
+    """The rows within a radius; the mixin is for scikit-learn's functions, as in :class:`KNeighborsSearch`."""
 
-    radius: float
+    radius: float | None
 
     def radius_neighbors(
         self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
@@ -381,13 +385,13 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         distances, rows = self._within(X, self.radius if radius is None else radius, sort_results=sort_results)
         return (_objects(distances), _objects(rows)) if return_distance else _objects(rows)
 
-    def _within(
-        self, X: Any, radius: Any, *, sort_results: bool = False
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _within(self, X: Any, radius: Any, *, sort_results: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
         Q = self.X_fit_ if X is None else self._in_memory(X)
+        if radius is None:
+            raise ParameterError(f"radius: is None, here and in {type(self).__name__}; expected a number >= 0")
         reach = np.asarray(radius, dtype=np.float64)
         if np.isnan(reach).any() or (reach < 0).any() or reach.shape not in ((), (Q.shape[0],)):
-            raise ParameterError(f"radius={radius!r:.60}; expected a number >= 0, or one for each of {Q.shape[0]} queries")
+            raise ParameterError(f"radius={radius!r:.60}; expected a number >= 0, or one for each of the queries")
         distances, rows = self._search_radius(Q, reach)
         if X is None:
             others = [which != i for i, which in enumerate(rows)]
@@ -423,7 +427,7 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
 
         Returns
         -------
-        CSR array of shape (n_queries, n_samples_fit)
+        CSR matrix of shape (n_queries, n_samples_fit)
         """
         self._check_fitted()
         _check_mode(mode)
@@ -431,7 +435,7 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         distances, rows = self._within(X, reach, sort_results=sort_results)
         starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
         values = np.concatenate(distances) if mode == "distance" else np.ones(starts[-1])
-        return sp.csr_array((values, np.concatenate(rows), starts), shape=(len(rows), self.n_samples_fit_))
+        return _graph(values, np.concatenate(rows), starts, (len(rows), self.n_samples_fit_))
 
 
 def _check_mode(mode: Any) -> None:
@@ -439,6 +443,13 @@ def _check_mode(mode: Any) -> None:
         raise ParameterError(
             f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode!s:.60}" instead'
         )
+
+
+def _graph(values: np.ndarray, columns: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A CSR matrix with the smallest indices that do, of the kind that scikit-learn is set to give."""
+    index = np.int64 if max(*shape, len(values)) > np.iinfo(np.int32).max else np.int32
+    made = sp.csr_array if get_config()["sparse_interface"] == "sparray" else sp.csr_matrix
+    return made((values, columns.astype(index), starts.astype(index)), shape=shape)
 
 
 def _objects(arrays: list[np.ndarray]) -> np.ndarray:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, MultiOutputMixin
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._target import as_labels
@@ -266,7 +266,9 @@ class RadiusNeighborsClassifier(_VotingClassifier, RadiusNeighborsSearch):
             if ArrayLike().accepts(label) and np.ndim(label):
                 raise ParameterTypeError(f"outlier_label: got {label!r:.60}; expected one label for each column of y")
             if np.append(classes, label).dtype != classes.dtype:
-                raise ParameterTypeError(f"outlier_label={label!r:.60}; expected the type of the labels, {classes.dtype}")
+                raise ParameterTypeError(
+                    f"outlier_label={label!r:.60}; expected the type of the labels, {classes.dtype}"
+                )
         return labels
 
     def _shares(self, X: Any) -> list[np.ndarray]:

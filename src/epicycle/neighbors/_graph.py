@@ -45,7 +45,7 @@ class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neigh
 
         Returns
         -------
-        CSR array of shape (n_samples, n_samples)
+        CSR matrix of shape (n_samples, n_samples)
         """
         return self.fit(X).transform(X)  # type: ignore[attr-defined]
 
@@ -114,7 +114,7 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
 
         Returns
         -------
-        CSR array of shape (n_samples, n_samples_fit)
+        CSR matrix of shape (n_samples, n_samples_fit)
         """
         self._check_fitted()
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), mode=self.mode)
@@ -184,7 +184,7 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
         Returns
         -------
-        CSR array of shape (n_samples, n_samples_fit)
+        CSR matrix of shape (n_samples, n_samples_fit)
         """
         self._check_fitted()
         return self.radius_neighbors_graph(X, mode=self.mode, sort_results=True)

@@ -1,6 +1,6 @@
 """Metrics by name, as functions, or as a matrix of distances.
 
-Minkowski's distances (:math:`p = 1, 2, \\infty` among them) and the cosine have a native search. All others are
+Minkowski's distances (p = 1, 2 and infinity among them) and the cosine have a native search. All others are
 computed in blocks by scikit-learn and SciPy and searched by brute force: slower, and as exact.
 """
 
@@ -22,8 +22,8 @@ _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}
 _OTHER = (
     "braycurtis", "canberra", "correlation", "dice", "hamming", "haversine", "jaccard", "mahalanobis", "nan_euclidean",
-    "precomputed", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean", "sokalmichener", "sokalsneath", "sqeuclidean",
-    "yule",
+    "precomputed", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean", "sokalmichener", "sokalsneath",
+    "sqeuclidean", "yule",
 )  # fmt: skip
 NAMES = (*METRICS, *_ALIASES, *_OTHER)
 #: For which a tree of boxes, or of balls, is known to be right.
@@ -50,7 +50,9 @@ class BlockMetric:
         if self.metric == "precomputed":
             return np.ascontiguousarray(Q, dtype=np.float64)
         if isinstance(self.metric, DistanceMetric):
-            single = self.metric.dtype == np.float32 if hasattr(self.metric, "dtype") else "32" in str(type(self.metric))
+            single = (
+                self.metric.dtype == np.float32 if hasattr(self.metric, "dtype") else "32" in str(type(self.metric))
+            )
             Q, X = (np.ascontiguousarray(A, dtype=np.float32 if single else np.float64) for A in (Q, X))
             D = self.metric.pairwise(Q, X)
         elif self.metric == "sokalmichener":  # not in SciPy any more

@@ -153,7 +153,7 @@ def distance_block(metric: Metric, Q: Any, X: Any) -> np.ndarray:
         A, B = _like(*(_unit_sparse(M) if metric.kind == COSINE else M for M in (sp.csr_array(Q), sp.csr_array(X))))
         return metric.from_native(_native.neighbors.csr_distances(A, B, *which))
     A, B = _same_type(*(_unit_rows(M) if metric.kind == COSINE else np.ascontiguousarray(M) for M in (Q, X)))
-    rows = np.ascontiguousarray(np.broadcast_to(np.arange(len(B)), (len(A), len(B))), dtype=np.int64)
+    rows = np.tile(np.arange(len(B), dtype=np.int64), (len(A), 1))
     return metric.from_native(_native.neighbors.exact_distances(A, B, *which, rows))
 
 
@@ -193,7 +193,7 @@ def within_radius_by_tree(
         which = np.asarray(candidates, dtype=np.int64)
         exact = _native.neighbors.exact_distances(A[i : i + 1], B, metric.kind, metric.power, which[None, :])
         D = metric.from_native(exact).ravel()
-        inside = D <= reach[i]
+        inside = np.less_equal(D, reach[i])
         distances.append(D[inside])
         rows.append(which[inside])
     return distances, rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from epicycle.core._parameters import Domain
+from epicycle.core._parameters import Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import CARD, RADIUS, SEARCH_PARAMETERS, K, KNeighborsSearch, RadiusNeighborsSearch
@@ -40,15 +40,19 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
     array([0, 1, 2, 3])
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "radius": RADIUS}
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **SEARCH_PARAMETERS,
+        "n_neighbors": NoneOr(K),
+        "radius": NoneOr(RADIUS),
+    }
     _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments
     def __init__(
         self,
-        n_neighbors: int = 5,
+        n_neighbors: int | None = 5,
         *,
-        radius: float = 1.0,
+        radius: float | None = 1.0,
         algorithm: str = "auto",
         leaf_size: int = 30,
         metric: Any = "minkowski",
