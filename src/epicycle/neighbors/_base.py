@@ -309,7 +309,7 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
         return (distances, rows) if return_distance else rows
 
     def _wanted(self, n_neighbors: Any, *, self_excluded: bool) -> int:
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
         if isinstance(k, float | np.floating):
             raise DataTypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
         if not K.accepts(k):

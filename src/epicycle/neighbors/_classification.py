@@ -121,7 +121,7 @@ def _votes(query: np.ndarray, label: np.ndarray, weights: np.ndarray | None, sha
     votes = np.bincount(query * classes + label, weights=weights, minlength=n * classes)
     votes = votes.reshape(n, classes).astype(np.float64)
     total = votes.sum(axis=1, keepdims=True)
-    return np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
+    return np.asarray(np.divide(votes, total, out=np.zeros_like(votes), where=total > 0))
 
 
 class KNeighborsClassifier(_VotingClassifier, KNeighborsSearch):

@@ -47,7 +47,7 @@ class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neigh
         -------
         CSR matrix of shape (n_samples, n_samples)
         """
-        return self.fit(X).transform(X)  # type: ignore[attr-defined]
+        return self.fit(X).transform(X)
 
 
 class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
@@ -117,7 +117,8 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
         CSR matrix of shape (n_samples, n_samples_fit)
         """
         self._check_fitted()
-        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), mode=self.mode)
+        k: Any = self.n_neighbors
+        return self.kneighbors_graph(X, k + (self.mode == "distance"), mode=self.mode)
 
 
 class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):

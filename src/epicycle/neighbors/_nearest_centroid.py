@@ -139,7 +139,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
             raise ParameterError("priors must be non-negative, finite, and not all zero")
         if not np.isclose(prior.sum(), 1.0):
             warnings.warn("The priors do not sum to 1. Normalizing such that it sums to one.", stacklevel=5)
-        return prior / prior.sum()
+        return np.asarray(prior / prior.sum())
 
     def _shrink(self, mean: np.ndarray, size: np.ndarray) -> None:
         """Deviations in units of `size` and of the spread of columns; shrunk centroids where a threshold is given."""
@@ -186,7 +186,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
         scaled = sp.csr_array(rows.multiply(1 / spread)) if sp.issparse(rows) else rows / spread
         with np.errstate(divide="ignore"):
             prior = 2.0 * np.log(self.class_prior_)
-        return -(_distances(scaled, self.centroids_ / spread, self.metric) ** 2) + prior
+        return np.asarray(prior - _distances(scaled, self.centroids_ / spread, self.metric) ** 2)
 
     @available_if(_is_euclidean)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
@@ -242,7 +242,7 @@ def _means(rows: Any) -> np.ndarray:
 
 def _medians(rows: Any) -> np.ndarray:
     if not sp.issparse(rows):
-        return np.median(rows, axis=0)
+        return np.asarray(np.median(rows, axis=0))
     columns = rows.tocsc()
     return np.array([np.median(columns[:, [j]].toarray()) for j in range(rows.shape[1])])
 
@@ -254,7 +254,7 @@ def _squares(rows: Any, centre: np.ndarray) -> np.ndarray:
     columns = rows.tocsc()
     column = np.repeat(np.arange(rows.shape[1]), np.diff(columns.indptr))
     stored = np.bincount(column, (columns.data - centre[column]) ** 2, minlength=rows.shape[1])
-    return stored + (rows.shape[0] - np.diff(columns.indptr)) * centre**2
+    return np.asarray(stored + (rows.shape[0] - np.diff(columns.indptr)) * centre**2)
 
 
 def _refuse_constant(rows: Any) -> None:
