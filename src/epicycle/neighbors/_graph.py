@@ -55,8 +55,8 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
 
     .. math:: G_{qi} = d(x_i, q) \quad \text{for the nearest rows } x_i \text{ of } q
 
-    Distances are given of k + 1 rows, because a row of the fit is its own first neighbour. A fitted object keeps the
-    training rows.
+    Distances are given of k + 1 rows, because a row of the fit is its own first neighbour.
+    A fitted object keeps the training rows.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
     .. math:: G_{qi} = d(x_i, q) \quad \text{where } d(x_i, q) \leq r
 
-    Every row of the fit is a neighbour of itself, at distance zero, which is stored. A fitted object keeps the
-    training rows.
+    Every row of the fit is a neighbour of itself, at distance zero, which is stored.
+    A fitted object keeps the training rows.
 
     Parameters
     ----------
