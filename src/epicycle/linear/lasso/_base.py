@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 
 
 class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types

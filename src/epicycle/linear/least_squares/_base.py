@@ -26,7 +26,7 @@ from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverag
 from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.stats._moments import Moments, moments_about, refuse_non_finite
 
 #: Above this number of features the p x p matrices of the closed form are not formed (200 MB each), or not kept with

@@ -10,8 +10,13 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch
-from epicycle.stats._class_scores import log_probabilities, probabilities
-from epicycle.stats._linear_predictor import class_batch, linear_predictor, predictor_batch
+from epicycle.stats._class_scores import (
+    class_batch,
+    linear_predictor,
+    log_probabilities,
+    predictor_batch,
+    probabilities,
+)
 
 
 class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types

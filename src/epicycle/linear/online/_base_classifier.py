@@ -27,9 +27,8 @@ from epicycle.linear.online._learner import (
     pick_models,
     row_batches,
 )
-from epicycle.stats._class_scores import choose_class
+from epicycle.stats._class_scores import choose_class, class_batch, linear_predictor
 from epicycle.stats._labels import class_weights, distinct
-from epicycle.stats._linear_predictor import class_batch, linear_predictor
 
 # --------------------------------------------------------------------------------------------------------------------
 # Classes of a stream: one model for each, and new ones at any time.

@@ -22,9 +22,8 @@ from epicycle.engine._row_order import content_order
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
 from epicycle.linear.online._learner import State, coefficients, new_state
-from epicycle.stats._class_scores import choose_class
+from epicycle.stats._class_scores import choose_class, predictor_batch
 from epicycle.stats._labels import class_weights, encode_labels
-from epicycle.stats._linear_predictor import predictor_batch
 
 
 def _has_probabilities(model: Any) -> bool:

@@ -30,7 +30,7 @@ from epicycle.linear.online._learner import (
     new_state,
     row_batches,
 )
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 
 
 class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]

@@ -27,7 +27,7 @@ from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._class_scores import linear_predictor, predictor_batch
 
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817
@@ -41,6 +41,8 @@ MAX_STEPS_WITHOUT_GAIN = 40
 ROUNDING_GAP = 2e-15
 #: Rows from which on the fit to a draw of them comes first: below, a pass costs less than the detour.
 MIN_ROWS_FOR_DRAW = 20_000
+#: With this epsilon no row is an outlier at the least scale; a larger one changes nothing, and its square overflows.
+NO_OUTLIER_EPSILON = 1e20
 
 
 class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -144,7 +146,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             frame,
             absolute.lengths,
             squares,
-            float(self.epsilon),
+            min(float(self.epsilon), NO_OUTLIER_EPSILON),
             sigma=sigma,
             floor=MIN_RELATIVE_SCALE,
             n_jobs=self.n_jobs,

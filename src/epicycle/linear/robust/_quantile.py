@@ -25,7 +25,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
 from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.stats._summary import Summary, wald_summary
 
 
