@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
@@ -44,7 +44,6 @@ class _CrossValidatedRegressor(SparseLinearModel):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **{name: domain for name, domain in PATH_PARAMETERS.items() if name != "l1_ratio"},
         **DESCENT_PARAMETERS,
-        "alphas": NoneOr(AnyOf(Integer(minimum=1), ArrayLike())),
         "cv": NoneOr(InstanceOf(object)),
         "rule": Choice("min", "1se"),
     }

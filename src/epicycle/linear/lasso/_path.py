@@ -40,11 +40,14 @@ AXES = ("alpha", "norm", "fraction")
 #: Line styles, for features beyond the number of colours.
 STYLES = ("-", "--", "-.", ":")
 
+#: Longest grid of alphas: a longer one is a mistake, and would take memory and time without end.
+MAX_ALPHAS = 100_000
+
 PATH_PARAMETERS: dict[str, Domain] = {
     "l1_ratio": Real(minimum=0, maximum=1),
     "eps": Real(minimum=0, maximum=1, inclusive=False),
-    "n_alphas": Integer(minimum=1),
-    "alphas": NoneOr(AnyOf(Integer(minimum=1), ArrayLike())),
+    "n_alphas": Integer(minimum=1, maximum=MAX_ALPHAS),
+    "alphas": NoneOr(AnyOf(Integer(minimum=1, maximum=MAX_ALPHAS), ArrayLike())),
     "penalty_weights": NoneOr(ArrayLike()),
     "fit_intercept": SHARED_PARAMETERS["fit_intercept"],
     "positive": Boolean(),

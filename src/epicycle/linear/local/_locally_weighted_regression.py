@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 from dataclasses import dataclass
 
 FALLBACKS = ("flat", "nearest")
+#: Relative change of a fit that is rounding: robust iterations have come to their end.
+SAME_FIT = 4 * float(np.finfo(np.float64).eps)
 
 
 class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
@@ -71,7 +73,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         that are not comparable.
     robust_iterations : int, default=0
         How often to fit again with the weights of outliers reduced (bisquare of the residuals over six times their
-        median); 3 is usual.
+        median); 3 is usual. They end earlier where the fit no longer changes.
     delta : float, default=0.0
         One column only: points within this distance of a fitted one are interpolated during the fit.
     candidates : array-like, optional
@@ -123,7 +125,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         "degree": Integer(minimum=0, maximum=2),
         "kernel": Choice(*KERNELS),
         "metric": NoneOr(ArrayLike()),
-        "robust_iterations": Integer(minimum=0),
+        "robust_iterations": Integer(minimum=0, maximum=10_000),
         "delta": Real(minimum=0),
         "candidates": NoneOr(ArrayLike()),
     }
@@ -260,6 +262,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
             if stop and iteration < self.robust_iterations:
                 left = done
                 break
+            if iteration > first and changed <= SAME_FIT * float(np.abs(fit).max(initial=0.0)):
+                break  # weights of the same residuals are the same again
         if between is not None:
             answers = [between.answers(a) for a in answers]
         return answers, monitor.history(), changed, left

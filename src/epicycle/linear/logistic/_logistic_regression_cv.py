@@ -119,7 +119,7 @@ class LogisticRegressionCV(LinearClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "Cs": AnyOf(Integer(minimum=1), ArrayLike()),
+        "Cs": AnyOf(Integer(minimum=1, maximum=100_000), ArrayLike()),
         "l1_ratios": NoneOr(ArrayLike()),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),

@@ -41,6 +41,8 @@ MAX_STEPS_WITHOUT_GAIN = 40
 ROUNDING_GAP = 2e-15
 #: Rows from which on the fit to a draw of them comes first: below, a pass costs less than the detour.
 MIN_ROWS_FOR_DRAW = 20_000
+#: With this epsilon no row is an outlier at the least scale; a larger one changes nothing, and its square overflows.
+NO_OUTLIER_EPSILON = 1e20
 
 
 class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -147,7 +149,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             frame,
             absolute.lengths,
             squares,
-            float(self.epsilon),
+            min(float(self.epsilon), NO_OUTLIER_EPSILON),
             sigma=sigma,
             floor=MIN_RELATIVE_SCALE,
             n_jobs=self.n_jobs,
