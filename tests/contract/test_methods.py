@@ -9,6 +9,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -103,7 +104,8 @@ def result(model, X):
     """What a model is for: predictions, the rows that a transformer makes of X, or distances to neighbours."""
     for method in ("predict", "transform"):
         if hasattr(model, method):
-            return getattr(model, method)(X)
+            made = getattr(model, method)(X)
+            return made.toarray() if sp.issparse(made) else made
     return model.kneighbors(X)[0]
 
 

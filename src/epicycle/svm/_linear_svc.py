@@ -17,8 +17,8 @@ from epicycle import engine
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.stats._class_scores import class_batch, linear_predictor
 from epicycle.stats._labels import class_weights, encode_labels
-from epicycle.stats._linear_predictor import class_batch, linear_predictor
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
 
 

@@ -17,7 +17,7 @@ from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
 
 
