@@ -32,7 +32,7 @@ from epicycle.kernel import (
     Scaled,
     Spectrum,
 )
-from epicycle.linalg._jitter import JitterWarning
+from epicycle.linalg._cholesky import JitterWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(50, 3))

@@ -12,7 +12,7 @@ import epicycle as ep
 from epicycle import KernelRidge, Ridge
 from epicycle.exceptions import ConvergenceError, DataError, MemoryBudgetError, ParameterError
 from epicycle.kernel import Gaussian, Linear, Matern, Polynomial, Spectrum
-from epicycle.linalg._jitter import factor_repaired
+from epicycle.linalg._cholesky import factor_repaired
 from epicycle.linalg._shifted_systems import solve_shifted
 
 RNG = np.random.default_rng(0)

@@ -48,7 +48,7 @@ from epicycle.kernels._machine import KernelClassifier, as_kernel, select_rows
 from epicycle.kernels._prepared import as_texts
 from epicycle.kernels._scikit_learn import ScikitLearnKernel
 from epicycle.kernels._stationary import Gaussian
-from epicycle.linalg._inverse import factor_of
+from epicycle.linalg._cholesky import factor_of
 from epicycle.optim import Solution
 
 _EXACT_ROWS = 1000  # times classes, up to which "auto" is exact: each Newton step factors a matrix for every class

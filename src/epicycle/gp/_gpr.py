@@ -55,7 +55,7 @@ from epicycle.kernels._machine import KernelMachine, as_kernel, select_rows
 from epicycle.kernels._prepared import as_rows, as_texts
 from epicycle.kernels._scikit_learn import ScikitLearnKernel
 from epicycle.kernels._stationary import Gaussian
-from epicycle.linalg._jitter import JitterWarning, factor_repaired
+from epicycle.linalg._cholesky import JitterWarning, factor_repaired
 from epicycle.optim import Solution
 
 _EXACT_ROWS = 2000  # up to which "auto" is exact: an evaluation of the likelihood costs O(n^3)

@@ -18,8 +18,7 @@ from epicycle.data import Batch
 from epicycle.gp._mean_functions import MeanFunction
 from epicycle.kernels._gram import block_rows, kernel_product
 from epicycle.kernels._kernel import Kernel
-from epicycle.linalg._cholesky import Factor
-from epicycle.linalg._inverse import diagonal_of_inverse, factor_of, inverted
+from epicycle.linalg._cholesky import Factor, diagonal_of_inverse, factor_of, inverted
 
 
 @dataclass(frozen=True)

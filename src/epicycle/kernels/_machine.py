@@ -150,6 +150,8 @@ class KernelMachine(Estimator):
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
         named = self._named_kernel(None)
+        if isinstance(named, FunctionKernel) and not isinstance(self.kernel, Kernel) and _holds_texts(X):
+            named = FunctionKernel(named.function, rows="strings")
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -164,7 +166,7 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._has_callbacks():
             self._run.inputs["X"] = X
-        self.kernel_ = self._named_kernel(data)
+        self.kernel_ = named if named.takes == "strings" else self._named_kernel(data)
         if isinstance(self.kernel_, FunctionKernel) and not isinstance(self.kernel, Kernel):
             self.kernel_ = settled_function(self.kernel_, rows)
         return data, rows
@@ -257,6 +259,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """The class of every row: on whose side it lies, or for more than two that of the largest score."""
         scores = np.asarray(self._scores(X))
         return choose_class(scores, self.classes_)
+
+
+def _holds_texts(X: Any) -> bool:
+    """Whether X is a sequence or an array of strings, one for each row."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(x, str) for x in X)
+    return isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind == "U"
 
 
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:

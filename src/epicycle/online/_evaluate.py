@@ -25,7 +25,7 @@ from epicycle.core._parameters import Choice, Integer, check_parameter
 from epicycle.core._plot_style import axes_of, styled
 from epicycle.core.estimator._progress import ProgressLine
 from epicycle.data import Scan, as_data
-from epicycle.stats._row_losses import ROW_LOSSES, row_losses
+from epicycle.stats._class_scores import ROW_LOSSES, row_losses
 
 if TYPE_CHECKING:
     import pandas as pd
