@@ -105,6 +105,7 @@ FAMILIES = {
     "linear.lasso._path": "paths of the lasso and the elastic net",
     "linear.least_squares._james_stein": "shrinkage of means",
     "neighbors._classification": "as in scikit-learn",
+    "neighbors._graph": "as in scikit-learn",
     "kernels._kernel": "kernels and their hyper-parameters",
     "neighbors._regression": "as in scikit-learn",
     "neighbors._unsupervised": "as in scikit-learn",

@@ -104,7 +104,12 @@ from .linear import (
 from .neighbors import (
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
+    KNeighborsTransformer as KNeighborsTransformer,
+    NearestCentroid as NearestCentroid,
     NearestNeighbors as NearestNeighbors,
+    RadiusNeighborsClassifier as RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor as RadiusNeighborsRegressor,
+    RadiusNeighborsTransformer as RadiusNeighborsTransformer,
 )
 from .select import (
     BackwardSelection as BackwardSelection,

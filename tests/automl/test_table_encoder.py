@@ -1,16 +1,22 @@
 """What columns become: the same as scikit-learn's own encoders make of them, in memory or block by block."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
+from epicycle import TableEncoder, TableModel
+from epicycle.automl._columns import as_dates, kind_of_column
 from epicycle.automl._table_encoder import Coded
+from epicycle.automl._tables import read_table
 from epicycle.exceptions import DataError, ParameterError
 
 KINDS = {"size": "number", "weight": "number", "colour": "category", "day": "date", "answer": "target"}
@@ -138,3 +144,47 @@ def test_a_model_of_tables(table, tmp_path):
 @pytest.mark.parametrize("inner", [ep.Ridge(), ep.LogisticRegression(), ep.DecisionTreeClassifier(random_state=0)])
 def test_a_model_of_tables_keeps_the_contract_of_scikit_learn(inner):
     check_estimator(ep.TableModel(inner), on_skip=None)
+
+
+@pytest.mark.parametrize("kind", [">f8", ">f4", ">i4", ">M8[s]", "longdouble"])
+@pytest.mark.parametrize("frame", [False, True])
+def test_arrays_in_any_order_of_bytes(kind, frame):
+    X = np.random.default_rng(0).integers(0, 100_000, size=(60, 3)).astype("M8[s]" if "M8" in kind else "f4")
+    swapped = X.astype(kind)
+    if frame:
+        X, swapped = pd.DataFrame(X), pd.DataFrame(swapped)
+    expected = TableEncoder().fit(X)
+    found = TableEncoder().fit(swapped)
+    assert found.columns_ == expected.columns_
+    assert_array_equal(found.transform(swapped), expected.transform(X))
+    y = np.arange(60) % 2
+    model = TableModel(ep.LogisticRegression()).fit(swapped, y.astype(">i8"))
+    assert_array_equal(model.predict(swapped), TableModel(ep.LogisticRegression()).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+0000"])
+@pytest.mark.parametrize("digits", [1, 3, 6, 9])
+@pytest.mark.parametrize("between", ["T", " "])
+def test_times_with_fractions_of_seconds_stay_times(tmp_path, zone, digits, between):
+    times = np.datetime64("2024-03-01T05:06:07") + 3_601 * np.arange(100).astype("m8[s]")
+    fraction = "123456789"[:digits]
+    texts = [f"{str(t).replace('T', between)}.{fraction}{zone}" for t in times]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps({"time": t, "x": i / 7, "y": i % 3}) + "\n" for i, t in enumerate(texts)))
+    table = read_table(path)
+    found = kind_of_column(table["time"], "time")
+    assert found.kind == f"date %Y-%m-%d{between}%H:%M:%S"
+    parsed = as_dates(table["time"], found.kind.removeprefix("date ")).to_numpy()
+    assert_array_equal(parsed, times + np.timedelta64(int(fraction[:6].ljust(6, "0")), "us"))
+
+
+def test_times_with_fractions_and_zones_are_those_of_greenwich():
+    texts = pa.array(["2024-01-01T00:00:00.5+01:30", "2024-01-01T00:00:00", None, "2024-01-01T00:00:00.25-00:30", "x"])
+    found = as_dates(texts, "%Y-%m-%dT%H:%M:%S").to_pylist()
+    assert [None if t is None else t.isoformat() for t in found] == [
+        "2023-12-31T22:30:00.500000",
+        "2024-01-01T00:00:00",
+        None,
+        "2024-01-01T00:30:00.250000",
+        None,
+    ]

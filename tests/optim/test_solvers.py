@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from epicycle.exceptions import ParameterError
 from epicycle.optim import SOLVERS, FunctionObjective, Monitor, learning_rate_ladder, solve
+from epicycle.optim.solvers._run import Run
 
 STOCHASTIC = [name for name, info in SOLVERS.items() if info.stochastic]
 DETERMINISTIC = [name for name in SOLVERS if name not in STOCHASTIC]
@@ -382,3 +383,44 @@ def test_missing_capabilities_are_named(name, missing):
         solve(name, bare, np.ones(2))
     with pytest.raises(ParameterError, match="metric"):
         solve("cg", bare, np.ones(2), options={"precondition": True})
+
+
+@pytest.mark.parametrize("name", ["gd", "cg", "bfgs", "lbfgs", "gd-ladder"])
+@pytest.mark.parametrize("offset", [0.0, 1e13, -1e13])
+def test_a_function_without_a_minimum_is_never_certified(name, offset):
+    slope = FunctionObjective(lambda x: (offset - float(x.sum()), -np.ones(3)), 3)
+    solution = solve(name, slope, np.zeros(3))
+    assert not solution.converged
+    assert not solution.certificate.holds
+
+
+@pytest.mark.parametrize("step", ["auto", 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("start", [1.0, 0.5, -1e-6, -1.0])
+def test_no_certificate_holds_where_the_iteration_diverged(step, start):
+    cubic = FunctionObjective(lambda x: (float((x**3).sum()), 3 * x**2), 1)
+    options = {} if step == "auto" else {"step": step}
+    with np.errstate(over="ignore", invalid="ignore"):
+        solution = solve("gd", cubic, np.array([start]), options=options)
+    if solution.reason == "diverged":
+        assert not solution.certificate.holds
+    else:  # it may rest at the point of inflection, where the derivative is zero; no bound is claimed there
+        assert solution.certificate.kind == "gradient norm"
+        assert "minimum" not in solution.certificate.meaning
+
+
+def test_diverging_from_a_flat_start_proves_nothing():
+    cubic = FunctionObjective(lambda x: (-float((x**3).sum()), -3 * x**2), 1)
+    run = Run("gd", cubic, np.array([1e-6]), tol=1e-8, max_iter=10, monitor=None, state=None)
+    run.begin(*cubic.value_and_gradient(run.x))
+    run.end("diverged", "as a solver says it")
+    assert not run.solution().certificate.holds
+
+
+def test_a_lower_bound_makes_the_gradient_relative_to_the_objective():
+    def bowl(x):
+        return 1e6 * (1 + float(x @ x)), 2e6 * x
+
+    x = np.array([1e-9])
+    assert not FunctionObjective(bowl, 1).certify(x, 1e-8).holds
+    assert FunctionObjective(bowl, 1, lower_bound=0.0).certify(x, 1e-8).holds
+    assert not FunctionObjective(bowl, 1, lower_bound=1e6).certify(x, 1e-8).holds

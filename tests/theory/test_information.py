@@ -89,6 +89,66 @@ def test_labels_of_any_kind():
     assert information.mutual_information(x, np.arange(100) % 2, base=2).plug_in == pytest.approx(1.0)
 
 
+def correlated_normals(rng, n, rho):
+    x, noise = rng.normal(size=(2, n))
+    return x, rho * x + np.sqrt(1 - rho**2) * noise
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
+def test_mutual_information_of_normal_columns_is_near_the_truth(rho):
+    """For normal columns I = -log(1 - rho^2) / 2; continuous columns are no labels, which would give log(n)."""
+    rng = np.random.default_rng(3)
+    found = [information.mutual_information(*correlated_normals(rng, 500, rho)) for _ in range(40)]
+    estimates = np.array([f.plug_in for f in found])
+    truth = -np.log(1 - rho**2) / 2
+    assert {f.estimator for f in found} == {"nearest neighbours"}
+    assert estimates.mean() == pytest.approx(truth, abs=0.025)
+    assert np.mean([f.standard_error for f in found]) == pytest.approx(estimates.std(ddof=1), rel=0.35)
+    assert np.mean([abs(f.plug_in - truth) <= 3 * f.standard_error for f in found]) > 0.9
+    assert all(f.value >= 0 for f in found)
+
+
+def test_numbers_against_labels():
+    """A label shifts a uniform number by half its range: I = log(2) / 2 (Ross 2014); and nothing where it does not."""
+    rng = np.random.default_rng(4)
+    label = rng.integers(0, 2, 2000)
+    number = rng.random(2000) + 0.5 * label
+    found = information.mutual_information(np.array(["a", "b"])[label], number)
+    assert found.value == pytest.approx(np.log(2) / 2, abs=4 * found.standard_error)
+    assert found.standard_error < 0.02
+    assert information.mutual_information(number, label).plug_in == pytest.approx(found.plug_in, abs=1e-12)
+    nothing = information.mutual_information(label, rng.random(2000))
+    assert nothing.value <= 3 * nothing.standard_error
+
+
+def test_columns_with_many_equal_numbers():
+    """Half of the rows are zero: I(x; y) = log(2) where y tells which half, and zero where it tells nothing."""
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(3000) < 0.5, 0.0, rng.normal(size=3000))
+    y = rng.normal(size=3000)
+    nothing = information.mutual_information(x, y)
+    assert nothing.value <= 3 * nothing.standard_error
+    assert information.mutual_information(x, y + 20.0 * (x != 0)).value == pytest.approx(np.log(2), abs=0.04)
+    assert information.mutual_information(np.full(3000, 0.5), y).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_mutual_information_depends_on_the_order_of_numbers_alone():
+    x, y = correlated_normals(np.random.default_rng(6), 300, 0.7)
+    first = information.mutual_information(x, y)
+    assert information.mutual_information(np.exp(50 * x), y**3) == first
+    assert information.mutual_information(y, x).plug_in == pytest.approx(first.plug_in, abs=1e-12)
+    assert information.mutual_information(x, y, base=2).value == pytest.approx(first.value / np.log(2))
+
+
+def test_whole_numbers_are_labels_unless_said_otherwise():
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 1000, (2, 800))
+    assert information.mutual_information(x.astype(float), y.astype(float)).estimator == "frequencies"
+    numbers = information.mutual_information(x, y, labels=(False, False))
+    assert numbers.estimator == "nearest neighbours"
+    assert numbers.value <= 3 * numbers.standard_error
+
+
 @pytest.mark.parametrize(
     ("call", "error", "name"),
     [
@@ -103,6 +163,21 @@ def test_labels_of_any_kind():
         (lambda: information.gaussian_entropy([[1.0, 2.0]]), DataError, "covariance"),
         (lambda: information.gaussian_kl([0.0, 0.0], np.eye(2), [0.0], np.eye(2)), DataError, "mean"),
         (lambda: information.mutual_information([1, 2], [1]), DataError, "x, y"),
+        (
+            lambda: information.mutual_information([0.5, np.nan], [0.5, 0.7], n_neighbors=1),
+            DataError,
+            "x: contains nan",
+        ),
+        (lambda: information.mutual_information(["a", "b"], [0.5, 0.7], n_neighbors=1), DataError, "x: no label"),
+        (lambda: information.mutual_information(["a"], [0.5, 0.7]), DataError, "x, y"),
+        (lambda: information.mutual_information([0.1, 0.2], [0.5, 0.7]), ParameterError, "n_neighbors"),
+        (lambda: information.mutual_information([1, 2], [1, 2], labels="yes"), ParameterError, "labels"),
+        (lambda: information.mutual_information(["a", "b"], [1, 2], labels=(False, True)), ParameterError, "n_neigh"),
+        (
+            lambda: information.mutual_information(list("abcde"), [1] * 5, labels=(False, True)),
+            DataError,
+            "x: expected",
+        ),
     ],
 )
 def test_bad_arguments_are_named(call, error, name):

@@ -39,6 +39,11 @@ _FORMATS = (
     "%d %b %Y",
     "%b %d %Y",
 )
+#: A time with a fraction of the second, a zone, or both.
+_SECONDS = (
+    r"^(?P<whole>.*:\d{2}:\d{2})(?:[.,](?P<fraction>\d{1,9}))?"
+    r"(?:Z|(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d{2}))?$"
+)
 _SAMPLE = 50_000
 #: Share of the texts of a column that have to parse as numbers, or as dates, for the column to be one.
 _PARSED_SHARE = 0.95
@@ -153,15 +158,37 @@ def _text(column: Any) -> ColumnKind:
 def _date_format(known: Any) -> str | None:
     """The format by which (nearly) all texts are dates; of several the one that parses most."""
     first = known[0].as_py()
-    if not 8 <= len(first) <= 25 or not any(c.isdigit() for c in first):
+    if not 8 <= len(first) <= 35 or not any(c.isdigit() for c in first):
         return None
     some = known.slice(0, 1000)
     counts = []
     for form in _FORMATS:
-        parsed = pc.strptime(some, format=form, unit="us", error_is_null=True)
+        parsed = _parsed_dates(some, form)
         counts.append(len(some) - parsed.null_count)
     best = int(np.argmax(counts))
     return _FORMATS[best] if counts[best] >= _PARSED_SHARE * len(some) else None
+
+
+def _parsed_dates(text: Any, form: str) -> Any:
+    """Texts of the format as timestamps; where it ends with seconds, their fraction and a zone may follow.
+
+    A time with a zone becomes that of Greenwich, as the reader of JSON lines makes it.
+    """
+    if not form.endswith("%S"):
+        return pc.strptime(text, format=form, unit="us", error_is_null=True)
+    parts = pc.extract_regex(text, _SECONDS)  # null where there is neither fraction nor zone
+    whole, fraction, sign, hours, minutes = (
+        pc.struct_field(parts, name) for name in ("whole", "fraction", "sign", "hours", "minutes")
+    )
+    parsed = pc.strptime(pc.coalesce(whole, text), format=form, unit="us", error_is_null=True)
+
+    def number(digits: Any) -> Any:
+        return pc.if_else(pc.equal(pc.fill_null(digits, ""), ""), "0", digits).cast(pa.int64())
+
+    microseconds = number(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fraction, ""), 6, "0"), 0, 6))
+    offset = pc.multiply(pc.add(pc.multiply(number(hours), 60), number(minutes)), 60_000_000)
+    shift = pc.if_else(pc.equal(pc.fill_null(sign, ""), "-"), offset, pc.negate(offset))
+    return pc.add(parsed, pc.add(microseconds, shift).cast(pa.duration("us")))
 
 
 def as_numbers(column: Any) -> np.ndarray:
@@ -214,7 +241,7 @@ def as_dates(column: Any, form: str) -> Any:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         forms = (form,) if form else _FORMATS
         for one in forms:
-            parsed = pc.strptime(column.cast(pa.string()), format=one, unit="us", error_is_null=True)
+            parsed = _parsed_dates(column.cast(pa.string()), one)
             if parsed.null_count < len(parsed) or one == forms[-1]:
                 return parsed
     if pa.types.is_timestamp(kind) and kind.tz is not None:

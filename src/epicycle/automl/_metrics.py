@@ -16,8 +16,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.select._scorers import Replay, Scorer, TestScore, score_with, scorer_of
+from epicycle.stats._class_scores import row_losses
 from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_counts
-from epicycle.stats._row_losses import row_losses
 from epicycle.theory import test_bound
 
 #: Short names of scores: name of the scorer in scikit-learn, label, and whether it is a loss (smaller is better).

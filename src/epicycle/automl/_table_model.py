@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -15,8 +14,9 @@ from epicycle.automl._columns import target_values
 from epicycle.automl._table_encoder import TableEncoder
 from epicycle.automl._tables import as_table
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._history import History
+from epicycle.core.estimator._inner_tags import inner_tags
 
 if TYPE_CHECKING:
     import os
@@ -87,7 +87,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.absent = absent
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), inner_tags(self, self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.target_tags = inner.target_tags
@@ -103,12 +103,10 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def new_encoder(self) -> TableEncoder:
         """The encoder that `fit` uses, not fitted."""
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise ParameterTypeError(f"estimator={self.estimator!r:.60}; expected an estimator")
-        form = self.form
+        tags, form = inner_tags(self, self.estimator), self.form
         if form == "auto":
             # Trees take missing values and codes of levels; other models need numbers without gaps.
-            form = "trees" if get_tags(self.estimator).input_tags.allow_nan else "linear"
+            form = "trees" if tags.input_tags.allow_nan else "linear"
         return TableEncoder(
             self.columns,
             form=form,

@@ -360,14 +360,17 @@ def as_table(X: Any) -> pa.Table:
         series = frame.get_column(name)
         try:
             columns[str(name)] = series.to_arrow()
-        except (pa.ArrowException, TypeError):  # objects of several types
-            columns[str(name)] = pa.array([None if v is None or v != v else str(v) for v in series.to_list()])
+        except (pa.ArrowException, TypeError):  # objects of several types, or numbers in another order of bytes
+            values = np.asarray(series.to_numpy())
+            columns[str(name)] = _array_column(values, 0) if values.dtype.kind in "biufM" else _as_texts(values)
     return pa.table(columns)
 
 
 def _array_column(values: np.ndarray, j: int) -> pa.Array:
     if values.dtype.kind in "biufUM":
-        return pa.array(values)
+        if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+            values = values.astype(np.float64)  # Arrow has no longer ones
+        return pa.array(values.astype(values.dtype.newbyteorder("="), copy=False))
     if values.dtype.kind == "c":
         raise DataTypeError("Complex data not supported: X is complex")
     try:
@@ -375,4 +378,8 @@ def _array_column(values: np.ndarray, j: int) -> pa.Array:
     except (pa.ArrowException, TypeError):
         if any(isinstance(v, dict | list | tuple) for v in values):
             raise DataTypeError(f"X: column {j}: argument must be a string or a number") from None
-        return pa.array([None if v is None or v != v else str(v) for v in values])
+        return _as_texts(values)
+
+
+def _as_texts(values: np.ndarray) -> pa.Array:
+    return pa.array([None if v is None or v != v else str(v) for v in values])

@@ -14,7 +14,7 @@ from epicycle.automl._parts import folds as folds_of, group_labels, order_of, re
 from epicycle.core._exceptions import ParameterError
 from epicycle.io import load
 from epicycle.select import k_fold
-from epicycle.stats._row_losses import row_losses
+from epicycle.stats._class_scores import row_losses
 
 
 def run_cv(

@@ -11,7 +11,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.select._fit_and_score import out_of_fold
 from epicycle.select._inputs import Rows, check_weights_taken, folds_of, seeded
 from epicycle.select._scorers import responses_of
-from epicycle.stats._row_losses import ROW_LOSSES, row_losses
+from epicycle.stats._class_scores import ROW_LOSSES, row_losses
 
 
 def losses_of_rows(

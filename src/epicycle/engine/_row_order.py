@@ -1,4 +1,4 @@
-"""An order of rows that depends on their content alone, and weights as repetitions.
+"""The order in which rows are visited: one that depends on their content alone, weights as repetitions, mini-batches.
 
 Learners that visit one row after the other shuffle rows from this order: a fit is then the same for rows that are
 stored in another order, and for rows that are repeated instead of weighted.
@@ -7,11 +7,14 @@ stored in another order, and for rows that are repeated instead of weighted.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any, overload
 
 import numpy as np
 
-from epicycle import _native
+from epicycle import _native, engine
+from epicycle.core._random import stream
+from epicycle.data import ArrayData, Batch, Data, ScanData
 
 _MAX_REPEATS = 100  # beyond this weight a row is not visited more often; each visit counts for more
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of a target over those of a hash
@@ -59,3 +62,34 @@ def repeated(weight: np.ndarray | None, rows: np.ndarray | None = None) -> tuple
     partly = (left > 0) & (weight < _MAX_REPEATS)
     each[last[partly[times > 0]]] = left[partly]
     return visits, None if bool((each == 1).all()) else each
+
+
+def can_draw_rows(data: Data) -> bool:
+    """Whether the rows pass through this process: arrays and files do, the partitions of a cluster do not."""
+    return isinstance(data, ArrayData | ScanData)
+
+
+def count_statistic(batch: Batch) -> tuple[int]:
+    return (batch.n_rows,)
+
+
+def count_rows(data: Data) -> int:
+    """The number of rows, by a pass where nothing else tells."""
+    if data.n_rows is not None:
+        return data.n_rows
+    (n,) = engine.sum(count_statistic, data)
+    return int(n)
+
+
+def minibatches(data: Data, batch_size: int, epoch: int, seed: int) -> Iterator[tuple[Batch, float]]:
+    """(rows, number of all rows / number of these): in memory at random, from files shuffled within each batch."""
+    rng = stream(seed, epoch)
+    total = count_rows(data)
+    parts = [data.rows(0, total)] if isinstance(data, ArrayData) else data.batches()
+    for part in parts:
+        # Files are read in their order; shuffling within a batch is what a single sequential read allows.
+        order = rng.permutation(part.n_rows)
+        for start in range(0, part.n_rows, batch_size):
+            rows = order[start : start + batch_size]
+            weight = None if part.weight is None else part.weight[rows]
+            yield Batch(part.X[rows], None if part.y is None else part.y[rows], weight, part.start), total / len(rows)

@@ -24,9 +24,16 @@ from epicycle.core._threads import n_threads
 from epicycle.gp._model import Model
 from epicycle.gp._observations import Observations
 from epicycle.kernels._gram import gram_matrix
-from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
-from epicycle.linalg._inverse import diagonal_of_inverse, inverse_tiles, inverted, lower_product
-from epicycle.linalg._jitter import smallest_jitter
+from epicycle.linalg._cholesky import (
+    Factor,
+    NotPositiveError,
+    diagonal_of_inverse,
+    factor,
+    inverse_tiles,
+    inverted,
+    lower_product,
+    smallest_jitter,
+)
 from epicycle.linalg._shifted_systems import matrix_product
 
 LOG_2PI = float(np.log(2 * np.pi))

@@ -30,8 +30,7 @@ from epicycle.gp._observations import Observations
 from epicycle.gp._posterior import Posterior
 from epicycle.kernels._gram import kernel_column, low_rank_factor
 from epicycle.kernels._kernel import Kernel
-from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
-from epicycle.linalg._jitter import smallest_jitter
+from epicycle.linalg._cholesky import Factor, NotPositiveError, factor, smallest_jitter
 
 _DIAGONAL_SHARE = 1e-10  # of the mean of Kmm, always on its diagonal: Q <= K then holds in spite of rounding
 NEGLIGIBLE_VARIANCE = 1e-9  # share of the largest variance below which a further row adds nothing but rounding

@@ -36,8 +36,7 @@ from epicycle.core._threads import n_threads
 from epicycle.gp._observations import Counts
 from epicycle.kernels._gram import gram_matrix
 from epicycle.kernels._kernel import Kernel
-from epicycle.linalg._cholesky import Factor, factor
-from epicycle.linalg._inverse import TILE, diagonal_of_inverse, inverse_tiles, inverted
+from epicycle.linalg._cholesky import TILE, Factor, diagonal_of_inverse, factor, inverse_tiles, inverted
 from epicycle.linalg._shifted_systems import matrix_product
 
 _MODE_TOL = 1e-10  # Newton's decrement, relative to the scale of the likelihood, at which the mode is found

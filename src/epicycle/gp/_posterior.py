@@ -18,8 +18,7 @@ from epicycle.data import Batch
 from epicycle.gp._mean_functions import MeanFunction
 from epicycle.kernels._gram import block_rows, kernel_product
 from epicycle.kernels._kernel import Kernel
-from epicycle.linalg._cholesky import Factor
-from epicycle.linalg._inverse import diagonal_of_inverse, factor_of, inverted
+from epicycle.linalg._cholesky import Factor, diagonal_of_inverse, factor_of, inverted
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,8 @@ class Posterior(ABC):
     def covariance(self, A: Any, X: Any) -> np.ndarray:
         """Posterior covariance, of shape (n, n)."""
         K = self.kernel.block(A, self.B)
-        out = self.kernel.block(A, A) - self.reduction_matrix(K)
+        whole = self.kernel.whole_matrix(A)
+        out = (self.kernel.block(A, A) if whole is None else whole) - self.reduction_matrix(K)
         if len(self.beta):
             R = np.linalg.solve(self.LA, (self.mean.basis(X) - K @ self.SH).T)
             out += R.T @ R

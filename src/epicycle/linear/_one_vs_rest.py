@@ -17,7 +17,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
@@ -28,6 +27,7 @@ from epicycle.core._parameters import Domain, InstanceOf, NoneOr
 from epicycle.core._settings import config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
+from epicycle.core.estimator._inner_tags import inner_tags
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
@@ -112,7 +112,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base())
+        base = inner_tags(self, self._base())
         tags.input_tags.sparse = base.input_tags.sparse
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         tags.classifier_tags.multi_label = True
@@ -188,7 +188,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         self, X: Any, y: Any, sample_weight: Any, known: np.ndarray | None = None, *, reset: bool = True
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Zeros and ones of shape (n_estimators, n_samples), and the weights."""
-        finite = not get_tags(self._base()).input_tags.allow_nan
+        finite = not inner_tags(self, self._base()).input_tags.allow_nan
         table = _as_table(y)
         if table is not None:
             data = self._fit_data(X, None, sample_weight, target="none", reset=reset, check_finite=finite)
@@ -269,7 +269,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
 
     def _checked(self, X: Any) -> int:
         """The number of rows, with the features that the fit saw."""
-        if get_tags(self._base()).input_tags.allow_nan:
+        if inner_tags(self, self._base()).input_tags.allow_nan:
             self._check_fitted()
             return int(X.shape[0]) if hasattr(X, "shape") else len(X)
         data = self._predict_data(X)

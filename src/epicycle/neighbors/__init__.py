@@ -1,7 +1,18 @@
 """Nearest neighbours, exactly."""
 
-from epicycle.neighbors._classification import KNeighborsClassifier
-from epicycle.neighbors._regression import KNeighborsRegressor
+from epicycle.neighbors._classification import KNeighborsClassifier, RadiusNeighborsClassifier
+from epicycle.neighbors._graph import KNeighborsTransformer, RadiusNeighborsTransformer
+from epicycle.neighbors._nearest_centroid import NearestCentroid
+from epicycle.neighbors._regression import KNeighborsRegressor, RadiusNeighborsRegressor
 from epicycle.neighbors._unsupervised import NearestNeighbors
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors"]
+__all__ = [
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "KNeighborsTransformer",
+    "NearestCentroid",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+    "RadiusNeighborsTransformer",
+]

@@ -1,30 +1,50 @@
-"""The base of the estimators of nearest neighbours: the rows they keep, and the search."""
+"""The bases of the estimators of neighbours: the rows they keep, and the searches among them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.metrics import DistanceMetric
+from sklearn.neighbors import BallTree, KDTree, sort_graph_by_row_values
+from sklearn.neighbors._base import KNeighborsMixin, RadiusNeighborsMixin
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
-from epicycle.data import ArrayData, Data
+from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._dask_data import is_dask
-from epicycle.neighbors._search import METRICS, metric_by_name, nearest, without_self
+from epicycle.neighbors._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
+from epicycle.neighbors._search import (
+    distance_block,
+    nearest,
+    nearest_in_blocks,
+    tree_pays,
+    within_radius,
+    within_radius_by_tree,
+    without_self,
+)
 from epicycle.optim import Solution
 
-NEIGHBORS_PARAMETERS: Mapping[str, Domain] = {
-    "n_neighbors": Integer(minimum=1),
-    "algorithm": Choice("auto", "brute", "kd_tree"),
-    "p": Real(minimum=1, allow_inf=True),
-    "metric": Choice(*METRICS),
+SEARCH_PARAMETERS: Mapping[str, Domain] = {
+    "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
+    "leaf_size": Integer(minimum=1),
+    "p": NoneOr(Real(minimum=0, inclusive=False, allow_inf=True)),
+    "metric": AnyOf(Choice(*NAMES), Callable(), InstanceOf(DistanceMetric)),
+    "metric_params": NoneOr(InstanceOf(dict)),
 }
+K: Domain = Integer(minimum=1)
+RADIUS: Domain = Real(minimum=0, allow_inf=True)
+WEIGHTS: Domain = NoneOr(AnyOf(Choice("uniform", "distance"), Callable()))
+MODE: Domain = Choice("distance", "connectivity")
 CARD: MethodCard = MethodCard(
     family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
 )
@@ -34,21 +54,39 @@ class NeighborsEstimator(Estimator):
     """Rows of the fit and their neighbours."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "search_parameters": "%(algorithm)s\n%(metric)s\n%(p)s\n%(n_jobs)s",
+        "search_parameters": "%(algorithm)s\n%(leaf_size)s\n%(p)s\n%(metric)s\n%(metric_params)s\n%(n_jobs)s",
         "n_neighbors": """n_neighbors : int, default={default}
     Number of neighbours.""",
-        "weights": """weights : {"uniform", "distance"} or callable, default={default}
-    Neighbours count alike, by the inverse of their distance (those at distance zero alone), or by a function that
-    maps an array of distances to weights.""",
-        "algorithm": """algorithm : {"auto", "brute", "kd_tree"}, default={default}
-    "auto" takes a tree for up to eight columns. The result is the same.""",
-        "metric": """metric : str, default={default}
-    "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", or "minkowski" with its `p`.""",
+        "radius": """radius : float, default={default}
+    Distance up to which rows are neighbours.""",
+        "weights": """weights : {"uniform", "distance"}, callable or None, default={default}
+    Neighbours count alike (None too), by the inverse of their distance (those at distance zero alone), or by a
+    function that maps an array of distances to weights; neighbours of infinite weight count alone.""",
+        "algorithm": """algorithm : {"auto", "brute", "kd_tree", "ball_tree"}, default={default}
+    "auto" takes a tree for up to eight columns; "ball_tree" walks the tree of "kd_tree", or searches by brute force
+    where the metric has none. The result is the same.""",
+        "leaf_size": """leaf_size : int, default={default}
+    Accepted for compatibility; the result does not depend on it.""",
+        "metric": """metric : str, callable or DistanceMetric, default={default}
+    "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", "minkowski" with its `p`; "precomputed",
+    for which X holds distances (a sparse X those of the neighbours); any other name of
+    ``sklearn.neighbors.VALID_METRICS``, a function of two rows, or a ``sklearn.metrics.DistanceMetric``, which are
+    searched by brute force. With "nan_euclidean" X may hold NaN; metrics of labels ("jaccard") look at which values
+    are not zero.""",
+        "metric_params": """metric_params : dict, optional
+    More parameters of the metric: `p` and weights `w` of "minkowski", `V` of "seuclidean", `VI` of "mahalanobis", or
+    keyword arguments of a function.""",
         "p": """p : float, default={default}
-    Power of Minkowski's distance, at least 1; infinity for the largest difference.""",
+    Power of Minkowski's distance; infinity for the largest difference. Below 1 it is no metric, and the search is by
+    brute force.""",
+        "mode": """mode : {"distance", "connectivity"}, default={default}
+    Distances, or ones.""",
         "attributes": """X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
     The rows.
 n_samples_fit_ : int
+effective_metric_ : str or callable
+    The metric; "minkowski" by its own name where it has one.
+effective_metric_params_ : dict
 certificate_ : Certificate
     The search is exact.
 history_ : History
@@ -56,38 +94,110 @@ n_iter_ : int
 converged_ : bool""",
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "queries": """X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
-    Default: the rows of the fit, each without itself.""",
+    Default: the rows of the fit, each without itself. With metric="precomputed" distances, of shape
+    (n_queries, n_samples_fit).""",
         "left_out": """X : array, sparse matrix, data frame or Scan of shape (n_queries, n_features), optional
     Default: the rows of the fit, each predicted from the others (leave one out).""",
         "k": """n_neighbors : int, optional
     Default: that of the constructor.""",
+        "reach": """radius : float, optional
+    Default: that of the constructor.""",
+        "sort_results": """sort_results : bool, default=False
+    Whether neighbours come in the order of their distances; otherwise in that of the rows.""",
     }
 
-    n_neighbors: int
     algorithm: str
-    p: float
-    metric: str
+    p: float | None
+    metric: Any
+    metric_params: dict[str, Any] | None
     n_jobs: int | None
     X_fit_: Any
     n_samples_fit_: int
 
     _takes_sparse: ClassVar[bool] = True
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.metric)
+        tags.input_tags.positive_only = tags.input_tags.pairwise
+        tags.input_tags.allow_nan = isinstance(self.metric, str) and self.metric == "nan_euclidean"
+        return tags
+
+    @property
+    def effective_metric_(self) -> Any:
+        self._check_fitted_attribute("effective_metric_")
+        return options_of(self.p, self.metric, self.metric_params)[0]
+
+    @property
+    def effective_metric_params_(self) -> dict[str, Any]:
+        self._check_fitted_attribute("effective_metric_params_")
+        return options_of(self.p, self.metric, self.metric_params)[1]
+
+    @property
+    def _fit_method(self) -> str:
+        """How a search is done, in scikit-learn's terms."""
+        self._check_fitted_attribute("_fit_method")
+        native = resolve(self.p, self.metric, self.metric_params).native
+        k = getattr(self, "n_neighbors", None) or 1
+        return "kd_tree" if native is not None and tree_pays(self.X_fit_, k, native, self.algorithm) else "brute"
+
+    @property
+    def _fit_X(self) -> Any:  # noqa: N802 - the name by which scikit-learn's functions of graphs ask for the rows
+        self._check_fitted_attribute("_fit_X")
+        return self.X_fit_
+
+    def _check_fitted_attribute(self, name: str) -> None:
+        if "n_samples_fit_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: it is not fitted yet")
+
+    # ---------------------------------------------------------------- the rows
+
     def _keep_rows(self, X: Any, y: Any, **checks: Any) -> ArrayData:
         """Check and keep the rows."""
         if is_dask(X):
             raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; compute() them first")
-        data = self._fit_data(X, y, **checks)
+        if self.metric_params is not None and "p" in self.metric_params and self.p is not None:
+            warnings.warn(
+                "Parameter p is found in metric_params. The corresponding parameter from __init__ is ignored.",
+                SyntaxWarning,
+                stacklevel=5,
+            )
+        metric = resolve(self.p, self.metric, self.metric_params)
+        if check_algorithm(self.algorithm, self.metric, self.p, self.metric_params):
+            warnings.warn(
+                "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing the execution with "
+                "`algorithm='brute'`.",
+                stacklevel=5,
+            )
+        X = rows_of_search(X)
+        distances = is_precomputed(self.metric)
+        graph = _distance_graph(X) if distances and sp.issparse(X) else None
+        data = self._fit_data(X if graph is None else graph.copy(), y, check_finite=not self._takes_missing(), **checks)
         if not isinstance(data, ArrayData):
             raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; collect them first")
-        if self.algorithm == "kd_tree" and (data.sparse or self.metric == "cosine"):
-            raise ParameterError(
-                f"{type(self).__name__}: algorithm='kd_tree'; expected 'brute' or 'auto' for "
-                f"{'sparse rows' if data.sparse else 'the cosine distance'}"
-            )
-        self.X_fit_ = data.X.copy() if data.sparse else np.array(data.X, order="C")
+        self._check_values(data.X)
+        if data.sparse and not takes_sparse(metric):
+            raise ParameterError(f"Metric {self.metric!r} not valid for sparse input; expected dense rows")
+        if data.sparse and self.algorithm in ("kd_tree", "ball_tree"):
+            warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=5)
+        if distances and data.n_rows != data.n_features:
+            raise DataError(f"Precomputed matrix must be square. Input is a {data.n_rows}x{data.n_features} matrix.")
+        if graph is not None:
+            self.X_fit_ = graph
+        else:
+            self.X_fit_ = data.X.copy() if data.sparse else np.array(data.X, order="C")
         self.n_samples_fit_ = data.n_rows
         return data
+
+    def _takes_missing(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "nan_euclidean"
+
+    def _check_values(self, X: Any) -> None:
+        values = X.data if sp.issparse(X) else X
+        if self._takes_missing() and np.isinf(values).any():
+            raise DataError("Input X contains infinity or a value too large: only NaN may stand for what is missing")
+        if is_precomputed(self.metric) and values.size and values.min() < 0:
+            raise DataError("Negative values in data passed to precomputed distance matrix.")
 
     def _conclude_exact(self) -> None:
         monitor = self._monitor(1, lambda _x: {})
@@ -97,6 +207,79 @@ converged_ : bool""",
         )
         certificate = Certificate("exact search", 0.0, 0.0, meaning)
         self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+
+    def _query_data(self, X: Any) -> Data:
+        """Queries, checked; sparse distances are :func:`_distance_graph`."""
+        self._check_fitted()
+        if is_precomputed(self.metric) and sp.issparse(X):
+            graph = _distance_graph(X)
+            self._check_values(graph)
+            data: Data = ArrayData(graph)
+            self._check_features(X, data, reset=False)
+            return data
+        if self._takes_missing():
+            data = as_data(X, estimator_name=type(self).__name__, check_finite=False)
+            self._check_features(X, data, reset=False)
+        else:
+            data = self._predict_data(X)
+        if isinstance(data, ArrayData):
+            self._check_values(data.X)
+            if data.sparse and not sp.issparse(self.X_fit_) and self.algorithm in ("kd_tree", "ball_tree"):
+                raise DataError(
+                    f"X: is sparse, and {type(self).__name__}(algorithm={self.algorithm!r}) was fitted to dense rows; "
+                    "expected dense queries, or algorithm='brute' or 'auto'"
+                )
+        return data
+
+    def _in_memory(self, X: Any) -> Any:
+        data = self._query_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataError("X: queries have to be in memory; collect them first")
+        return data.X
+
+    def _own_type(self, Q: Any, distances: np.ndarray) -> np.ndarray:
+        single = self.X_fit_.dtype == np.float32 and Q.dtype == np.float32
+        return distances.astype(np.float32 if single else np.float64, copy=False)
+
+    # ---------------------------------------------------------------- searches
+
+    def _search(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        n = int(Q.shape[0])
+        require_memory(16.0 * n * k, f"{k:,} neighbours of {n:,} rows", "ask for fewer, or for parts of the rows")
+        if is_precomputed(self.metric) and sp.issparse(Q):
+            return _first_of_graph(Q, k)
+        metric = resolve(self.p, self.metric, self.metric_params)
+        if metric.blocks is not None:
+            distances, rows = nearest_in_blocks(
+                metric.blocks.block, self.X_fit_, Q, k, self.n_jobs if metric.blocks.in_threads else 1
+            )
+        else:
+            X, Q = metric.scaled(self.X_fit_), metric.scaled(Q)
+            distances, rows = nearest(X, Q, k, metric.native, self.algorithm, self.n_jobs)  # type: ignore[arg-type]
+        return self._own_type(Q, distances), rows
+
+    def _search_radius(self, Q: Any, radius: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        if is_precomputed(self.metric) and sp.issparse(Q):
+            distances, rows = _within_graph(Q, radius)
+        else:
+            metric = resolve(self.p, self.metric, self.metric_params)
+            if metric.blocks is not None:
+                jobs = self.n_jobs if metric.blocks.in_threads else 1
+                distances, rows = within_radius(metric.blocks.block, self.X_fit_, Q, radius, jobs)
+            else:
+                native: Any = metric.native
+                X, Q = metric.scaled(self.X_fit_), metric.scaled(Q)
+                if not sp.issparse(Q) and tree_pays(X, 1, native, self.algorithm) and np.all(np.isfinite(radius)):
+                    distances, rows = within_radius_by_tree(X, Q, radius, native, self.n_jobs)
+                else:
+                    distances, rows = within_radius(partial(distance_block, native), X, Q, radius, self.n_jobs)
+        return [self._own_type(Q, d) for d in distances], rows
+
+
+class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[misc]  # untyped mixin
+    """The k nearest rows; scikit-learn's functions know its classes by the mixin, of which nothing else is used."""
+
+    n_neighbors: int | None
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -122,16 +305,15 @@ converged_ : bool""",
             distances, rows = self._search(self.X_fit_, k + 1)
             distances, rows = without_self(distances, rows)
         else:
-            data = self._predict_data(X)
-            if not isinstance(data, ArrayData):
-                raise DataError("X: queries have to be in memory; collect them first")
-            distances, rows = self._search(data.X, k)
+            distances, rows = self._search(self._in_memory(X), k)
         return (distances, rows) if return_distance else rows
 
     def _wanted(self, n_neighbors: Any, *, self_excluded: bool) -> int:
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if not Integer(minimum=1).accepts(k):
-            raise ParameterError(f"n_neighbors={k!r:.60}; expected an integer >= 1")
+        k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
+        if isinstance(k, float | np.floating):
+            raise DataTypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
+        if not K.accepts(k):
+            raise ParameterError(f"n_neighbors={k!r:.60}; Expected n_neighbors > 0, an integer")
         if k + int(self_excluded) > self.n_samples_fit_:
             raise DataError(
                 f"Expected n_neighbors {'<' if self_excluded else '<='} n_samples_fit, but n_neighbors = {k}, "
@@ -139,18 +321,11 @@ converged_ : bool""",
             )
         return int(k)
 
-    def _search(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        n = int(Q.shape[0])
-        require_memory(16.0 * n * k, f"{k:,} neighbours of {n:,} rows", "ask for fewer, or for parts of the rows")
-        distances, rows = nearest(self.X_fit_, Q, k, metric_by_name(self.metric, self.p), self.algorithm, self.n_jobs)
-        single = self.X_fit_.dtype == np.float32 and Q.dtype == np.float32
-        return distances.astype(np.float32 if single else np.float64, copy=False), rows
-
     def _neighbours_of(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
         if X is None:
             return self.kneighbors()  # type: ignore[return-value]
-        data: Data = self._predict_data(X)
+        data: Data = self._query_data(X)
         k = self._wanted(None, self_excluded=False)
         if isinstance(data, ArrayData):
             return self._search(data.X, k)
@@ -169,63 +344,200 @@ converged_ : bool""",
 
         Returns
         -------
-        CSR array of shape (n_queries, n_samples_fit)
+        CSR matrix of shape (n_queries, n_samples_fit)
         """
-        if mode not in ("connectivity", "distance"):
-            raise ParameterError(f"mode={mode!r:.60}; expected 'connectivity' or 'distance'")
+        self._check_fitted()
+        _check_mode(mode)
         distances, rows = self.kneighbors(X, n_neighbors)
         n, k = rows.shape
         values = distances.ravel() if mode == "distance" else np.ones(n * k)
-        return sp.csr_array((values, rows.ravel(), np.arange(0, n * k + 1, k)), shape=(n, self.n_samples_fit_))
+        return _graph(values, rows.ravel(), np.arange(0, n * k + 1, k), (n, self.n_samples_fit_))
 
 
-class SupervisedNeighbors(NeighborsEstimator):
-    """Estimators that predict from the targets of the neighbours, which may have weights."""
+class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: ignore[misc]  # untyped mixin
+    """The rows within a radius; the mixin is for scikit-learn's functions, as in :class:`KNeighborsSearch`."""
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NEIGHBORS_PARAMETERS,
-        "weights": AnyOf(Choice("uniform", "distance"), Callable()),
-    }
+    radius: float | None
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        metric: str = "minkowski",
-        p: float = 2,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.metric = metric
-        self.p = p
-        self.n_jobs = n_jobs
+    def radius_neighbors(
+        self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """The rows of the fit within a radius.
+
+        Parameters
+        ----------
+        %(queries)s
+        radius : float or array of shape (n_queries,), optional
+            Default: that of the constructor.
+        return_distance : bool, default=True
+        %(sort_results)s
+
+        Returns
+        -------
+        distances : ndarray of objects of shape (n_queries,)
+            An array of distances for each query; only with `return_distance`.
+        rows : ndarray of objects of shape (n_queries,)
+            An array of rows for each query; those at exactly the radius are among them.
+        """
+        self._check_fitted()
+        if sort_results and not return_distance and not is_precomputed(self.metric):
+            raise ParameterError("return_distance must be True if sort_results is True.")
+        distances, rows = self._within(X, self.radius if radius is None else radius, sort_results=sort_results)
+        return (_objects(distances), _objects(rows)) if return_distance else _objects(rows)
+
+    def _within(self, X: Any, radius: Any, *, sort_results: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        Q = self.X_fit_ if X is None else self._in_memory(X)
+        if radius is None:
+            raise ParameterError(f"radius: is None, here and in {type(self).__name__}; expected a number >= 0")
+        reach = np.asarray(radius, dtype=np.float64)
+        if np.isnan(reach).any() or (reach < 0).any() or reach.shape not in ((), (Q.shape[0],)):
+            raise ParameterError(f"radius={radius!r:.60}; expected a number >= 0, or one for each of the queries")
+        distances, rows = self._search_radius(Q, reach)
+        if X is None:
+            others = [which != i for i, which in enumerate(rows)]
+            distances = [d[keep] for d, keep in zip(distances, others, strict=True)]
+            rows = [r[keep] for r, keep in zip(rows, others, strict=True)]
+        if sort_results:
+            orders = [np.argsort(d, kind="stable") for d in distances]
+            distances = [d[order] for d, order in zip(distances, orders, strict=True)]
+            rows = [r[order] for r, order in zip(rows, orders, strict=True)]
+        return distances, rows
+
+    def _in_reach_of(self, X: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
+        if X is not None:
+            data = self._query_data(X)
+            if not isinstance(data, ArrayData):
+                found = [self._search_radius(batch.X, self.radius) for batch in data.batches()]
+                return [d for part, _ in found for d in part], [r for _, part in found for r in part]
+        return self._within(X, self.radius)
+
+    def radius_neighbors_graph(
+        self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
+    ) -> Any:
+        """The neighbours within a radius as a sparse matrix.
+
+        Parameters
+        ----------
+        %(queries)s
+        %(reach)s
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Ones, or distances.
+        %(sort_results)s
+
+        Returns
+        -------
+        CSR matrix of shape (n_queries, n_samples_fit)
+        """
+        self._check_fitted()
+        _check_mode(mode)
+        reach = self.radius if radius is None else radius
+        distances, rows = self._within(X, reach, sort_results=sort_results)
+        starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+        values = np.concatenate(distances) if mode == "distance" else np.ones(starts[-1])
+        return _graph(values, np.concatenate(rows), starts, (len(rows), self.n_samples_fit_))
+
+
+def _check_mode(mode: Any) -> None:
+    if mode not in ("connectivity", "distance"):
+        raise ParameterError(
+            f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode!s:.60}" instead'
+        )
+
+
+def _graph(values: np.ndarray, columns: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A CSR matrix with the smallest indices that do, of the kind that scikit-learn is set to give."""
+    index = np.int64 if max(*shape, len(values)) > np.iinfo(np.int32).max else np.int32
+    made = sp.csr_array if get_config()["sparse_interface"] == "sparray" else sp.csr_matrix
+    return made((values, columns.astype(index), starts.astype(index)), shape=shape)
+
+
+def _objects(arrays: list[np.ndarray]) -> np.ndarray:
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result
+
+
+def rows_of_search(X: Any) -> Any:
+    """The rows that a fitted search or a tree of scikit-learn's holds; other X as it is."""
+    if isinstance(X, NeighborsEstimator):
+        X._check_fitted()
+        return X.X_fit_
+    if isinstance(X, KDTree | BallTree):
+        return np.asarray(X.data)
+    return X._fit_X if isinstance(X, KNeighborsMixin | RadiusNeighborsMixin) and hasattr(X, "_fit_X") else X
+
+
+# ------------------------------------------------------------------------------------------- sparse distances
+
+
+def _distance_graph(X: Any) -> Any:
+    """Sparse distances in CSR, every row in their order; stored zeros are distances, and what is not stored is far."""
+    if X.format not in ("csr", "csc", "coo", "lil"):
+        raise DataTypeError(
+            f"Sparse matrix in {X.format!r} format is not supported due to its handling of explicit zeros"
+        )
+    graph = sp.csr_array(X, dtype=np.float32 if X.dtype == np.float32 else np.float64, copy=True)
+    if not np.isfinite(graph.data).all():
+        raise DataError("X: Input contains NaN or infinity; expected finite distances")
+    if graph.nnz == 0:
+        return graph
+    return sort_graph_by_row_values(graph, warn_when_not_sorted=X.format == "csr")
+
+
+def _first_of_graph(graph: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    stored = int(np.diff(graph.indptr).min())
+    if stored < k:
+        raise DataError(
+            f"{k} neighbors per samples are required, but some samples have only {stored} neighbors in precomputed "
+            "graph matrix. Decrease number of neighbors used or recompute the graph with more neighbors."
+        )
+    places = graph.indptr[:-1, None] + np.arange(k)
+    return graph.data[places], graph.indices[places].astype(np.int64)
+
+
+def _within_graph(graph: Any, radius: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    reach = np.repeat(np.broadcast_to(radius, graph.shape[0]), np.diff(graph.indptr))
+    inside = graph.data <= reach
+    ends = np.concatenate([[0], np.cumsum(inside)])[graph.indptr][1:-1]
+    return np.split(graph.data[inside], ends), np.split(graph.indices[inside].astype(np.int64), ends)
+
+
+# ------------------------------------------------------------------------------------------- weights
 
 
 def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
     """The weights of neighbours, of shape (n, k); None where all count alike.
 
-    By distance, neighbours at distance zero count alone.
+    By distance, neighbours at distance zero count alone; so do neighbours of infinite weight.
     """
+    if weights is None or (isinstance(weights, str) and weights == "uniform"):
+        return None
     if isinstance(weights, str):
-        if weights == "uniform":
-            return None
         zero = distances == 0
         with np.errstate(divide="ignore"):
             inverse = 1.0 / distances.astype(np.float64)
         exact = zero.any(axis=1)
         inverse[exact] = zero[exact]
         # Distances near the smallest number there is have an infinite inverse.
-        beyond = ~np.isfinite(inverse).all(axis=1)
-        inverse[beyond] = ~np.isfinite(inverse[beyond])
-        return inverse
+        return _limits(inverse)
     values = np.asarray(weights(distances), dtype=np.float64)
-    if values.shape != distances.shape or not np.isfinite(values).all() or (values < 0).any():
+    if values.shape != distances.shape or np.isnan(values).any() or (values < 0).any():
         raise ParameterError(
             f"weights: the function gave shape {values.shape} for distances of shape {distances.shape}; expected as "
-            "many finite numbers >= 0"
+            "many numbers >= 0"
         )
+    values = _limits(np.array(values))
+    if values.shape[1] and not values.any(axis=1).all():
+        raise ParameterError(
+            "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if you "
+            "are using a user-defined function."
+        )
+    return values
+
+
+def _limits(values: np.ndarray) -> np.ndarray:
+    """Weights of which the infinite ones, where a row has any, count alone."""
+    beyond = np.isinf(values).any(axis=1)
+    values[beyond] = np.isinf(values[beyond])
     return values

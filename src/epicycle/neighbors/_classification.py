@@ -1,21 +1,130 @@
-"""Classification by a vote of the nearest rows."""
+"""Classification by a vote of the nearest rows, or of those within a radius."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin, MultiOutputMixin
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import fitting
-from epicycle.neighbors._base import CARD, SupervisedNeighbors, neighbor_weights
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data._target import as_labels
+from epicycle.neighbors._base import (
+    CARD,
+    RADIUS,
+    SEARCH_PARAMETERS,
+    WEIGHTS,
+    K,
+    KNeighborsSearch,
+    NeighborsEstimator,
+    RadiusNeighborsSearch,
+    neighbor_weights,
+)
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 
 
-class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignore[misc]  # untyped mixin
+class _VotingClassifier(MultiOutputMixin, ClassifierMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixins
+    """Labels of the rows, one or several for each, and votes of neighbours."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "label_attributes": """classes_ : ndarray of shape (n_classes,), or list of them
+    The labels; a list, one for each column, where y has several.
+outputs_2d_ : bool
+    Whether y has several columns.""",
+        "probabilities": """ndarray of shape (n_queries, n_classes), or list of them
+    A list, one for each column of y, where it has several.""",
+        "labels": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
+    }
+
+    weights: Any
+    classes_: Any
+
+    def _keep_labelled(self, X: Any, y: Any) -> None:
+        """Keep rows and labels."""
+        columns = None if y is None or sp.issparse(y) else np.asarray(y)
+        if columns is None or columns.ndim != 2 or columns.shape[1] == 1:
+            data = self._keep_rows(X, y, target="labels")
+            labels = [np.asarray(data.y)]
+            self.outputs_2d_ = False
+        else:
+            if columns.shape[1] == 0:
+                raise DataError(f"y: has no columns (shape {columns.shape})")
+            data = self._keep_rows(X, None, target="none")
+            labels = [as_labels(column, data.n_rows, estimator_name=type(self).__name__) for column in columns.T]
+            self.outputs_2d_ = True
+        classes = [distinct(column) for column in labels]
+        found = [_codes(column, known) for column, known in zip(labels, classes, strict=True)]
+        self.classes_, self._codes_ = (classes, np.column_stack(found)) if self.outputs_2d_ else (classes[0], found[0])
+
+    def _outputs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(classes, codes of the rows) of each column of y."""
+        if not self.__dict__.get("outputs_2d_", False):
+            return [(self.classes_, self._codes_)]
+        return list(zip(self.classes_, self._codes_.T, strict=True))
+
+    def predict_proba(self, X: Any = None) -> Any:
+        """Shares of the votes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        %(left_out)s
+
+        Returns
+        -------
+        %(probabilities)s
+        """
+        shares = self._shares(X)
+        return shares if self.__dict__.get("outputs_2d_", False) else shares[0]
+
+    def predict(self, X: Any = None) -> np.ndarray:
+        """The class with the most votes.
+
+        Parameters
+        ----------
+        %(left_out)s
+
+        Returns
+        -------
+        %(labels)s
+        """
+        shares = self._shares(X)
+        chosen = [self._choose(share, j) for j, share in enumerate(shares)]
+        return np.column_stack(chosen) if self.__dict__.get("outputs_2d_", False) else chosen[0]
+
+    def _choose(self, share: np.ndarray, column: int) -> np.ndarray:
+        return choose_class(share, self._outputs()[column][0])
+
+    def _shares(self, X: Any) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of right predictions; X may be None for the rows of the fit, each predicted from the others."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return np.zeros(len(y), dtype=np.intp) if len(classes) == 1 else codes(y, labels=classes)
+
+
+def _votes(query: np.ndarray, label: np.ndarray, weights: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:
+    """Shares of the votes, of shape (n, n_classes), of pairs of a query and a label; zeros where a query has none."""
+    n, classes = shape
+    votes = np.bincount(query * classes + label, weights=weights, minlength=n * classes)
+    votes = votes.reshape(n, classes).astype(np.float64)
+    total = votes.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(votes, total, out=np.zeros_like(votes), where=total > 0))
+
+
+class KNeighborsClassifier(_VotingClassifier, KNeighborsSearch):
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -30,7 +139,7 @@ class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignor
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    %(label_attributes)s
     %(attributes)s
 
     Examples
@@ -43,58 +152,168 @@ class KNeighborsClassifier(ClassifierMixin, SupervisedNeighbors):  # type: ignor
     (0.967, 0.967)
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "weights": WEIGHTS}
     _card: ClassVar[MethodCard] = CARD
+
+    @stores_arguments
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float | None = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and labels y."""
-        data = self._keep_rows(X, y, target="labels")
-        self.classes_ = distinct(np.asarray(data.y))
-        self._codes_ = codes(np.asarray(data.y), labels=self.classes_)
-        if len(self.classes_) == 1:
-            self._codes_ = np.zeros(data.n_rows, dtype=np.intp)
+        """Keep rows X and labels y, of shape (n_samples,) or (n_samples, n_outputs)."""
+        self._keep_labelled(X, y)
         self._conclude_exact()
         return self
 
-    def predict_proba(self, X: Any = None) -> np.ndarray:
-        """Shares of the votes, in the order of `classes_`.
-
-        Parameters
-        ----------
-        %(left_out)s
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_classes)
-        """
+    def _shares(self, X: Any) -> list[np.ndarray]:
         self._check_fitted()
         distances, rows = self._neighbours_of(X)
         weights = neighbor_weights(self.weights, distances)
+        n, k = rows.shape
+        query = np.repeat(np.arange(n), k)
+        flat = None if weights is None else weights.ravel()
+        return [_votes(query, known[rows].ravel(), flat, (n, len(labels))) for labels, known in self._outputs()]
+
+
+class RadiusNeighborsClassifier(_VotingClassifier, RadiusNeighborsSearch):
+    r"""A vote of the rows within a radius.
+
+    .. math:: P(y = c \mid q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, [y_i = c]}{\sum_{i: d(x_i, q) \leq r} w_i}
+
+    Among classes with equally many votes the first in `classes_` wins. A fitted object keeps the training rows.
+
+    Parameters
+    ----------
+    %(radius)s
+    %(weights)s
+    %(algorithm)s
+    %(leaf_size)s
+    %(p)s
+    %(metric)s
+    outlier_label : label, list of labels, "most_frequent" or None, default=None
+        The label of queries without a row in the radius, for each column of y. A label that is not in y has no
+        probability. None: such queries are refused.
+    %(metric_params)s
+    %(n_jobs)s
+
+    Attributes
+    ----------
+    %(label_attributes)s
+    outlier_label_ : list of labels or None
+        The label of queries without neighbours for each column of y.
+    %(attributes)s
+
+    Examples
+    --------
+    >>> from epicycle import RadiusNeighborsClassifier
+    >>> model = RadiusNeighborsClassifier(radius=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[1.5]]), model.predict_proba([[1.0]]).round(3)
+    (array([0]), array([[0.667, 0.333]]))
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **SEARCH_PARAMETERS,
+        "radius": RADIUS,
+        "weights": WEIGHTS,
+        "outlier_label": NoneOr(AnyOf(InstanceOf(int, np.integer, str), ArrayLike())),
+    }
+    _card: ClassVar[MethodCard] = CARD
+
+    @stores_arguments
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float | None = 2,
+        metric: Any = "minkowski",
+        outlier_label: Any = None,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep rows X and labels y, of shape (n_samples,) or (n_samples, n_outputs)."""
+        self._keep_labelled(X, y)
+        self.outlier_label_ = self._outlier_labels()
+        self._conclude_exact()
+        return self
+
+    def _outlier_labels(self) -> list[Any] | None:
+        given, outputs = self.outlier_label, self._outputs()
+        if given is None:
+            return None
+        if isinstance(given, str) and given == "most_frequent":
+            return [classes[np.bincount(known).argmax()] for classes, known in outputs]
+        labels = list(given) if ArrayLike().accepts(given) else [given] * len(outputs)
+        if len(labels) != len(outputs):
+            raise ParameterError(f"outlier_label: has {len(labels)} elements; expected one for each of {len(outputs)}")
+        for label, (classes, _) in zip(labels, outputs, strict=True):
+            if ArrayLike().accepts(label) and np.ndim(label):
+                raise ParameterTypeError(f"outlier_label: got {label!r:.60}; expected one label for each column of y")
+            if np.append(classes, label).dtype != classes.dtype:
+                raise ParameterTypeError(
+                    f"outlier_label={label!r:.60}; expected the type of the labels, {classes.dtype}"
+                )
+        return labels
+
+    def _shares(self, X: Any) -> list[np.ndarray]:
+        self._check_fitted()
+        distances, rows = self._in_reach_of(X)
         n = len(rows)
-        classes = len(self.classes_)
-        place = (np.arange(n)[:, None] * classes + self._codes_[rows]).ravel()
-        votes = np.bincount(place, weights=None if weights is None else weights.ravel(), minlength=n * classes)
-        votes = votes.reshape(n, classes).astype(np.float64)
-        total = votes.sum(axis=1, keepdims=True)
-        if (total == 0).any():
-            raise ParameterError(f"weights: are all zero for row {int((total == 0).argmax())}; expected some above")
-        return np.asarray(votes / total)
+        counts = np.array([len(r) for r in rows])
+        alone = np.flatnonzero(counts == 0)
+        if len(alone) and self.outlier_label_ is None:
+            raise DataError(
+                f"No neighbors found for test samples {alone[:10]}: {len(alone)} rows of X have none within "
+                f"radius={self.radius:g}; use a larger radius, or give outlier_label"
+            )
+        weights = radius_weights(self.weights, distances)
+        query, near = np.repeat(np.arange(n), counts), np.concatenate(rows)
+        shares = []
+        for j, (classes, known) in enumerate(self._outputs()):
+            share = _votes(query, known[near], weights, (n, len(classes)))
+            if len(alone):
+                label = self.outlier_label_[j]  # type: ignore[index]
+                place = np.flatnonzero(classes == label)
+                if len(place):
+                    share[alone, place[0]] = 1.0
+                else:
+                    warnings.warn(
+                        f"Outlier label {label} is not in training classes. All class probabilities of outliers will "
+                        "be assigned with 0.",
+                        stacklevel=3,
+                    )
+            shares.append(share)
+        return shares
 
-    def predict(self, X: Any = None) -> np.ndarray:
-        """The class with the most votes.
+    def _choose(self, share: np.ndarray, column: int) -> np.ndarray:
+        chosen = super()._choose(share, column)
+        outside = ~share.any(axis=1)
+        if outside.any():
+            label = self.outlier_label_[column]  # type: ignore[index]
+            chosen = chosen.astype(np.result_type(chosen, np.asarray(label)))
+            chosen[outside] = label
+        return chosen
 
-        Parameters
-        ----------
-        %(left_out)s
 
-        Returns
-        -------
-        ndarray of shape (n_queries,)
-        """
-        return choose_class(self.predict_proba(X), self.classes_)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of right predictions; X may be None for the rows of the fit, each predicted from the others."""
-        from sklearn.metrics import accuracy_score
-
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+def radius_weights(weights: Any, distances: list[np.ndarray]) -> np.ndarray | None:
+    """The weights of all neighbours of all queries, one after the other; None where all count alike."""
+    if weights is None or (isinstance(weights, str) and weights == "uniform"):
+        return None
+    parts = [neighbor_weights(weights, d[None, :]) for d in distances if len(d)]
+    return np.concatenate([np.ravel(part) for part in parts if part is not None]) if parts else np.zeros(0)

@@ -12,7 +12,9 @@ products of p terms in any order, rows rounded to the precision, one subtraction
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ _TREE_COLUMNS = 8  # up to which a tree is faster
 _QUERIES, _ROWS = 256, 1024  # of a block of scores: 1 MB in float32 stays in cache
 _COLUMNS = {MANHATTAN: 1, CHEBYSHEV: 2, MINKOWSKI: 3}  # the sums over columns of the native code
 _SAFETY = 1.05  # factor on the bound of the error, for the rounding of the bound itself
+# Powers of ten of |d|^p that floating point holds, and how much smaller than the largest a difference that matters is.
+_RANGE, _DIGITS = 290.0, 16.0
 _TIE = 1e-12  # relative difference of distances below which a tree may order rows either way
 # Longest row relative to a typical one, squared, and lengths, beyond which float32 would not tell the others apart.
 _FAR_SQUARE, _FAR_LENGTH = 1e4, 1e15
@@ -68,10 +72,131 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(distances, rows) of the k rows of X nearest to every row of Q, nearest first."""
     dense = not (sp.issparse(X) or sp.issparse(Q))
-    few = dense and X.shape[1] <= _TREE_COLUMNS and metric.kind != COSINE and X.shape[0] > 4 * k
-    if algorithm == "brute" or not dense or metric.kind == COSINE or (algorithm == "auto" and not few):
-        return _brute_force(X, Q, k, metric, n_jobs)
-    return _by_tree(X, Q, k, metric, n_jobs)
+    if metric.kind == MINKOWSKI and _power_overflows(X, Q, metric.power):
+        return nearest_in_blocks(partial(_scaled_block, metric.power), X, Q, k, n_jobs)
+    if dense and tree_pays(X, k, metric, algorithm):
+        return _by_tree(X, Q, k, metric, n_jobs)
+    return _brute_force(X, Q, k, metric, n_jobs)
+
+
+def tree_pays(X: Any, k: int, metric: Metric, algorithm: str) -> bool:
+    """Whether a tree of the rows X is walked for k neighbours."""
+    if algorithm == "brute" or sp.issparse(X) or metric.kind == COSINE or metric.power < 1:
+        return False
+    return algorithm != "auto" or (X.shape[1] <= _TREE_COLUMNS and X.shape[0] > 4 * k)
+
+
+def nearest_in_blocks(
+    block: Callable[[Any, Any], np.ndarray], X: Any, Q: Any, k: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same for distances that `block(queries, rows)` computes."""
+    n, m = int(Q.shape[0]), int(X.shape[0])
+    distances, rows = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+
+    def work(span: tuple[int, int]) -> None:
+        start, stop = span
+        D = block(_chunk(Q, start, stop, sparse=sp.issparse(X)), X)
+        lists = _short_lists(stop - start, k)
+        _native.neighbors.update_given(D, 0, m, k, lists)
+        found, which = _native.neighbors.settle_given(m, k, lists)
+        distances[start:stop], rows[start:stop] = found, which.reshape(found.shape)
+
+    _over_queries(X, n, work, n_jobs)
+    return distances, rows
+
+
+def _over_queries(X: Any, n: int, work: Callable[[tuple[int, int]], None], n_jobs: int | None) -> None:
+    """Blocks of the n queries, whose distances to all rows of X stay small."""
+    step = max(1, min(_QUERIES, (1 << 21) // max(int(X.shape[0]), 1)))
+    spans = ((start, min(start + step, n)) for start in range(0, n, step))
+    in_order(spans, work, lambda _done: None, n_threads(float(n) * X.shape[0] * X.shape[1], n_jobs))
+
+
+def _power_overflows(X: Any, Q: Any, power: float) -> bool:
+    """Whether |d|^p could leave the range of floating point for differences that matter."""
+    largest = max(_largest(X), _largest(Q))
+    if largest == 0.0:
+        return False
+    exponent = np.log10(largest) + np.log10(2.0)
+    return bool(power * exponent > _RANGE or power * (exponent - _DIGITS) < -_RANGE)
+
+
+def _largest(X: Any) -> float:
+    values = X.data if sp.issparse(X) else X
+    return float(max(np.max(values, initial=0.0), -np.min(values, initial=0.0)))
+
+
+def _scaled_block(power: float, Q: Any, X: Any) -> np.ndarray:
+    """Minkowski's distances m (sum |d / m|^p)^(1/p) with m the largest difference: nothing overflows."""
+    Q, X = (A.toarray() if sp.issparse(A) else A for A in (Q, X))
+    X = np.asarray(X, dtype=np.float64)
+    D = np.empty((len(Q), len(X)))
+    for q, row in zip(np.asarray(Q, dtype=np.float64), D, strict=True):
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            difference = np.abs(X - q)
+            largest = difference.max(axis=1)
+            ratios = np.divide(difference, largest[:, None], out=difference, where=largest[:, None] > 0)
+            row[:] = largest * np.sum(ratios**power, axis=1, where=ratios > 0) ** (1 / power)
+        row[np.isinf(largest)] = np.inf
+    return D
+
+
+# ------------------------------------------------------------------------------------------- within a radius
+
+
+def distance_block(metric: Metric, Q: Any, X: Any) -> np.ndarray:
+    """All distances of the rows of Q and X, from their differences; X is sparse where Q is."""
+    if metric.kind == MINKOWSKI and _power_overflows(X, Q, metric.power):
+        return _scaled_block(metric.power, Q, X)
+    which = (metric.kind, metric.power)
+    if sp.issparse(X):
+        A, B = _like(*(_unit_sparse(M) if metric.kind == COSINE else M for M in (sp.csr_array(Q), sp.csr_array(X))))
+        return metric.from_native(_native.neighbors.csr_distances(A, B, *which))
+    A, B = _same_type(*(_unit_rows(M) if metric.kind == COSINE else np.ascontiguousarray(M) for M in (Q, X)))
+    rows = np.tile(np.arange(len(B), dtype=np.int64), (len(A), 1))
+    return metric.from_native(_native.neighbors.exact_distances(A, B, *which, rows))
+
+
+def within_radius(
+    block: Callable[[Any, Any], np.ndarray], X: Any, Q: Any, radius: Any, n_jobs: int | None
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """(distances, rows) at most `radius` (a number, or one for each query) from every row of Q, rows ascending."""
+    n = int(Q.shape[0])
+    reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), (n,))
+    distances: list[Any] = [None] * n
+    rows: list[Any] = [None] * n
+
+    def work(span: tuple[int, int]) -> None:
+        start, stop = span
+        D = block(_chunk(Q, start, stop, sparse=sp.issparse(X)), X)
+        for i in range(start, stop):
+            rows[i] = np.flatnonzero(D[i - start] <= reach[i])
+            distances[i] = D[i - start][rows[i]]
+
+    _over_queries(X, n, work, n_jobs)
+    return distances, rows
+
+
+def within_radius_by_tree(
+    X: np.ndarray, Q: np.ndarray, radius: Any, metric: Metric, n_jobs: int | None
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The same, with candidates from a tree."""
+    tree = cKDTree(np.asarray(X, dtype=np.float64), balanced_tree=len(X) < 1 << 15)
+    order = {EUCLIDEAN: 2.0, MANHATTAN: 1.0, CHEBYSHEV: np.inf}.get(metric.kind, metric.power)
+    reach = np.broadcast_to(np.asarray(radius, dtype=np.float64), (len(Q),))
+    points = np.asarray(Q, dtype=np.float64)
+    threads = n_threads(200.0 * len(Q), n_jobs)
+    found = tree.query_ball_point(points, reach * (1 + 1e-9), p=order, workers=threads, return_sorted=True)
+    A, B = _same_type(np.ascontiguousarray(Q), np.ascontiguousarray(X))
+    distances, rows = [], []
+    for i, candidates in enumerate(found):
+        which = np.asarray(candidates, dtype=np.int64)
+        exact = _native.neighbors.exact_distances(A[i : i + 1], B, metric.kind, metric.power, which[None, :])
+        D = metric.from_native(exact).ravel()
+        inside = np.less_equal(D, reach[i])
+        distances.append(D[inside])
+        rows.append(which[inside])
+    return distances, rows
 
 
 def _by_tree(X: np.ndarray, Q: np.ndarray, k: int, metric: Metric, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from epicycle.core._parameters import Domain
+from epicycle.core._parameters import Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.neighbors._base import CARD, NEIGHBORS_PARAMETERS, NeighborsEstimator
+from epicycle.neighbors._base import CARD, RADIUS, SEARCH_PARAMETERS, K, KNeighborsSearch, RadiusNeighborsSearch
 
 
-class NearestNeighbors(NeighborsEstimator):
-    r"""The k nearest rows, exactly.
+class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
+    r"""The k nearest rows, or those within a radius, exactly.
 
     .. math:: N_k(q) = \text{the } k \text{ rows } x_i \text{ of least } d(x_i, q)
 
@@ -21,6 +21,8 @@ class NearestNeighbors(NeighborsEstimator):
 
     Parameters
     ----------
+    %(n_neighbors)s
+    %(radius)s
     %(search_parameters)s
 
     Attributes
@@ -34,19 +36,28 @@ class NearestNeighbors(NeighborsEstimator):
     >>> distances, rows = model.kneighbors([[2.0]])
     >>> distances, rows  # a tie, in the order of the rows
     (array([[1., 1.]]), array([[1, 2]]))
+    >>> model.radius_neighbors([[2.0]], radius=5.0, return_distance=False)[0]
+    array([0, 1, 2, 3])
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = NEIGHBORS_PARAMETERS
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **SEARCH_PARAMETERS,
+        "n_neighbors": NoneOr(K),
+        "radius": NoneOr(RADIUS),
+    }
     _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments
     def __init__(
         self,
-        n_neighbors: int = 5,
+        n_neighbors: int | None = 5,
         *,
+        radius: float | None = 1.0,
         algorithm: str = "auto",
-        metric: str = "minkowski",
-        p: float = 2,
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float | None = 2,
+        metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None: ...
 

@@ -42,6 +42,8 @@ class Objective(ABC):
     strong_convexity: float = 0.0
     #: Whether F is a quadratic: its Hessian is the same everywhere.
     quadratic: bool = False
+    #: A number that F is known to stay above, against which gradients are measured; None when there is none.
+    lower_bound: float | None = None
     capabilities: frozenset[str] = frozenset()
 
     @abstractmethod
@@ -74,7 +76,9 @@ class Objective(ABC):
     def certify(self, x: Array, tol: float, value: float | None = None, gradient: Array | None = None) -> Certificate:
         """A bound on (F(x) - min F) relative to the scale of F, against `tol`.
 
-        With strong convexity mu, F(x) - min F <= ||g||^2 / (2 mu). Otherwise only the gradient norm can be shown.
+        With strong convexity mu, F(x) - min F <= ||g||^2 / (2 mu). Otherwise only the gradient norm can be shown, which
+        bounds nothing. It is relative to F(x) - lower_bound where that is known and exceeds 1, otherwise absolute: the
+        size of F itself says nothing, since an F without a minimum grows without end.
         """
         if value is None or gradient is None:
             value, gradient = self.value_and_gradient(x)
@@ -83,8 +87,12 @@ class Objective(ABC):
             gap = float(gradient @ gradient) / (2 * float(self.strong_convexity)) / scale
             meaning = f"the objective is within {gap:.1e} of its minimum, relative"
             return Certificate("strong convexity", gap, tol, meaning)
-        norm = float(np.abs(gradient).max(initial=0.0)) / max(1.0, abs(value))
-        meaning = f"no partial derivative exceeds {norm:.1e}, relative to the objective"
+        norm = float(np.abs(gradient).max(initial=0.0))
+        if self.lower_bound is None:
+            meaning = f"no partial derivative exceeds {norm:.1e}"
+        else:
+            norm /= max(1.0, float(value) - self.lower_bound)
+            meaning = f"no partial derivative exceeds {norm:.1e}, relative to the objective above its lower bound"
         return Certificate("gradient norm", norm, tol, meaning)
 
 
@@ -103,6 +111,9 @@ class FunctionObjective(Objective):
         A certified lower bound on the curvature.
     quadratic : bool, default=False
         Whether F is a quadratic function.
+    lower_bound : float, optional
+        A number that F stays above, such as 0 for a sum of losses: gradients are then judged relative to
+        max(1, F - lower_bound). Without it `tol` bounds the partial derivatives themselves.
     """
 
     def __init__(
@@ -113,12 +124,14 @@ class FunctionObjective(Objective):
         hessian: Callable[[Array], Array] | None = None,
         strong_convexity: float = 0.0,
         quadratic: bool = False,
+        lower_bound: float | None = None,
     ) -> None:
         self._value_and_gradient = value_and_gradient
         self._hessian = hessian
         self.size = size
         self.strong_convexity = strong_convexity
         self.quadratic = quadratic
+        self.lower_bound = lower_bound
         self.capabilities = frozenset({"hessian", "hessian_product"} if hessian else ())
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:

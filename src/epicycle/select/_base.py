@@ -29,6 +29,7 @@ from epicycle.core._parameters import (
 )
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator, fitting
+from epicycle.core.estimator._inner_tags import inner_tags
 from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
 from epicycle.data._frames import is_frame
@@ -125,7 +126,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base())
+        base = inner_tags(self, self._base())
         tags.estimator_type = base.estimator_type
         tags.classifier_tags = base.classifier_tags
         tags.regressor_tags = base.regressor_tags
@@ -175,7 +176,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
         base = self._base()
         target: Literal["labels", "numeric"] = "labels" if is_classifier(base) else "numeric"
         coded = self._coded(X)
-        finite = not get_tags(base).input_tags.allow_nan
+        finite = not inner_tags(self, base).input_tags.allow_nan
         data = self._fit_data(coded, y, sample_weight, target=target, check_finite=finite)
         matrix = self._in_memory(data, X)
         if groups is not None:
@@ -188,7 +189,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
 
     def _coded(self, X: Any) -> Any:
         """A frame with columns of categories as numbers, where the model takes such columns; for checks alone."""
-        if not (get_tags(self._base()).input_tags.categorical and is_frame(X)):
+        if not (inner_tags(self, self._base()).input_tags.categorical and is_frame(X)):
             return X
         asked = getattr(self._base(), "categorical_features", "from_dtype")
         name = type(self).__name__
@@ -262,7 +263,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
         self._check_fitted()
         columns = np.flatnonzero(self.support_)
         coded = self._coded(X)
-        finite = not get_tags(self._base()).input_tags.allow_nan
+        finite = not inner_tags(self, self._base()).input_tags.allow_nan
         sparse = get_tags(self).input_tags.sparse
         data = as_data(coded, estimator_name=type(self).__name__, accept_sparse=sparse, check_finite=finite)
         self._check_features(X if isinstance(X, np.ndarray) else coded, data, reset=False)

@@ -1,12 +1,17 @@
-"""Scores of classes: the class that they choose, and the probabilities that they stand for.
+"""Scores of rows: linear predictors, the class and the probabilities that scores stand for, the losses of rows.
 
-Scores have one column for two classes (positive favours the second), K columns for K classes.
+Scores of classes have one column for two classes (positive favours the second), K columns for K classes.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, softmax
+
+from epicycle import engine
+from epicycle.data import Batch, Data
 
 
 def choose_class(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -30,3 +35,42 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     if scores.shape[1] == 1:
         return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
     return np.asarray(softmax(scores, axis=1))
+
+
+def predictor_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    return np.asarray(np.asarray(batch.X @ coef.T) + intercept)
+
+
+def linear_predictor(data: Data, coef: np.ndarray, intercept: np.ndarray, n_jobs: int | None) -> Any:
+    """Shape (n, k) for coef of shape (k, p) and intercept of shape (k,); a lazy Dask array for Dask data."""
+    return engine.map(predictor_batch, data, coef, intercept, n_jobs=n_jobs)
+
+
+def class_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The class that the linear predictor of every row chooses."""
+    return choose_class(predictor_batch(batch, coef, intercept), classes)
+
+
+#: Names of the losses that :func:`row_losses` knows.
+ROW_LOSSES = ("error", "log_loss", "squared_error", "absolute_error")
+
+#: Smallest probability in a log loss: a label that was given probability 0 costs 34.5, not infinity.
+MIN_PROBABILITY = 1e-15
+
+
+def row_losses(name: str, y: np.ndarray, predicted: Any, classes: np.ndarray | None = None) -> np.ndarray:
+    """Losses of rows, one of `ROW_LOSSES`.
+
+    `predicted` are labels or numbers; for the log loss probabilities of `classes`, and a label outside `classes` has
+    the smallest probability.
+    """
+    predicted = np.asarray(predicted)
+    if name == "error":
+        return np.asarray((predicted != y).astype(np.float64))
+    if name == "log_loss":
+        labels = np.asarray(classes)
+        at = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
+        of_label = np.where(labels[at] == y, predicted[np.arange(len(y)), at], 0.0)
+        return np.asarray(-np.log(np.clip(of_label, MIN_PROBABILITY, 1.0)))
+    residual = predicted.astype(np.float64) - y
+    return np.asarray(np.square(residual) if name == "squared_error" else np.abs(residual))

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from statsmodels.nonparametric.smoothers_lowess import lowess
 
 import epicycle as ep
-from epicycle.linear.local._lowess import anchors, bisquare_weights, weighted_median
+from epicycle.linear.local._locally_weighted_regression import anchors, bisquare_weights, weighted_median
 
 
 def curve(n, seed=0, tail=2.0):

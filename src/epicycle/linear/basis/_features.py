@@ -13,13 +13,14 @@ from sklearn.base import TransformerMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
-from epicycle.data import Batch, Data
+from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.basis._bases import Basis, HarmonicBasis, HingeBasis, expanded_pieces
-from epicycle.linear.basis._linear_spline import KNOTS, place_knots
+from epicycle.linear.basis._linear_spline import KNOTS, MAX_FUNCTIONS, place_knots
 from epicycle.linear.basis._ranges import column_ranges
 from epicycle.optim import Solution
 
@@ -61,7 +62,11 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """The functions at every row: shape (n_samples, n_features_out)."""
-        return engine.map(transform_batch, self._predict_data(X), self._basis(), n_jobs=self.n_jobs)
+        data, basis = self._predict_data(X), self._basis()
+        if isinstance(data, ArrayData):
+            n, d = data.n_rows, basis.n_functions
+            require_memory(float(data.dtype.itemsize) * n * d, f"{d} functions of {n} rows", "ask for fewer functions")
+        return engine.map(transform_batch, data, basis, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of the result.
@@ -216,7 +221,7 @@ class FourierFeatures(BasisTransformer):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_harmonics": Integer(minimum=1),
+        "n_harmonics": Integer(minimum=1, maximum=MAX_FUNCTIONS),
         "period": NoneOr(AnyOf(Real(minimum=0, inclusive=False), ArrayLike())),
         "frequencies": NoneOr(ArrayLike()),
     }

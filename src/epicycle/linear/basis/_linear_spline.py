@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
 from epicycle.core._plot_style import ink
 from epicycle.core.estimator._catalogue import MethodCard
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
 # Where the knots of a spline lie: at quantiles, evenly spaced, or where the caller says.
 
 
+#: Most knots or harmonics of a column: more is a mistake, which is refused before anything is allocated.
+MAX_FUNCTIONS = 1_000_000
+
 #: The domains of the arguments that :func:`place_knots` reads.
 KNOTS: Mapping[str, Domain] = {
-    "n_knots": Integer(minimum=1),
+    "n_knots": Integer(minimum=1, maximum=MAX_FUNCTIONS),
     "knots": AnyOf(Choice("quantile", "uniform"), ArrayLike()),
 }
 
@@ -149,6 +153,8 @@ class LinearSpline(BasisRegressor):
 
     def _place(self, data: Data) -> None:
         self.knots_ = place_knots(type(self).__name__, data, self.knots, self.n_knots, self.n_jobs)
+        d = data.n_features + sum(map(len, self.knots_))
+        require_memory(48.0 * d * d, f"a spline with {d} coefficients", "lower n_knots")
         self.data_range_ = np.stack(column_ranges(data, self.n_jobs))
 
     def _basis(self) -> HingeBasis:

@@ -24,8 +24,8 @@ from epicycle.linear.glm._objective import GlmObjective
 from epicycle.linear.glm._response import Response, response_of
 from epicycle.linear.glm._statistics import Model
 from epicycle.optim._penalties import ElasticNet
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.stats._family import StandardFamily
-from epicycle.stats._linear_predictor import linear_predictor
 from epicycle.stats.families import Multinomial
 
 Array = np.ndarray

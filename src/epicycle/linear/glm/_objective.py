@@ -19,7 +19,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.engine._minibatches import can_draw_rows, minibatches
+from epicycle.engine._row_order import can_draw_rows, minibatches
 from epicycle.linear.glm._certificates import certify
 from epicycle.linear.glm._statistics import Model, diagonal_statistic, row_statistic, second_statistic
 from epicycle.linear.logistic._objective import inverse_factor

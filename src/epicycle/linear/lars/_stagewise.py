@@ -20,7 +20,7 @@ from epicycle.linear.lasso._constrained import minimise_within
 from epicycle.linear.lasso._path import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,6 +22,9 @@ from epicycle.optim._penalties import ElasticNet
 
 #: Largest support that Newton's method factorises: about a second for one factor.
 MAX_NEWTON = 3000
+#: Calls of the descent in a row that lower neither the gap nor the objective, after which rounding is all that is left:
+#: a penalty far below the rounding of the correlations has no dual point that proves anything.
+IDLE_CALLS = 5
 
 
 @dataclass
@@ -47,7 +50,8 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int, fi
     square = np.ascontiguousarray(np.diagonal(problem.G)[problem.slots])
     penalty = _native.linear.Penalty(problem.penalty.l1, problem.penalty.l2, problem.penalty.positive)
     budget = _native.linear.Budget(rounds=20, target=target, work=WORK_PER_CALL)
-    epochs, share = 0, 1.0
+    epochs, share, idle = 0, 1.0, 0
+    least_gap = least_value = np.inf
     while epochs < max_epochs:
         # After a Newton step that came to its end the signs are right or nearly so; one that was cut short (or could
         # not be taken at all) says that they are not, and leaves the work to descent with extrapolation for a while.
@@ -60,6 +64,11 @@ def minimise_on_gram(problem: GramProblem, target: float, *, max_epochs: int, fi
             if finish:
                 _newton_step(problem)  # the signs are right: this is the minimum but for rounding
             return
+        value = problem.value(problem.w, problem.q)
+        idle = 0 if gap < least_gap or value < least_value - 1e-15 * abs(least_value) else idle + 1
+        if idle == IDLE_CALLS:
+            return
+        least_gap, least_value = min(gap, least_gap), min(value, least_value)
         share = _newton_step(problem)
 
 

@@ -32,7 +32,7 @@ from epicycle.data import ArrayData, Batch, Data, ScanData
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
 

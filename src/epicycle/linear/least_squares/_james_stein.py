@@ -25,7 +25,7 @@ from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, s
 from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.optim import Solution
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._linear_predictor import linear_predictor
+from epicycle.stats._class_scores import linear_predictor
 
 
 def shrinkage_factor(

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import Batch, Data, Matrix
-from epicycle.engine._minibatches import can_draw_rows, minibatches
+from epicycle.engine._row_order import can_draw_rows, minibatches
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.optim import Metric, Objective
 from epicycle.optim._quadratic_penalty import QuadraticPenalty

@@ -24,7 +24,6 @@ from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
-from epicycle.linear.local._lowess import Between, bisquare_weights
 from epicycle.linear.local._smoother import (
     KERNELS,
     Answers,
@@ -40,8 +39,11 @@ from epicycle.optim import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from dataclasses import dataclass
 
 FALLBACKS = ("flat", "nearest")
+#: Relative change of a fit that is rounding: robust iterations have come to their end.
+SAME_FIT = 4 * float(np.finfo(np.float64).eps)
 
 
 class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  # type: ignore[misc]
@@ -71,7 +73,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         that are not comparable.
     robust_iterations : int, default=0
         How often to fit again with the weights of outliers reduced (bisquare of the residuals over six times their
-        median); 3 is usual.
+        median); 3 is usual. They end earlier where the fit no longer changes.
     delta : float, default=0.0
         One column only: points within this distance of a fitted one are interpolated during the fit.
     candidates : array-like, optional
@@ -123,7 +125,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         "degree": Integer(minimum=0, maximum=2),
         "kernel": Choice(*KERNELS),
         "metric": NoneOr(ArrayLike()),
-        "robust_iterations": Integer(minimum=0),
+        "robust_iterations": Integer(minimum=0, maximum=10_000),
         "delta": Real(minimum=0),
         "candidates": NoneOr(ArrayLike()),
     }
@@ -260,6 +262,8 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
             if stop and iteration < self.robust_iterations:
                 left = done
                 break
+            if iteration > first and changed <= SAME_FIT * float(np.abs(fit).max(initial=0.0)):
+                break  # weights of the same residuals are the same again
         if between is not None:
             answers = [between.answers(a) for a in answers]
         return answers, monitor.history(), changed, left
@@ -379,3 +383,68 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
             ax.fill_between(grid, low[:, target], high[:, target], color=line.get_color(), alpha=0.2, lw=0, zorder=2)
         ax.set(xlabel=self._names()[0], ylabel="fit")
         return ax
+
+
+def weighted_median(x: np.ndarray, weight: np.ndarray) -> float:
+    """The median, where every x counts as often as its weight says; halfway between two where the middle is between."""
+    if weight.min() == weight.max():  # the usual case, without a sort
+        return float(np.median(x))
+    order = np.argsort(x, kind="stable")
+    upto = np.cumsum(weight[order])
+    half = upto[-1] / 2
+    lower = np.searchsorted(upto, half * (1 - 1e-14))
+    upper = np.searchsorted(upto, half * (1 + 1e-14), side="right")
+    return float((x[order[lower]] + x[order[min(upper, len(x) - 1)]]) / 2)
+
+
+def bisquare_weights(residual: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(1 - (r / 6 median|r|)^2)^2, zero beyond; where most residuals are zero, all others get none."""
+    size = np.abs(residual)
+    median = weighted_median(size, weight)
+    scaled = np.minimum(size / (6 * median), 1.0) if median > 0 else (size > 0).astype(np.float64)
+    return np.asarray((1 - scaled**2) ** 2)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Fits at a few places of a sorted column, and straight lines between them.
+
+
+def anchors(x: np.ndarray, delta: float) -> np.ndarray:
+    """Indices at which to fit: from each the last one within `delta`, or the next; ties take the fit of the first."""
+    n, found, i = len(x), [], 0
+    while True:
+        found.append(i)
+        last = int(np.searchsorted(x, x[i], side="right")) - 1  # the last of the points tied with i
+        if last >= n - 1:
+            return np.array(found)
+        beyond = int(np.searchsorted(x, x[i] + delta, side="right"))  # the first point farther than delta
+        # At the end of the data the walk stops one point early and then takes the last one.
+        i = max((beyond if beyond < n else n - 1) - 1, last + 1)
+
+
+@dataclass(frozen=True)
+class Between:
+    """The place of every point between the anchors: the anchor on its left, and the share of the way to the next."""
+
+    at: np.ndarray
+    left: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, delta: float) -> Between:
+        """The anchors of a sorted column."""
+        at = anchors(x, delta)
+        left = np.repeat(np.arange(len(at)), np.diff(np.append(at, len(x))))
+        gap = np.append(np.diff(x[at]), 0.0)[left]
+        share = np.divide(x - x[at[left]], gap, out=np.zeros(len(x)), where=gap > 0)
+        return cls(at, left, share)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values at all points from those at the anchors."""
+        right = np.minimum(self.left + 1, len(self.at) - 1)
+        return np.asarray(self.share * values[right] + (1 - self.share) * values[self.left])
+
+    def answers(self, a: Answers) -> Answers:
+        """Answers at all points; their sums of squares are not known."""
+        left = self.left
+        return Answers(self.spread(a.value), self.spread(a.own), np.zeros(len(left)), a.error[left], a.status[left])

@@ -18,7 +18,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.engine._minibatches import can_draw_rows, minibatches
+from epicycle.engine._row_order import can_draw_rows, minibatches
 from epicycle.linear.logistic._statistics import (
     binary_gradient,
     binary_hessian,

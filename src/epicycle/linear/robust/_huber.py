@@ -24,10 +24,10 @@ from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
-from epicycle.linear.robust._quantile_problem import draw_statistic
+from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._linear_predictor import linear_predictor, predictor_batch
+from epicycle.stats._class_scores import linear_predictor, predictor_batch
 
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817
@@ -41,6 +41,8 @@ MAX_STEPS_WITHOUT_GAIN = 40
 ROUNDING_GAP = 2e-15
 #: Rows from which on the fit to a draw of them comes first: below, a pass costs less than the detour.
 MIN_ROWS_FOR_DRAW = 20_000
+#: With this epsilon no row is an outlier at the least scale; a larger one changes nothing, and its square overflows.
+NO_OUTLIER_EPSILON = 1e20
 
 
 class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -121,6 +123,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         scale: str | float = "joint",
         tol: float = 1e-10,
         max_iter: int = 200,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
@@ -139,12 +142,14 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             frame = replace(frame, penalty=np.where(unused, np.inf, 0.0))
         squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
         sigma, start = self._fixed_scale(absolute)
+        if self.warm_start and self._resume_state() is None:
+            start = self._earlier(frame, data.n_features) or start
         objective = HuberObjective(
             data,
             frame,
             absolute.lengths,
             squares,
-            float(self.epsilon),
+            min(float(self.epsilon), NO_OUTLIER_EPSILON),
             sigma=sigma,
             floor=MIN_RELATIVE_SCALE,
             n_jobs=self.n_jobs,
@@ -187,6 +192,15 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
         sigma = max(float(median) / NORMAL_MAD, MIN_RELATIVE_SCALE)
         return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
+
+    def _earlier(self, frame: Frame, p: int) -> tuple[np.ndarray, float] | None:
+        """Where the earlier fit ended, in the units of the frame, where there was one of as many features."""
+        earlier = self._run.earlier
+        if "scale_" not in earlier or earlier["coef_"].shape != (p,):
+            return None
+        coef, intercept, scale = (earlier[name] for name in ("coef_", "intercept_", "scale_"))
+        theta = frame.scaled(np.asarray(coef, dtype=np.float64), float(intercept))
+        return (np.where(np.isinf(frame.penalty), 0.0, theta), float(scale) / frame.y_scale)
 
     # ------------------------------------------------------------------------------------------- solver
 

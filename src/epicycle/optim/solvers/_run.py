@@ -197,6 +197,10 @@ class Run:
             certificate = self.objective.certify(x, self.tol, known, self._best_gradient)
             if certificate.holds and self.reason in ("max_iter", "stalled"):
                 self.reason, self.message = "converged", ""
+            if certificate.holds and self.reason == "diverged":
+                # The best point seen may be flat (x^3 at 0) where the iteration found no minimum.
+                meaning = "nothing is known: the iteration diverged"
+                certificate = Certificate(certificate.kind, math.inf, self.tol, meaning)
         resumable = self.reason in ("max_iter", "stopped")
         return Solution(
             x=x,

@@ -51,7 +51,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     loss : str or object, default="squared_error"
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie" (the last three predict
         exp(F)), or an object with methods ``value(y, s)``, ``gradient(y, s)`` and ``curvature(y, s)`` that give arrays
-        like y.
+        like y. The gradient is compared with differences of the value before the fit; the curvature may be a bound on
+        the second derivative, or an approximation.
         Absolute and quantile loss have no curvature: their trees are those of least squares, and each leaf takes the
         best constant for the loss.
     delta : float, default=1.0

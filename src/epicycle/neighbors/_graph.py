@@ -1,0 +1,191 @@
+"""Graphs of neighbours as steps of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from epicycle.core._parameters import Domain
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.neighbors._base import (
+    CARD,
+    MODE,
+    RADIUS,
+    SEARCH_PARAMETERS,
+    K,
+    KNeighborsSearch,
+    NeighborsEstimator,
+    RadiusNeighborsSearch,
+)
+
+
+class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeighborsEstimator):  # type: ignore[misc]
+    """A column for each row of the fit."""
+
+    mode: str
+
+    def _keep(self, X: Any) -> None:
+        self._keep_rows(X, None, target="none")
+        self._conclude_exact()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_samples_fit_
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Keep the rows, and give their own graph, each row being the first of its neighbours.
+
+        Parameters
+        ----------
+        %(X)s
+        y : ignored
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_samples)
+        """
+        return self.fit(X).transform(X)
+
+
+class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
+    r"""The graph of the k nearest rows, for estimators that take ``metric="precomputed"``.
+
+    .. math:: G_{qi} = d(x_i, q) \quad \text{for the nearest rows } x_i \text{ of } q
+
+    Distances are given of k + 1 rows, because a row of the fit is its own first neighbour.
+    A fitted object keeps the training rows.
+
+    Parameters
+    ----------
+    %(mode)s
+    %(n_neighbors)s
+    %(search_parameters)s
+
+    Attributes
+    ----------
+    %(attributes)s
+
+    Examples
+    --------
+    >>> from epicycle import KNeighborsTransformer
+    >>> KNeighborsTransformer(n_neighbors=1).fit_transform([[0.0], [1.0], [3.0]]).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 2., 0.]])
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "mode": MODE}
+    _card: ClassVar[MethodCard] = CARD
+
+    @stores_arguments
+    def __init__(
+        self,
+        *,
+        mode: str = "distance",
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float | None = 2,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the rows of X.
+
+        Parameters
+        ----------
+        y : ignored
+        """
+        self._keep(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The neighbours of rows as a sparse matrix, nearest first.
+
+        Parameters
+        ----------
+        %(X)s
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_samples_fit)
+        """
+        self._check_fitted()
+        k: Any = self.n_neighbors
+        return self.kneighbors_graph(X, k + (self.mode == "distance"), mode=self.mode)
+
+
+class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
+    r"""The graph of the rows within a radius, for estimators that take ``metric="precomputed"``.
+
+    .. math:: G_{qi} = d(x_i, q) \quad \text{where } d(x_i, q) \leq r
+
+    Every row of the fit is a neighbour of itself, at distance zero, which is stored.
+    A fitted object keeps the training rows.
+
+    Parameters
+    ----------
+    %(mode)s
+    %(radius)s
+    %(search_parameters)s
+
+    Attributes
+    ----------
+    %(attributes)s
+
+    Examples
+    --------
+    >>> from epicycle import RadiusNeighborsTransformer
+    >>> RadiusNeighborsTransformer(radius=1.5).fit_transform([[0.0], [1.0], [3.0]]).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "radius": RADIUS, "mode": MODE}
+    _card: ClassVar[MethodCard] = CARD
+
+    @stores_arguments
+    def __init__(
+        self,
+        *,
+        mode: str = "distance",
+        radius: float = 1.0,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float | None = 2,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the rows of X.
+
+        Parameters
+        ----------
+        y : ignored
+        """
+        self._keep(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The rows within the radius as a sparse matrix, nearest first.
+
+        Parameters
+        ----------
+        %(X)s
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_samples_fit)
+        """
+        self._check_fitted()
+        return self.radius_neighbors_graph(X, mode=self.mode, sort_results=True)

@@ -1,0 +1,30 @@
+"""An estimator inside another one: what is none is refused by name, wherever it is met first."""
+
+import numpy as np
+import pytest
+from sklearn.utils import get_tags
+
+import epicycle as ep
+from epicycle.exceptions import ParameterTypeError
+
+
+class NoEstimator:
+    """Has the methods, but not those of scikit-learn's base class."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("wrong", [object(), "ridge", 3, NoEstimator(), NoEstimator, ep.LogisticRegression])
+@pytest.mark.parametrize(
+    "cls", [ep.OneVsRest, ep.ForwardSelection, ep.BackwardSelection, ep.FilterSelection, ep.TableModel]
+)
+def test_what_is_no_estimator_is_named(cls, wrong):
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    for call in (lambda m: m.fit(X, y), get_tags):
+        with pytest.raises(ParameterTypeError, match=rf"{cls.__name__}: estimator=.*; expected "):
+            call(cls(wrong))
+    repr(cls(wrong))

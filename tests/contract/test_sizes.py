@@ -1,0 +1,79 @@
+"""Arguments that say how much to allocate, or how often to repeat, are refused before the work, or the work ends."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import epicycle as ep
+from epicycle.exceptions import MemoryBudgetError, ParameterError
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    return X, X @ [1.0, -0.5] + rng.normal(size=30)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (ep.LinearSpline(n_knots=10**9), "n_knots"),
+        (ep.LinearSpline(n_knots=10**9, knots="uniform"), "n_knots"),
+        (ep.HingeFeatures(n_knots=10**9), "n_knots"),
+        (ep.FourierFeatures(n_harmonics=10**9), "n_harmonics"),
+        (ep.LassoCV(n_alphas=10**9), "n_alphas"),
+        (ep.ElasticNetCV(n_alphas=10**9), "n_alphas"),
+        (ep.LocallyWeightedRegression(robust_iterations=2**63), "robust_iterations"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_absurd_sizes_are_refused_by_name(rows, model, name):
+    with pytest.raises(ParameterError, match=f"{type(model).__name__}: {name}="):
+        model.fit(*rows)
+
+
+def test_absurd_sizes_of_functions_are_refused_by_name(rows):
+    with pytest.raises(ParameterError, match="n_alphas"):
+        ep.lasso_path(*rows, n_alphas=10**9)
+    with pytest.raises(ParameterError, match="Cs"):
+        ep.LogisticRegressionCV(Cs=10**9).fit(rows[0], rows[1] > 0)
+
+
+def test_memory_is_asked_for_before_it_is_used(rows):
+    X, y = rows
+    with ep.config(memory_limit=2**26):
+        with pytest.raises(MemoryBudgetError, match="a spline with 20002 coefficients"):
+            ep.LinearSpline(n_knots=10_000, knots="uniform").fit(X, y)
+        with pytest.raises(MemoryBudgetError, match="functions of 30 rows"):
+            ep.FourierFeatures(n_harmonics=100_000).fit(X).transform(X)
+
+
+def test_penalties_below_all_rounding_end():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 5)), rng.normal(size=30)
+    with ep.config(on_nonconvergence="ignore"):
+        model = ep.LassoCV(eps=1e-300, n_alphas=20, cv=2).fit(X, y)
+        path = ep.lasso_path(X, y, eps=1e-300, n_alphas=20)
+    assert np.isfinite(model.mse_path_).all()
+    centred = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+    assert_allclose(path.coefs[:, -1], centred, rtol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e155, 1e300])
+def test_huber_with_an_endless_epsilon_is_least_squares(rows, epsilon):
+    X, y = rows
+    model = ep.HuberRegressor(epsilon=epsilon, alpha=0.0).fit(X, y)
+    least = ep.LinearRegression().fit(X, y)
+    assert model.certificate_.holds
+    assert model.n_outliers_ == 0
+    assert_allclose(model.coef_, least.coef_, rtol=1e-9)
+    assert_allclose(model.scale_, np.sqrt(np.mean((y - least.predict(X)) ** 2)), rtol=1e-9)
+
+
+def test_robust_iterations_end_where_nothing_changes(rows):
+    X, y = rows
+    model = ep.LocallyWeightedRegression(span=0.8, robust_iterations=10_000).fit(X[:, :1], y)
+    assert model.history_.n_iter < 2_000
+    again = ep.LocallyWeightedRegression(span=0.8, robust_iterations=model.history_.n_iter + 5).fit(X[:, :1], y)
+    assert_allclose(again.predict(X[:, :1]), model.predict(X[:, :1]), rtol=1e-12)
