@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_sample_weight
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._target import as_labels
 from epicycle.stats._labels import codes, label_statistic
@@ -75,7 +75,7 @@ def map_rows(scores: Any, function: Callable[..., np.ndarray], *parameters: Any)
 def has_label_columns(y: Any) -> bool:
     """Whether y is a table of several columns of labels."""
     if sp.issparse(y):
-        raise DataError("y: sparse multilabel-indicator for y is not supported.")
+        raise DataTypeError("y: sparse multilabel-indicator for y is not supported. Expected a dense array")
     if nw.dependencies.is_into_dataframe(y):
         return bool(nw.from_native(y).shape[1] > 1)
     if isinstance(y, np.ndarray):
