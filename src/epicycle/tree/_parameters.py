@@ -152,7 +152,8 @@ def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np
         raise ParameterError(f"monotonic_cst has shape {len(np.ravel(signs))} but the input data X has {p} features.")
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ParameterError(
-            f"monotonic_cst must be None or an array-like of -1, 0 or 1, got {signs.tolist()!r:.60}; expected -1, 0 or 1"
+            f"monotonic_cst must be None or an array-like of -1, 0 or 1, got {signs.tolist()!r:.60}; expected "
+            "-1, 0 or 1"
         )
     if (signs[categorical > 0] != 0).any():
         raise ParameterError("monotonic_cst: categories have no order to be monotone in; expected 0 for such columns")

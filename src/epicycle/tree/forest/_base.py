@@ -407,7 +407,13 @@ class Forest(TreeModel, ABC):
     def estimator_(self) -> Any:
         """A tree of the forest before its fit."""
         self._check_fitted()
+        return self.estimator
+
+    @property
+    def estimator(self) -> Any:
+        """An unfitted tree with the parameters of the forest."""
         model = self._decision_tree()
+        model.splitter = "random" if self._random_splits else "best"
         shared = set(model.get_params(deep=False)) - {"criterion", "class_weight", "n_jobs", "random_state"}
         model.set_params(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
         return model
