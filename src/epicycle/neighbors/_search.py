@@ -144,7 +144,7 @@ def _scaled_rows(A: Any, exponent: int) -> Any:
 
 def _times_power_of_two(distances: np.ndarray, exponent: int) -> np.ndarray:
     with np.errstate(over="ignore"):  # a distance beyond the largest number there is: infinity
-        return np.ldexp(distances, exponent)
+        return np.asarray(np.ldexp(distances, exponent))
 
 
 def _largest(X: Any) -> float:
