@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import Data
+from epicycle.data import ArrayData, Data
+from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
 from epicycle.linear.lars._angles import angles_of, lars_problem
 from epicycle.linear.lars._least_angle import LeastAngle, certify
 from epicycle.linear.lars._path import PathRecord, point_at_alpha, point_at_bound
@@ -56,6 +58,8 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
     eps : float, default=2.2e-16
         A feature that has no more than 10 k `eps` of its variance outside the span of k - 1 active ones depends on them
         and is passed over.
+    jitter : float, optional
+        Upper end of uniform noise that is added to y, which parts features that would enter together.
     tol : float, default=1e-8
         Tolerance of the certificate.
     max_iter : int, optional
@@ -64,6 +68,8 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         Threads; None follows the size of the work. The result does not depend on it.
     verbose : int, default=0
         1 shows progress when the fit takes more than about two seconds, 2 logs every step.
+    random_state : int, Generator, RandomState or None, default=None
+        Of the noise of `jitter`.
 
     Attributes
     ----------
@@ -118,6 +124,9 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         "n_nonzero_coefs": NoneOr(Integer(minimum=1)),
         "positive": Boolean(),
         "fit_path": Boolean(),
+        "precompute": COMPATIBILITY_PARAMETERS["precompute"],
+        "copy_X": COMPATIBILITY_PARAMETERS["copy_X"],
+        "jitter": NoneOr(Real(minimum=0)),
         "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
         "max_iter": NoneOr(Integer(minimum=1)),
     }
@@ -136,13 +145,17 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         alpha: float = 0.0,
         n_nonzero_coefs: int | None = 500,
         fit_intercept: bool = True,
+        precompute: Any = "auto",
+        copy_X: bool = True,
         positive: bool = False,
         fit_path: bool = True,
         eps: float = 2.2e-16,
+        jitter: float | None = None,
         tol: float = 1e-8,
         max_iter: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
     ) -> None: ...
 
     @fitting
@@ -162,6 +175,8 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
                 "positive=True; expected method='lasso' with it: least angle regression keeps no signs"
             )
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
+        if self.jitter is not None:
+            data = self._jittered(data)
         problem = lars_problem(data, centre=self.fit_intercept, n_jobs=self.n_jobs)
         p, k = data.n_features, data.n_targets
         resumed = self._resume_state() or {}
@@ -183,6 +198,14 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         self._keep(data, problem, W, records, np.array(alphas))
         self._finish(W, records, certificates, monitor, reason)
         return self
+
+    def _jittered(self, data: Data) -> Data:
+        """The data with noise added to y."""
+        if not isinstance(data, ArrayData):
+            raise DataError("jitter: adds noise to y, which has to be in memory; expected jitter=None")
+        y: Any = data.y
+        noise = np.random.default_rng(seed_of(self.random_state)).uniform(high=self.jitter, size=y.shape)
+        return ArrayData(data.X, y + noise, data.weight, feature_names=data.feature_names)
 
     def _follow(
         self,

@@ -9,16 +9,24 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
+from epicycle.core._parameters import Domain
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
+from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
 from epicycle.stats._class_scores import linear_predictor
+
+#: Domains of scikit-learn's arguments that the solution does not depend on.
+DESCENT_PARAMETERS: Mapping[str, Domain] = {
+    name: COMPATIBILITY_PARAMETERS[name] for name in ("precompute", "copy_X", "selection")
+}
 
 
 class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """A linear predictor with many coefficients at zero."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        **COMPATIBILITY_DOCS,
         "penalty_weights": "penalty_weights : array-like of shape (n_features,), optional\n"
         "    Factors of alpha for each feature; 0 leaves a feature unpenalised.",
         "positive": "positive : bool, default={default}\n    Whether coefficients have to be non-negative.",

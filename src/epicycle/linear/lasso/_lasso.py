@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.linear.lasso._base import SparseLinearModel
+from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words
+from epicycle.linear.lasso._path import enet_path, start_of
 from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
 from epicycle.optim import Solution
 from epicycle.optim._penalties import ElasticNet as Penalty
@@ -27,6 +27,7 @@ _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
     "positive": Boolean(),
+    **DESCENT_PARAMETERS,
 }
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
@@ -101,13 +102,19 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         bound: float | None = None,
         penalty_weights: Any = None,
         fit_intercept: bool = True,
+        precompute: Any = False,
+        copy_X: bool = True,
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         warm_start: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
+
+    path = staticmethod(enet_path)
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
@@ -185,13 +192,19 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         l1_ratio: float = 0.5,
         penalty_weights: Any = None,
         fit_intercept: bool = True,
+        precompute: Any = False,
+        copy_X: bool = True,
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         warm_start: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
+
+    path = staticmethod(enet_path)
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
@@ -232,7 +245,7 @@ def _fit(
     penalty = Penalty(alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors, positive=model.positive)
     state = model._resume_state()
     given = coef_init if state is None else state["coef"]
-    W = np.zeros((k, p)) if given is None else _start(given, k, p)
+    W = np.zeros((k, p)) if given is None else start_of(given, k, p)
     problem = lasso_problem(data, centre=model.fit_intercept, n_jobs=model.n_jobs)
     monitor = model._monitor((model.max_iter + 1) * k, lambda x: model._attributes(data, problem, x.reshape(k, p)))
     outcomes = _minimise(problem, penalty, bound, W, monitor, model.tol, model.max_iter)
@@ -284,14 +297,3 @@ def _minimise(
         W[t] = outcome.x
         outcomes.append(outcome)
     return outcomes
-
-
-def _start(given: Any, k: int, p: int) -> np.ndarray:
-    """The coefficients to start from, of shape (k, p)."""
-    try:
-        W = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("coef_init: expected an array of numbers") from None
-    if W.shape not in ((k, p), (p,) if k == 1 else (k, p)) or not np.isfinite(W).all():
-        raise DataError(f"coef_init: expected finite numbers of shape {(p,) if k == 1 else (k, p)}, got {W.shape}")
-    return W.reshape(k, p)

@@ -16,10 +16,18 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
-from epicycle.linear.lasso._base import SparseLinearModel
+from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
-from epicycle.linear.lasso._path import PATH_PARAMETERS, Grid, PathSettings, checked_alphas, grid_of_alphas
+from epicycle.linear.lasso._path import (
+    PATH_PARAMETERS,
+    Grid,
+    PathSettings,
+    checked_alphas,
+    enet_path,
+    grid_of_alphas,
+    lasso_path,
+)
 from epicycle.linear.lasso._problem import LassoProblem, check_columns, lasso_problem
 from epicycle.optim import Solution
 from epicycle.stats._intervals import standard_error
@@ -35,6 +43,7 @@ class _CrossValidatedRegressor(SparseLinearModel):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **{name: domain for name, domain in PATH_PARAMETERS.items() if name != "l1_ratio"},
+        **DESCENT_PARAMETERS,
         "cv": NoneOr(InstanceOf(object)),
         "rule": Choice("min", "1se"),
     }
@@ -43,7 +52,7 @@ class _CrossValidatedRegressor(SparseLinearModel):
         "grid": "eps : float, default=0.001\n"
         "    Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).\n"
         "n_alphas : int, default=100\n    Number of alphas in the grid.\n"
-        "alphas : array-like, optional\n    The alphas themselves.\n"
+        "alphas : array-like or int, optional\n    The alphas themselves, or their number in place of `n_alphas`.\n"
         "cv : int, splitter or iterable of (train, test), optional\n"
         "    Folds, as for scikit-learn; five by default.\n"
         'rule : {"min", "1se"}, default="min"\n'
@@ -157,12 +166,18 @@ class LassoCV(_CrossValidatedRegressor):
         rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         fit_intercept: bool = True,
+        precompute: Any = "auto",
+        copy_X: bool = True,
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
+        selection: str = "cyclic",
     ) -> None: ...
+
+    path = staticmethod(lasso_path)
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -223,12 +238,18 @@ class ElasticNetCV(_CrossValidatedRegressor):
         rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         fit_intercept: bool = True,
+        precompute: Any = "auto",
+        copy_X: bool = True,
         positive: bool = False,
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
+        random_state: Any = None,
+        selection: str = "cyclic",
     ) -> None: ...
+
+    path = staticmethod(enet_path)
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -242,6 +263,11 @@ class ElasticNetCV(_CrossValidatedRegressor):
         return self
 
 
+def _is_number(alphas: Any) -> bool:
+    """Whether the alphas are to be made: none are given, or only how many."""
+    return alphas is None or isinstance(alphas, int | np.integer)
+
+
 def _l1_ratios(given: Any, alphas: Any) -> np.ndarray:
     """The shares of the L1 term to choose from."""
     try:
@@ -250,14 +276,14 @@ def _l1_ratios(given: Any, alphas: Any) -> np.ndarray:
         raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1") from None
     if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
         raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")
-    if alphas is None and (ratios == 0).any():
+    if _is_number(alphas) and (ratios == 0).any():
         raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
     return ratios
 
 
 def _fit(model: LassoCV | ElasticNetCV, X: Any, y: Any, sample_weight: Any, ratios: np.ndarray) -> float:
     """Follow a path on every fold, choose, and fit to all rows; returns the share of the L1 term that was chosen."""
-    given = None if model.alphas is None else checked_alphas(model.alphas)
+    given = None if _is_number(model.alphas) else checked_alphas(model.alphas)
     data = model._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
     centre, n_jobs = model.fit_intercept, model.n_jobs
     factors = penalty_factors(model.penalty_weights, data.n_features, model.positive)
@@ -318,7 +344,7 @@ def _grids(
     """The alphas of every share of the L1 term."""
     if given is not None:
         return [Grid(float(ratio), given) for ratio in ratios]
-    solver, n = problem.solvers[0], model.n_alphas
+    solver, n = problem.solvers[0], model.n_alphas if model.alphas is None else int(model.alphas)
     return [
         Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, model.positive, model.eps, n))
         for ratio in ratios

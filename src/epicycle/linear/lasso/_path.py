@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import (
     SHARED_PARAMETERS,
+    AnyOf,
     ArrayLike,
     Boolean,
     Domain,
@@ -24,6 +25,7 @@ from epicycle.core._parameters import (
 from epicycle.core._plot_style import CYCLE, axes_of, ink, styled
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
+from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._duality import penalty_factors, penalty_of
 from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
 from epicycle.linear.lasso._solver import LassoSolver
@@ -45,13 +47,22 @@ PATH_PARAMETERS: dict[str, Domain] = {
     "l1_ratio": Real(minimum=0, maximum=1),
     "eps": Real(minimum=0, maximum=1, inclusive=False),
     "n_alphas": Integer(minimum=1, maximum=MAX_ALPHAS),
-    "alphas": NoneOr(ArrayLike()),
+    "alphas": NoneOr(AnyOf(Integer(minimum=1, maximum=MAX_ALPHAS), ArrayLike())),
     "penalty_weights": NoneOr(ArrayLike()),
     "fit_intercept": SHARED_PARAMETERS["fit_intercept"],
     "positive": Boolean(),
     "tol": SHARED_PARAMETERS["tol"],
     "max_iter": SHARED_PARAMETERS["max_iter"],
     "n_jobs": SHARED_PARAMETERS["n_jobs"],
+}
+_FUNCTION_PARAMETERS: dict[str, Domain] = {
+    **PATH_PARAMETERS,
+    **COMPATIBILITY_PARAMETERS,
+    "coef_init": NoneOr(ArrayLike()),
+    "verbose": SHARED_PARAMETERS["verbose"],
+    "return_n_iter": Boolean(),
+    "check_input": Boolean(),
+    "random_state": SHARED_PARAMETERS["random_state"],
 }
 
 
@@ -88,6 +99,7 @@ class RegularizationPath:
     converged : of the same shape: whether the gap reached the tolerance.
     n_iters : rounds that each solution took, of the same shape.
     feature_names : names of the features, where the data had them.
+    gives_n_iters : whether it unpacks with `n_iters` as a fourth part.
     """
 
     alphas: np.ndarray
@@ -98,9 +110,11 @@ class RegularizationPath:
     converged: np.ndarray
     n_iters: np.ndarray
     feature_names: tuple[str, ...] | None = field(default=None)
+    gives_n_iters: bool = field(default=False)
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return iter((self.alphas, self.coefs, self.dual_gaps))
+        first = (self.alphas, self.coefs, self.dual_gaps)
+        return iter((*first, self.n_iters) if self.gives_n_iters else first)
 
     def plot(self, against: Against = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.
@@ -174,6 +188,15 @@ def lasso_path(
     tol: float = 1e-8,
     max_iter: int = 1000,
     n_jobs: int | None = None,
+    precompute: Any = "auto",
+    Xy: Any = None,
+    copy_X: bool = True,
+    coef_init: Any = None,
+    verbose: int = 0,
+    return_n_iter: bool = False,
+    check_input: bool = True,
+    random_state: Any = None,
+    selection: str = "cyclic",
 ) -> RegularizationPath:
     r"""Solutions of the lasso for many alphas.
 
@@ -187,8 +210,8 @@ def lasso_path(
         Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).
     n_alphas : int, default=100
         Number of alphas in the grid.
-    alphas : array-like, optional
-        The alphas themselves.
+    alphas : array-like or int, optional
+        The alphas themselves, or their number in place of `n_alphas`.
     sample_weight : array-like of shape (n_samples,), optional
     penalty_weights : array-like of shape (n_features,), optional
         Factors of alpha for each feature; 0 leaves a feature unpenalised.
@@ -202,6 +225,12 @@ def lasso_path(
         Rounds at most for each alpha.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
+    coef_init : array-like of shape (n_features,) or (n_targets, n_features), optional
+        Where the solution of the largest alpha starts.
+    return_n_iter : bool, default=False
+        Whether the path unpacks with the numbers of rounds as a fourth part.
+    precompute, Xy, copy_X, verbose, check_input, random_state, selection
+        Accepted for compatibility; the solutions do not depend on them.
 
     Returns
     -------
@@ -233,6 +262,15 @@ def lasso_path(
         tol=tol,
         max_iter=max_iter,
         n_jobs=n_jobs,
+        precompute=precompute,
+        Xy=Xy,
+        copy_X=copy_X,
+        coef_init=coef_init,
+        verbose=verbose,
+        return_n_iter=return_n_iter,
+        check_input=check_input,
+        random_state=random_state,
+        selection=selection,
     )
 
 
@@ -251,6 +289,15 @@ def enet_path(
     tol: float = 1e-8,
     max_iter: int = 1000,
     n_jobs: int | None = None,
+    precompute: Any = "auto",
+    Xy: Any = None,  # noqa: ARG001 - as in scikit-learn
+    copy_X: bool = True,
+    coef_init: Any = None,
+    verbose: int = 0,
+    return_n_iter: bool = False,
+    check_input: bool = True,
+    random_state: Any = None,
+    selection: str = "cyclic",
 ) -> RegularizationPath:
     r"""Solutions of the elastic net for many alphas.
 
@@ -265,6 +312,8 @@ def enet_path(
     l1_ratio : float, default=0.5
         Share of the L1 term, between 0 (ridge; then `alphas` has to be given) and 1 (lasso).
     eps, n_alphas, alphas, sample_weight, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs
+        As for :func:`lasso_path`.
+    precompute, Xy, copy_X, coef_init, verbose, return_n_iter, check_input, random_state, selection
         As for :func:`lasso_path`.
 
     Returns
@@ -292,23 +341,47 @@ def enet_path(
         "tol": tol,
         "max_iter": max_iter,
         "n_jobs": n_jobs,
+        "precompute": precompute,
+        "copy_X": copy_X,
+        "coef_init": coef_init,
+        "verbose": verbose,
+        "return_n_iter": return_n_iter,
+        "check_input": check_input,
+        "random_state": random_state,
+        "selection": selection,
     }
     for name, value in given.items():
-        check_parameter("enet_path", name, value, PATH_PARAMETERS[name])
+        check_parameter("enet_path", name, value, _FUNCTION_PARAMETERS[name])
     data = path_data(X, y, sample_weight, "enet_path")
     factors = penalty_factors(penalty_weights, data.n_features, positive)
+    if isinstance(alphas, int | np.integer):
+        alphas, n_alphas = None, int(alphas)
     grid = None if alphas is None else checked_alphas(alphas)
+    start = None if coef_init is None else start_of(coef_init, data.n_targets, data.n_features)
     settings = PathSettings(factors, positive, fit_intercept, tol, max_iter)
     with single_threaded_blas():
         problem = lasso_problem(data, centre=fit_intercept, n_jobs=n_jobs, many=True)
         grids, outcomes = [], []
-        for solver in problem.solvers:
+        for t, solver in enumerate(problem.solvers):
+            if start is not None:
+                solver.start_at(start[t])
             own = grid
             if own is None:
                 own = grid_of_alphas(solver, l1_ratio, factors, positive, eps, n_alphas)
             grids.append(own)
             outcomes.append(follow(solver, Grid(l1_ratio, own), settings))
-    return _as_path(data, problem, grids, outcomes, grid is not None)
+    return replace(_as_path(data, problem, grids, outcomes, grid is not None), gives_n_iters=return_n_iter)
+
+
+def start_of(given: Any, k: int, p: int) -> np.ndarray:
+    """The coefficients to start from, of shape (k, p)."""
+    try:
+        W = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("coef_init: expected an array of numbers") from None
+    if W.shape not in ((k, p), (p,) if k == 1 else (k, p)) or not np.isfinite(W).all():
+        raise DataError(f"coef_init: expected finite numbers of shape {(p,) if k == 1 else (k, p)}, got {W.shape}")
+    return W.reshape(k, p)
 
 
 def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:

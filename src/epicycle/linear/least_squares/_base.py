@@ -14,15 +14,17 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import get_tags
 
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import Choice, Domain, InstanceOf, NoneOr
+from epicycle.core._parameters import Boolean, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data, as_data
 from epicycle.data._dask_data import is_dask
 from epicycle.linalg._dependencies import in_words
+from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS, RIDGE_SOLVERS
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
 from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverages_of
+from epicycle.linear.least_squares._nonnegative import fit_nonnegative
 from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
@@ -35,9 +37,14 @@ MAX_GRAM, MAX_KEPT = 5000, 2000
 
 #: Domains of the parameters that name a solver.
 SOLVER_PARAMETERS: Mapping[str, Domain] = {
-    "solver": Choice("auto", "cholesky", "qr", *SOLVERS),
+    "solver": Choice("auto", "cholesky", "qr", *SOLVERS, *RIDGE_SOLVERS),
     "solver_options": NoneOr(InstanceOf(dict)),
+    "max_iter": NoneOr(Integer(minimum=1)),
+    "copy_X": COMPATIBILITY_PARAMETERS["copy_X"],
+    "positive": Boolean(),
 }
+#: Maximum number of iterations where none is given.
+MAX_ITER = 1000
 
 
 class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
@@ -49,14 +56,20 @@ class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # ty
         "solver": """solver : str, default={default}
     "auto" solves the normal equations by Cholesky, refines them where the condition asks for it, and falls back
     to QR; "cholesky" and "qr" insist on one; any solver of :data:`epicycle.optim.SOLVERS` iterates to the same
-    solution.""",
+    solution. The names of scikit-learn's solvers stand for those of :ref:`this table <solver-names>`.""",
+        "copy_X": COMPATIBILITY_DOCS["copy_X"],
+        "positive": """positive : bool, default={default}
+    Whether coefficients have to be non-negative. An active-set method on the second moments finds them, whatever
+    the solver; there are no standard errors and no leverages then.""",
+        "solver_": """solver_ : str
+    The solver that ran.""",
         "solver_options": """solver_options : dict, optional
     Options of an iterating solver, such as ``{"step": 0.1}``.""",
         "tol": """tol : float, default={default}
     Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
     asserts.""",
-        "max_iter": """max_iter : int, default={default}
-    Maximum number of iterations (epochs for the stochastic solvers).""",
+        "max_iter": """max_iter : int or None, default={default}
+    Maximum number of iterations (epochs for the stochastic solvers); None for 1000.""",
         "random_state": """random_state : int, Generator, RandomState or None, default={default}
     Order of rows of the stochastic solvers.""",
         "penalty_weights": """penalty_weights : array-like of shape (n_features,), optional
@@ -106,6 +119,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         for name, value in attributes.items():
             setattr(self, name, value)
         self._keep(data, fit)
+        self.solver_ = fit.method
         monitor = self._monitor(1, lambda _x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
         certificate = excess_certificate(
@@ -231,7 +245,10 @@ intercept_ : float or ndarray of shape (n_targets,)""",
 def fit_by_solver(model: Any, data: Data) -> None:
     """Fit a model by the solver that was asked for, or that suits the data."""
     penalty = model._penalty(data.n_targets, data.n_features)
-    solver = model.solver
+    solver = RIDGE_SOLVERS.get(model.solver, model.solver)
+    if model.positive:
+        _fit_nonnegative(model, data, penalty)
+        return
     if model.solver_options and solver not in SOLVERS:
         raise ParameterError(
             f"solver_options={model.solver_options!r}: solver={solver!r} has no options; name one that iterates"
@@ -249,6 +266,19 @@ def fit_by_solver(model: Any, data: Data) -> None:
         model._conclude_direct(data, fit)
     if hasattr(model, "dependent_features_"):
         model._warn_of_dependencies()
+
+
+def _fit_nonnegative(model: Any, data: Data, penalty: QuadraticPenalty) -> None:
+    if model.solver not in ("auto", "lbfgs"):
+        raise ParameterError(
+            f"solver={model.solver!r} does not support positive fitting; with positive=True expected 'auto' or 'lbfgs'"
+        )
+    if data.n_features > MAX_GRAM:
+        raise DataError(
+            f"X has {data.n_features} features; positive=True needs their second moments and takes up to {MAX_GRAM}"
+        )
+    moments = settled_moments(data, model.fit_intercept, model.n_jobs)
+    model._conclude_direct(data, fit_nonnegative(moments, penalty, model.fit_intercept))
 
 
 def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, rows: bool) -> None:
@@ -271,6 +301,8 @@ def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, row
         return found
 
     options = dict(model.solver_options or {})
+    max_iter = MAX_ITER if model.max_iter is None else model.max_iter
+    model.solver_ = solver
     if SOLVERS[solver].stochastic and "seed" not in options:
         options["seed"] = seed_of(model.random_state)
     solution = solve(
@@ -278,8 +310,8 @@ def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, row
         objective,
         np.zeros(objective.size),
         tol=model.tol,
-        max_iter=model.max_iter,
-        monitor=model._monitor(model.max_iter, attributes),
+        max_iter=max_iter,
+        monitor=model._monitor(max_iter, attributes),
         state=model._resume_state(),
         options=options,
     )
@@ -314,8 +346,11 @@ def add_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
             )
         moments = before + moments_about(data, before.shift, model.n_jobs)
     penalty = model._penalty(data.n_targets, data.n_features)
-    gradient, coef, solved = solve_moments(moments, penalty, model.fit_intercept)
-    inverse = model._keeps_inverse
-    fit = conclude(moments, penalty, model.fit_intercept, coef, gradient, solved, inverse=inverse, method="cholesky")
+    if model.positive:
+        fit = fit_nonnegative(moments, penalty, model.fit_intercept)
+    else:
+        gradient, coef, solved = solve_moments(moments, penalty, model.fit_intercept)
+        inverse, intercept = model._keeps_inverse, model.fit_intercept
+        fit = conclude(moments, penalty, intercept, coef, gradient, solved, inverse=inverse, method="cholesky")
     model._conclude_direct(data, fit)
     model._keep_moments(moments)

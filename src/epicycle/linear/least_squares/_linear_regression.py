@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.linalg
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
@@ -29,7 +30,7 @@ from epicycle.linear.least_squares._covariances import (
     robust_covariance,
     with_groups,
 )
-from epicycle.linear.least_squares._direct import LeastSquaresFit
+from epicycle.linear.least_squares._direct import LeastSquaresFit, normal_equations
 from epicycle.linear.least_squares._fit_statistics import (
     Influence,
     PredictionInterval,
@@ -62,11 +63,15 @@ class LinearRegression(LeastSquaresModel):
     Attributes
     ----------
     %(coef_)s
+    %(solver_)s
     rank_ : int
         Number of independent features about their mean.
     dependent_features_ : dict
         Features that others give: for each the others and their factors, up to a constant; empty for a constant
         feature.
+    singular_ : ndarray of shape (min(n_samples, n_features),)
+        Singular values of the weighted rows about their mean, from second moments: those below 1e-8 of the largest are
+        rounding. Up to 2,000 features.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
     history_ : History
@@ -122,8 +127,10 @@ class LinearRegression(LeastSquaresModel):
         use_correction: bool | None = None,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
+        copy_X: bool = True,
         tol: float = 1e-10,
-        max_iter: int = 1000,
+        max_iter: int | None = 1000,
+        positive: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -140,6 +147,8 @@ class LinearRegression(LeastSquaresModel):
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
         """
         data = self._training_data(X, y, sample_weight)
+        if self.positive and self.cov_type != "nonrobust":
+            raise ParameterError(f"cov_type={self.cov_type!r}: positive=True has no standard errors")
         members = self._checked_groups(groups, data)
         fit_by_solver(self, data)
         if self.cov_type != "nonrobust":
@@ -208,6 +217,8 @@ class LinearRegression(LeastSquaresModel):
 
     def _frame(self, target: int) -> Frame:
         self._check_fitted()
+        if self.positive:
+            raise ParameterError("positive=True: the fit is not linear in y and has no hat matrix")
         if not hasattr(self, "_root_"):
             raise NotFittedError(
                 f"{type(self).__name__}: with {self.n_features_in_} features the inverse of their second moments that "
@@ -250,6 +261,8 @@ class LinearRegression(LeastSquaresModel):
 
     def _why_none(self) -> str | None:
         """The reason for which there are no standard errors; None if there are."""
+        if self.positive:
+            return "coefficients at their bound of zero (positive=True): standard errors do not hold"
         if not hasattr(self, "_rows_"):
             return f"the second moments of {self.n_features_in_} features that standard errors need were not kept"
         if self._freedom_left <= 0:
@@ -261,6 +274,16 @@ class LinearRegression(LeastSquaresModel):
         if not hasattr(self, "_root_"):
             return "the features are too close to dependent for standard errors"
         return None
+
+    @property
+    def singular_(self) -> np.ndarray:
+        """Singular values of the weighted rows about their mean, the largest first."""
+        moments = self._moments()
+        if moments is None:
+            raise AttributeError(f"singular_: there are none before a fit, or beyond {MAX_KEPT} features")
+        values = scipy.linalg.eigvalsh(normal_equations(moments, self.fit_intercept)[0], check_finite=False)
+        kept = min(moments.n_rows, moments.p)
+        return np.asarray(np.sqrt(np.maximum(values[::-1][:kept], 0.0)), dtype=self.coef_.dtype)
 
     # ------------------------------------------------------------------------------------------- tables and intervals
 
@@ -298,7 +321,7 @@ class LinearRegression(LeastSquaresModel):
         why = self._why_none()
         if why is not None:
             b = None if intercept is None else np.array([intercept])
-            facts = self._facts(target, None) if hasattr(self, "_rows_") else {}
+            facts = self._facts(target, None) if hasattr(self, "_rows_") and not self.positive else {}
             return Summary.of_coefficients(self._names(), coef[None], b, ["y"], title, why, facts)
         covariance = self.covariance(target=target)
         f_test = None

@@ -89,13 +89,13 @@ def gap_certificate(gap: float, objective: float, tol: float) -> Certificate:
     )
 
 
-def penalties(C: float, l1_ratio: float, penalty: str | None = "auto") -> tuple[float, float]:
+def penalties(C: float, l1_ratio: float | None, penalty: str | None = "auto") -> tuple[float, float]:
     """(l1, l2) of the objective: (l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2) / C.
 
     A name of the penalty has to agree with `l1_ratio`.
     """
-    share = {"l1": 1.0, "l2": 0.0}.get(penalty or "", float(l1_ratio))
-    if penalty in ("l1", "l2") and l1_ratio not in (0.0, share):
+    share = {"l1": 1.0, "l2": 0.0}.get(penalty or "", float(l1_ratio or 0.0))
+    if penalty in ("l1", "l2") and l1_ratio not in (None, 0.0, share):
         raise ParameterError(
             f"penalty={penalty!r} contradicts l1_ratio={l1_ratio!r}; leave penalty out, or expected l1_ratio={share:g}"
         )
@@ -104,7 +104,7 @@ def penalties(C: float, l1_ratio: float, penalty: str | None = "auto") -> tuple[
     return share / C, (1 - share) / C
 
 
-def penalty_in_words(C: float, l1_ratio: float, penalty: str | None = "auto") -> str:
+def penalty_in_words(C: float, l1_ratio: float | None, penalty: str | None = "auto") -> str:
     """One line that names the penalty and its strength."""
     l1, l2 = penalties(C, l1_ratio, penalty)
     if l1 == l2 == 0:
@@ -113,4 +113,5 @@ def penalty_in_words(C: float, l1_ratio: float, penalty: str | None = "auto") ->
         return f"L2 penalty ||W||^2 / (2 C), C={C:g}"
     if l2 == 0:
         return f"L1 penalty ||W||_1 / C, C={C:g}"
+    l1_ratio = l1_ratio or 0.0
     return f"elastic net penalty ({l1_ratio:g} ||W||_1 + {(1 - l1_ratio) / 2:g} ||W||^2) / C, C={C:g}"

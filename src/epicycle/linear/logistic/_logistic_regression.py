@@ -16,19 +16,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ParameterError, SeparationError, SeparationWarning
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._exceptions import DataError, ParameterError, SeparationError, SeparationWarning
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
-from epicycle.data import Data
+from epicycle.data import ArrayData, Data
+from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, dense_coef
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalties, penalty_in_words
 from epicycle.linear.logistic._inference import class_tables, inference, likelihood_facts
 from epicycle.linear.logistic._l1 import NAME, at_origin, csc_labels, minimise_l1
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
-from epicycle.linear.logistic._solve import minimise
+from epicycle.linear.logistic._solve import minimise, solver_of
 from epicycle.optim import SOLVERS, Solution
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.stats._summary import Summary
@@ -48,21 +49,28 @@ class LogisticRegression(LinearClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse strength of the penalty; ``inf`` fits without one.
-    l1_ratio : float, default=0.0
-        Share of the L1 term: 0 is the L2 penalty, 1 the L1 penalty, which sets coefficients to zero.
     penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
         "auto" follows `C` and `l1_ratio`. The others are older names: "l2" and "l1" for `l1_ratio` 0 and 1,
         "elasticnet" for the `l1_ratio` given, and None for ``C=inf``.
+    C : float, default=1.0
+        Inverse strength of the penalty; ``inf`` fits without one.
+    l1_ratio : float, default=0.0
+        Share of the L1 term: 0 (or None) is the L2 penalty, 1 the L1 penalty, which sets coefficients to zero.
+    dual : bool, default=False
+        Accepted for compatibility, with ``solver="liblinear"`` and the L2 penalty: whether the dual problem would be
+        solved; the solution is the same.
     fit_intercept : bool, default=True
         Whether b is fitted or 0.
+    intercept_scaling : float, default=1.0
+        Only with ``solver="liblinear"``: b is the coefficient of a feature that has this value in every row, times that
+        value, and is penalised like the others.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     solver : str, default="auto"
         "auto" takes Newton's method while the Hessian is small and a preconditioned L-BFGS beyond; any solver of
         :data:`epicycle.optim.SOLVERS` can be named. With an L1 term it is "proximal-newton": coordinate descent on
-        quadratic models, over working sets.
+        quadratic models, over working sets. The names of scikit-learn's solvers stand for those of :ref:`this table
+        <solver-names>`.
     solver_options : dict, optional
         Options of that solver, such as ``{"step": 0.1}``.
     tol : float, default=1e-8
@@ -71,6 +79,8 @@ class LogisticRegression(LinearClassifier):
         Iterations at most (epochs for the stochastic solvers).
     random_state : int, Generator, RandomState or None, default=None
         Order of rows of the stochastic solvers.
+    warm_start : bool, default=False
+        Whether a fit starts from the coefficients of the earlier one, where classes and features are as many.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
     verbose : int, default=0
@@ -83,6 +93,8 @@ class LogisticRegression(LinearClassifier):
         W. For more than two classes its rows sum to zero, unless an L1 term decides otherwise.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b; for more than two classes it sums to zero.
+    solver_ : str
+        The solver that ran.
     certificate_ : Certificate
         Duality gap or Newton decrement, as a bound on the relative distance from the minimum. Where the unpenalised
         likelihood has none because the classes are separable but for ties, it says so and does not hold.
@@ -114,10 +126,12 @@ class LogisticRegression(LinearClassifier):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "C": Real(minimum=0, inclusive=False, allow_inf=True),
-        "l1_ratio": Real(minimum=0, maximum=1),
-        "penalty": NoneOr(Choice("auto", "l1", "l2", "elasticnet")),
+        "l1_ratio": NoneOr(Real(minimum=0, maximum=1)),
+        "penalty": NoneOr(Choice("auto", "l1", "l2", "elasticnet", "deprecated")),
+        "dual": Boolean(),
+        "intercept_scaling": Real(minimum=0, inclusive=False),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        "solver": Choice("auto", *SOLVERS, NAME),
+        "solver": Choice("auto", *SOLVERS, NAME, *LOGISTIC_SOLVERS),
         "solver_options": NoneOr(InstanceOf(dict)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -130,17 +144,20 @@ class LogisticRegression(LinearClassifier):
     @stores_arguments
     def __init__(
         self,
+        penalty: str | None = "auto",
         *,
         C: float = 1.0,
-        l1_ratio: float = 0.0,
-        penalty: str | None = "auto",
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         class_weight: Mapping[Any, float] | str | None = None,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: Any = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
@@ -180,48 +197,96 @@ class LogisticRegression(LinearClassifier):
         l1, l2 = self._penalties()
         self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
-        K, p, dtype, n_jobs = len(self.classes_), data.n_features, data.dtype, self.n_jobs
-        goal: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": owner._resume_state()}
-        if l1 > 0 or self.solver == NAME:
-            monitor = owner._monitor(
-                self.max_iter + 1, lambda x: self._attributes(x.reshape(-1, p + 1), dtype, sparse=l1 > 0)
+        K = len(self.classes_)
+        if self.solver == "liblinear" and K > 2:
+            raise DataError(
+                "The 'liblinear' solver does not support multiclass classification: it penalises the intercept of two "
+                f"classes, and y has {K}; use another solver, or OneVsRest"
             )
+        p, dtype, n_jobs = data.n_features, data.dtype, self.n_jobs
+        intercept, constant = self.fit_intercept, None
+        if self.solver == "liblinear" and self.fit_intercept:
+            # The intercept is one more penalised coefficient, that of a constant feature.
+            intercept, constant, p = False, float(self.intercept_scaling), p + 1
+            data = with_constant(data, constant)
+
+        def attributes(params: np.ndarray) -> dict[str, np.ndarray]:
+            if constant is not None:
+                params = np.hstack([params[:, :-2], constant * params[:, -2:-1]])
+            return self._attributes(params, dtype, sparse=l1 > 0)
+
+        solver = LOGISTIC_SOLVERS.get(self.solver, self.solver)
+        start = self._start(K, p, owner)
+        goal: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": owner._resume_state()}
+        if l1 > 0 or solver == NAME:
+            if start is not None and goal["state"] is None:
+                goal["state"] = {"solver": NAME, "params": start}
+            monitor = owner._monitor(self.max_iter + 1, lambda x: attributes(x.reshape(-1, p + 1)))
             solution = minimise_l1(
                 data,
                 K,
                 l1,
                 l2,
-                intercept=self.fit_intercept,
+                intercept=intercept,
                 class_weight=factors,
                 monitor=monitor,
                 n_jobs=n_jobs,
                 **goal,
             )
-            params = solution.x.reshape(-1, p + 1)
+            params, ran = solution.x.reshape(-1, p + 1), NAME
         else:
-            shift = far_shift(data) if self.fit_intercept else np.zeros(p)
+            shift = far_shift(data) if intercept else np.zeros(p)
             objective = LogisticObjective(
-                data, K, l2, intercept=self.fit_intercept, shift=shift, class_weight=factors, n_jobs=n_jobs
+                data, K, l2, intercept=intercept, shift=shift, class_weight=factors, n_jobs=n_jobs
             )
-            monitor = owner._monitor(
-                self.max_iter, lambda x: self._attributes(at_origin(objective.matrix(x), shift), dtype)
-            )
+            monitor = owner._monitor(self.max_iter, lambda x: attributes(at_origin(objective.matrix(x), shift)))
             options, seed = self.solver_options or {}, self.random_state
-            solution = minimise(objective, self.solver, monitor=monitor, options=options, random_state=seed, **goal)
+            if start is not None:
+                at = at_origin(start, -shift)
+                goal["start"] = (at if intercept else at[:, :-1]).ravel()
+            solution = minimise(objective, solver, monitor=monitor, options=options, random_state=seed, **goal)
             if l2 == 0:
                 solution = self._examine(objective, solution, totals if factors is None else totals * factors, owner)
-            params = at_origin(objective.matrix(solution.x), shift)
-        for name, value in self._attributes(params, dtype, sparse=l1 > 0).items():
+            params, ran = at_origin(objective.matrix(solution.x), shift), solver
+            if solver == "auto":
+                ran = solver_of(objective)
+        for name, value in attributes(params).items():
             setattr(self, name, value)
+        self.solver_ = ran
         return solution
+
+    def _start(self, K: int, p: int, owner: Estimator) -> np.ndarray | None:
+        """(W, b) of the earlier fit, where it is wanted and of the same shape."""
+        if not self.warm_start or self.solver == "liblinear" or owner is not self:
+            return None
+        earlier, rows = self._run.earlier, 1 if K == 2 else K
+        if "coef_" not in earlier or earlier["coef_"].shape != (rows, p) or len(earlier["classes_"]) != K:
+            return None
+        coef, intercept = earlier["coef_"], earlier["intercept_"]
+        return np.column_stack([dense_coef(coef), intercept]).astype(np.float64)
 
     def _penalties(self) -> tuple[float, float]:
         """(l1, l2), with a solver that can take them."""
         l1, l2 = penalties(self.C, self.l1_ratio, self.penalty)
-        if l1 > 0 and self.solver not in ("auto", NAME):
+        if l1 > 0 and self.solver not in ("auto", NAME, "liblinear", "saga"):
+            got = "l1" if l2 == 0 else "elasticnet"
             raise ParameterError(
-                f"solver={self.solver!r} takes smooth objectives; with an L1 term (l1_ratio > 0) expected 'auto' or "
-                f"{NAME!r}"
+                f"Solver {self.solver} supports only 'l2' or None penalties, got {got} penalty. solver={self.solver!r} "
+                "takes smooth objectives; with an L1 term (l1_ratio > 0) "
+                f"expected 'auto', {NAME!r}, 'liblinear' or 'saga'"
+            )
+        if self.solver == "liblinear" and l1 > 0 and l2 > 0:
+            raise ParameterError(
+                "Only 'saga' solver supports elasticnet penalty, got solver=liblinear; 'auto' does, too"
+            )
+        if self.dual and (self.solver != "liblinear" or l1 > 0):
+            raise ParameterError(
+                f"Solver {self.solver} supports only dual=False, got dual=True; 'liblinear' with the L2 penalty takes "
+                "both"
+            )
+        if self.solver == "liblinear" and l1 == l2 == 0:
+            raise ParameterError(
+                "C=np.inf as well as penalty=None is not supported for the liblinear solver; expected a finite C"
             )
         if l1 == l2 == 0 and self.solver == NAME:
             raise ParameterError(f"solver={NAME!r} needs a penalty; expected a finite C")
@@ -307,7 +372,7 @@ class LogisticRegression(LinearClassifier):
             return class_tables(
                 self._names(),
                 self.classes_,
-                self.coef_,
+                dense_coef(self.coef_),
                 self.intercept_ if self.fit_intercept else None,
                 self._covariance_,
                 confidence=confidence,
@@ -325,8 +390,25 @@ class LogisticRegression(LinearClassifier):
             why = "the features depend on each other, or are too many: standard errors do not exist, or were not kept"
         rows = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         return Summary.of_coefficients(
-            self._names(), self.coef_, self.intercept_ if self.fit_intercept else None, rows, self._title(), why
+            self._names(),
+            dense_coef(self.coef_),
+            self.intercept_ if self.fit_intercept else None,
+            rows,
+            self._title(),
+            why,
         )
 
     def _title(self) -> str:
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
+
+
+def with_constant(data: Data, value: float) -> ArrayData:
+    """The data with one more feature, the same in every row."""
+    if not isinstance(data, ArrayData):
+        raise DataError(
+            "solver='liblinear': its penalised intercept needs X in memory; use another solver, or fit_intercept=False"
+        )
+    column = np.full((data.n_rows, 1), value, dtype=data.dtype)
+    X: Any = data.X
+    extended = sp.hstack([X, column], format=X.format) if sp.issparse(X) else np.hstack([X, column])
+    return ArrayData(extended, data.y, data.weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,9 +20,10 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.linear._folds import Fold
+from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalty_in_words
-from epicycle.linear.logistic._logistic_regression import LogisticRegression
+from epicycle.linear.logistic._logistic_regression import LogisticRegression, with_constant
 from epicycle.linear.logistic._paths import Paths, PathSettings, fold_paths, path_scores
 from epicycle.stats._labels import class_weights, encode_labels
 
@@ -46,8 +48,16 @@ class LogisticRegressionCV(LinearClassifier):
         Whether b is fitted or 0.
     cv : int, splitter or iterable of (train, test), optional
         Folds, as for scikit-learn; five, stratified, by default.
+    dual : bool, default=False
+        As for :class:`LogisticRegression`.
+    penalty : {"auto", "l1", "l2", "elasticnet"}, default="auto"
+        "l2" and "l1" are older names for `l1_ratios` of 0 and 1 alone; "auto" and "elasticnet" take `l1_ratios` as
+        given.
     scoring : str, callable or None, default="neg_log_loss"
         What is best: a scorer of scikit-learn or its name; None is the accuracy.
+    solver : str, default="auto"
+        "auto", or a solver of scikit-learn's, which stands for "auto"; "liblinear" penalises the intercept. All end at
+        the same minima.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     refit : bool, default=True
@@ -61,6 +71,14 @@ class LogisticRegressionCV(LinearClassifier):
         Threads, one path each; None follows the processors. The result does not depend on it.
     verbose : int, default=0
         1 shows progress when the fit takes more than about two seconds, 2 logs every iteration of the last fit.
+    intercept_scaling : float, default=1.0
+        As for :class:`LogisticRegression`, with ``solver="liblinear"``.
+    random_state : int, Generator, RandomState or None, default=None
+        Accepted for compatibility: nothing is drawn. A splitter has a seed of its own.
+    use_legacy_attributes : bool, default=False
+        Whether `scores_` and `coefs_paths_` are dictionaries by class, with the axis of `l1_ratios` after that of `Cs`
+        and only where they are given, and `C_` and `l1_ratio_` arrays with an entry for each row
+        of `coef_`.
 
     Attributes
     ----------
@@ -76,6 +94,8 @@ class LogisticRegressionCV(LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    solver_ : str
+        The solver of the fit to all rows.
     certificate_ : Certificate
         Of the fit to all rows; without it, the worst of the fits that were averaged.
     history_ : History
@@ -105,6 +125,11 @@ class LogisticRegressionCV(LinearClassifier):
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "refit": Boolean(),
+        "dual": Boolean(),
+        "penalty": Choice("auto", "l1", "l2", "elasticnet", "deprecated"),
+        "solver": Choice("auto", "lbfgs", *LOGISTIC_SOLVERS),
+        "intercept_scaling": LogisticRegression._parameters["intercept_scaling"],
+        "use_legacy_attributes": Boolean(),
         "tol": LogisticRegression._parameters["tol"],
         "n_jobs": LogisticRegression._parameters["n_jobs"],
         "verbose": LogisticRegression._parameters["verbose"],
@@ -112,6 +137,12 @@ class LogisticRegressionCV(LinearClassifier):
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A9", "A10"), engines=("memory",), certificate="duality gap"
     )
+
+    # Arrays and numbers, or with use_legacy_attributes dictionaries and arrays.
+    scores_: Any
+    coefs_paths_: Any
+    C_: Any
+    l1_ratio_: Any
 
     @stores_arguments
     def __init__(
@@ -121,13 +152,19 @@ class LogisticRegressionCV(LinearClassifier):
         l1_ratios: Any = None,
         fit_intercept: bool = True,
         cv: Any = None,
+        dual: bool = False,
+        penalty: str = "auto",
         scoring: Any = "neg_log_loss",
+        solver: str = "auto",
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
+        use_legacy_attributes: bool = False,
     ) -> None: ...
 
     @fitting
@@ -143,6 +180,8 @@ class LogisticRegressionCV(LinearClassifier):
             Weights of the rows, in training and in the scores.
         """
         Cs, ratios = self._grids()
+        for ratio in ratios:
+            self._model(float(Cs[0]), float(ratio))._penalties()  # what the solver does not take
         labelled = self._fit_data(X, y, sample_weight, target="labels")
         if not isinstance(labelled, ArrayData):
             raise DataError(f"{type(self).__name__}: X has to be in memory; for files or Dask fit LogisticRegression")
@@ -150,12 +189,23 @@ class LogisticRegressionCV(LinearClassifier):
         assert isinstance(data, ArrayData)
         factors = class_weights(self.class_weight, self.classes_, totals)
         folds = self._folds(labelled, data)
-        settings = PathSettings(Cs, ratios, len(self.classes_), self.fit_intercept, factors, self.tol, self.max_iter)
+        intercept, design = self.fit_intercept, data
+        penalised = self.solver == "liblinear" and self.fit_intercept
+        if penalised:  # the coefficient of a constant feature
+            scale = float(self.intercept_scaling)
+            intercept, design = False, with_constant(data, scale)
+        settings = PathSettings(Cs, ratios, len(self.classes_), intercept, factors, self.tol, self.max_iter)
+
+        def plain(params: np.ndarray) -> np.ndarray:
+            if not penalised:
+                return params
+            return np.concatenate([params[..., :-2], scale * params[..., -2:-1]], axis=-1)
 
         def score(test: np.ndarray, params: np.ndarray) -> np.ndarray:
-            return path_scores(self._scorer(), self._at, labelled, data, test, params, self.classes_)
+            return path_scores(self._scorer(), self._at, labelled, data, test, plain(params), self.classes_)
 
-        paths = fold_paths(data, folds, settings, score, self.n_jobs)
+        paths = fold_paths(design, folds, settings, score, self.n_jobs)
+        paths = replace(paths, params=plain(paths.params))
         self.Cs_, self.l1_ratios_, self.scores_ = Cs, ratios, paths.scores
         kept = paths.params if self.fit_intercept else paths.params[..., :-1]
         self.coefs_paths_ = kept.astype(data.dtype)
@@ -163,9 +213,24 @@ class LogisticRegressionCV(LinearClassifier):
             self._fit_best(labelled)
         else:
             self._average(paths, data)
+        if self.use_legacy_attributes:
+            self._by_class()
         if paths.failed:
             self._warn_of_folds(paths.failed)
         return self
+
+    def _by_class(self) -> None:
+        """The grids of scores and coefficients in dictionaries, one entry for each row of `coef_`."""
+        labels = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        keys = labels.tolist()
+        several = self.l1_ratios is not None
+        scores, coefs = np.swapaxes(self.scores_, 1, 2), np.swapaxes(self.coefs_paths_, 1, 2)
+        if not several:
+            scores, coefs = scores[:, :, 0], coefs[:, :, 0]
+        self.scores_ = {key: scores for key in keys}
+        self.coefs_paths_ = {key: coefs[..., k, :] for k, key in enumerate(keys)}
+        self.C_ = np.full(len(keys), self.C_)
+        self.l1_ratio_ = np.full(len(keys), self.l1_ratio_)
 
     def _grids(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.Cs, int | np.integer):
@@ -175,6 +240,13 @@ class LogisticRegressionCV(LinearClassifier):
             if not (Cs > 0).all():
                 raise ParameterError(f"Cs={self.Cs!r}; expected finite numbers > 0")
         ratios = np.zeros(1) if self.l1_ratios is None else _numbers("l1_ratios", self.l1_ratios)
+        if self.penalty in ("l1", "l2"):
+            named = np.array([float(self.penalty == "l1")])
+            if self.l1_ratios is not None and not np.array_equal(ratios, named):
+                raise ParameterError(
+                    f"penalty={self.penalty!r} contradicts l1_ratios={self.l1_ratios!r}; leave one out"
+                )
+            ratios = named
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ParameterError(f"l1_ratios={self.l1_ratios!r}; expected numbers between 0 and 1")
         return Cs, ratios
@@ -214,21 +286,28 @@ class LogisticRegressionCV(LinearClassifier):
         model.coef_, model.intercept_ = params[:, :-1], params[:, -1]
         return model
 
-    def _fit_best(self, data: ArrayData) -> None:
-        mean = self.scores_.mean(axis=0)
-        r, c = np.unravel_index(int(np.argmax(mean)), mean.shape)
-        self.C_, self.l1_ratio_ = float(self.Cs_[c]), float(self.l1_ratios_[r])
-        last = LogisticRegression(
-            C=self.C_,
-            l1_ratio=self.l1_ratio_,
+    def _model(self, C: float, l1_ratio: float) -> LogisticRegression:
+        """The model of one point of the grids."""
+        return LogisticRegression(
+            C=C,
+            l1_ratio=l1_ratio,
+            dual=self.dual,
             fit_intercept=self.fit_intercept,
+            intercept_scaling=self.intercept_scaling,
+            solver="auto" if self.solver == "lbfgs" and l1_ratio == 0 else self.solver,
             class_weight=self.class_weight,
             tol=self.tol,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
         )
+
+    def _fit_best(self, data: ArrayData) -> None:
+        mean = self.scores_.mean(axis=0)
+        r, c = np.unravel_index(int(np.argmax(mean)), mean.shape)
+        self.C_, self.l1_ratio_ = float(self.Cs_[c]), float(self.l1_ratios_[r])
+        last = self._model(self.C_, self.l1_ratio_)
         solution = last._solve(data, self)
-        for name in ("coef_", "intercept_"):
+        for name in ("coef_", "intercept_", "solver_"):
             setattr(self, name, getattr(last, name))
         self._conclude(solution)
 
@@ -262,7 +341,8 @@ class LogisticRegressionCV(LinearClassifier):
     def _penalty_line(self) -> str:
         if not hasattr(self, "C_"):
             return ""
-        return f"{penalty_in_words(self.C_, self.l1_ratio_)}, by cross-validation"
+        C, l1_ratio = (float(np.atleast_1d(chosen)[0]) for chosen in (self.C_, self.l1_ratio_))
+        return f"{penalty_in_words(C, l1_ratio)}, by cross-validation"
 
     @styled
     def plot(self, what: Literal["scores", "path"] = "scores", *, ax: Axes | None = None) -> Axes:
@@ -281,6 +361,8 @@ class LogisticRegressionCV(LinearClassifier):
         matplotlib axes
         """
         self._check_fitted()
+        if self.use_legacy_attributes:
+            raise ParameterError("plot(): draws the arrays of use_legacy_attributes=False")
         if what not in ("scores", "path"):
             raise ParameterError(f"what={what!r}; expected 'scores' or 'path'")
         ax = axes_of(ax)

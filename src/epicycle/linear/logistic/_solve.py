@@ -52,15 +52,13 @@ def minimise(
     if solver != "auto":
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
-        zero = np.zeros(objective.size)
-        return solve(solver, objective, zero, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options)
+        start = np.zeros(objective.size) if start is None else start
+        return solve(
+            solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options
+        )
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
-    size, few = objective.size, NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
-    if objective.penalty == 0 and not objective.binary:
-        few = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
-    cheap = size <= few or (objective.data.n_rows or np.inf) * size**2 + size**3 <= NEWTON_WORK
-    name = "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
+    name = solver_of(objective)
     if state:
         name = str(state["solver"])
     if start is None:
@@ -74,6 +72,15 @@ def minimise(
     further = solve("newton", objective, solution.x, tol=tol, max_iter=left, monitor=monitor)
     further.n_iter += solution.n_iter
     return further
+
+
+def solver_of(objective: LogisticObjective) -> str:
+    """The solver that "auto" begins with."""
+    size, few = objective.size, NEWTON_FEATURES if objective.binary else NEWTON_MULTINOMIAL
+    if objective.penalty == 0 and not objective.binary:
+        few = 4 * NEWTON_MULTINOMIAL  # without a penalty only Newton's decrement can certify the fit
+    cheap = size <= few or (objective.data.n_rows or np.inf) * size**2 + size**3 <= NEWTON_WORK
+    return "newton" if cheap and "hessian" in objective.capabilities else "lbfgs"
 
 
 class SeparationMonitor(Monitor):

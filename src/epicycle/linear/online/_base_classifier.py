@@ -16,7 +16,7 @@ from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.data._target import as_labels, require_target
 from epicycle.engine._row_order import repeated
-from epicycle.linear.online._base_sgd import learn_piece, refuse_dask, stream_evidence
+from epicycle.linear.online._base_sgd import SparsifyOnline, learn_piece, refuse_dask, stream_evidence
 from epicycle.linear.online._learner import (
     Piece,
     Rule,
@@ -74,7 +74,7 @@ def grown(known: np.ndarray, classes: np.ndarray) -> list[int]:
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-class OnlineClassifier(ClassifierMixin, Estimator, ABC):  # type: ignore[misc]
+class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type: ignore[misc]
     """Base of the linear classifiers that learn row by row."""
 
     class_weight: Any
@@ -241,11 +241,12 @@ class OnlineClassifier(ClassifierMixin, Estimator, ABC):  # type: ignore[misc]
         return not self._rule().average_from and not self._wants_scores() and self.class_weight is None
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """Coefficients: one row for two classes, otherwise one for each class."""
         if "_learner_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
-        return self._linear()[0]
+        W = self._linear()[0]
+        return sp.csr_array(W) if getattr(self, "_sparse_", False) else W
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -53,6 +53,34 @@ ONLINE_DOCS: Mapping[str, str] = {
     "n_jobs": """n_jobs : int, optional
     Threads for prediction. Learning is in order, on one.""",
 }
+
+
+class SparsifyOnline:
+    """`coef_` as a sparse matrix on request; learning keeps it dense."""
+
+    _sparse_: bool
+
+    def sparsify(self) -> Self:
+        """Give `coef_` as a sparse matrix.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()  # type: ignore[attr-defined]
+        self._sparse_ = True
+        return self
+
+    def densify(self) -> Self:
+        """Give `coef_` as an array, as it is after `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()  # type: ignore[attr-defined]
+        self._sparse_ = False
+        return self
 
 
 class StochasticModel(Estimator, ABC):

@@ -19,6 +19,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch
 from epicycle.engine._row_order import content_order
+from epicycle.linear._scikit_learn import dense_coef
 from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
 from epicycle.linear.online._base_sgd import SHARED_PARAMETERS, StochasticModel, refuse_dask, start_from
 from epicycle.linear.online._learner import State, coefficients, new_state
@@ -160,7 +161,7 @@ class SGDClassifier(StochasticModel, OnlineClassifier):
         earlier = None
         if self.warm_start and hasattr(self, "classes_") and hasattr(self, "n_iter_"):
             earlier = self.classes_
-            coef_init = self.coef_ if coef_init is None else coef_init
+            coef_init = dense_coef(self.coef_) if coef_init is None else coef_init
             intercept_init = self.intercept_ if intercept_init is None else intercept_init
         return self._fit(X, y, sample_weight, coef_init, intercept_init, earlier)
 

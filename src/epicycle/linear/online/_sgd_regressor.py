@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError
@@ -14,8 +15,10 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine._row_order import content_order, repeated
+from epicycle.linear._scikit_learn import dense_coef
 from epicycle.linear.online._base_sgd import (
     SHARED_PARAMETERS,
+    SparsifyOnline,
     StochasticModel,
     learn_piece,
     refuse_dask,
@@ -33,7 +36,7 @@ from epicycle.linear.online._learner import (
 from epicycle.stats._class_scores import linear_predictor
 
 
-class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
+class SGDRegressor(SparsifyOnline, RegressorMixin, StochasticModel):  # type: ignore[misc]
     r"""Linear regression for streams and large data, learnt row by row.
 
     .. math:: \min_{w, b} \; \frac{1}{V} \sum_i v_i \, l(w'x_i + b - y_i)
@@ -135,7 +138,7 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
             Where to start; zero, or with `warm_start` the earlier fit, by default.
         """
         if self.warm_start and hasattr(self, "n_iter_"):
-            coef_init = self.coef_ if coef_init is None else coef_init
+            coef_init = dense_coef(self.coef_) if coef_init is None else coef_init
             intercept_init = self.intercept_ if intercept_init is None else intercept_init
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
@@ -214,11 +217,12 @@ class SGDRegressor(RegressorMixin, StochasticModel):  # type: ignore[misc]
         stream_evidence(self, state, losses, total)
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """Coefficients, of shape (n_features,)."""
         if "_learner_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
-        return np.asarray(coefficients(self._learner_, self._rule())[0][0].astype(self._float_))
+        w = coefficients(self._learner_, self._rule())[0].astype(self._float_)
+        return sp.csr_array(w) if getattr(self, "_sparse_", False) else w[0]
 
     @property
     def intercept_(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 
-from epicycle.core._exceptions import NotFittedError
+from epicycle.core._exceptions import NotFittedError, ParameterError
 from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.data import Data
 from epicycle.linalg._least_squares import solve_normal_equations
@@ -42,6 +42,8 @@ class BaseRidge(LeastSquaresModel, ABC):
         """Trace of the hat matrix, the intercept among it: one number, or one for each target."""
         if not hasattr(self, "coef_"):
             raise AttributeError("effective_dof_: not fitted yet")
+        if getattr(self, "positive", False):
+            raise AttributeError("effective_dof_: the fit is not linear in y with positive=True")
         if hasattr(self, "_dof_"):
             dof = self._dof_
         elif (moments := self._moments()) is not None:
@@ -53,6 +55,8 @@ class BaseRidge(LeastSquaresModel, ABC):
 
     def _frame(self, target: int) -> Frame:
         self._check_fitted()
+        if getattr(self, "positive", False):
+            raise ParameterError("positive=True: the fit is not linear in y and has no hat matrix")
         moments = self._moments()
         if moments is None:
             raise NotFittedError(

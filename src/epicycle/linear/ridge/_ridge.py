@@ -32,6 +32,7 @@ class Ridge(BaseRidge):
     Attributes
     ----------
     %(coef_)s
+    %(solver_)s
     rank_ : int
         Rank of X'WX + alpha D.
     effective_dof_ : float or ndarray of shape (n_targets,)
@@ -82,8 +83,10 @@ class Ridge(BaseRidge):
         fit_intercept: bool = True,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
+        copy_X: bool = True,
         tol: float = 1e-10,
-        max_iter: int = 1000,
+        max_iter: int | None = 1000,
+        positive: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -60,6 +60,9 @@ class RidgeCV(BaseRidge):
     scoring : str or callable, optional
         A scorer of scikit-learn's on predictions of rows that are left out; by default minus the (weighted) mean of
         squared errors.
+    gcv_mode : {"auto", "svd", "eigen"}, optional
+        Accepted for compatibility: which factorisation serves all alphas follows from the shape of X, and the errors do
+        not depend on it.
     alpha_per_target : bool, default=False
         Whether every target gets an alpha of its own.
     store_cv_results : bool, default=False
@@ -83,6 +86,7 @@ class RidgeCV(BaseRidge):
     effective_dof_ : float or ndarray of shape (n_targets,)
         Those of the chosen one; up to 2,000 features.
     %(coef_)s
+    %(solver_)s
     rank_ : int
         Rank of X'WX + alpha D.
     dependent_features_ : dict
@@ -109,6 +113,7 @@ class RidgeCV(BaseRidge):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
         "criterion": Choice("loo", "gcv"),
+        "gcv_mode": NoneOr(Choice("auto", "svd", "eigen")),
         "cv": NoneOr(InstanceOf(object)),
         "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
         "alpha_per_target": Boolean(),
@@ -132,6 +137,7 @@ class RidgeCV(BaseRidge):
         criterion: Literal["loo", "gcv"] = "loo",
         cv: Any = None,
         scoring: Any = None,
+        gcv_mode: Literal["auto", "svd", "eigen"] | None = None,
         alpha_per_target: bool = False,
         store_cv_results: bool = False,
         penalty_weights: Any = None,

@@ -24,7 +24,7 @@ from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
-from epicycle.linear.robust._quantile_problem import draw_statistic
+from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import linear_predictor, predictor_batch
@@ -123,6 +123,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         scale: str | float = "joint",
         tol: float = 1e-10,
         max_iter: int = 200,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
@@ -141,6 +142,8 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             frame = replace(frame, penalty=np.where(unused, np.inf, 0.0))
         squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
         sigma, start = self._fixed_scale(absolute)
+        if self.warm_start and self._resume_state() is None:
+            start = self._earlier(frame, data.n_features) or start
         objective = HuberObjective(
             data,
             frame,
@@ -189,6 +192,15 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
         sigma = max(float(median) / NORMAL_MAD, MIN_RELATIVE_SCALE)
         return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
+
+    def _earlier(self, frame: Frame, p: int) -> tuple[np.ndarray, float] | None:
+        """Where the earlier fit ended, in the units of the frame, where there was one of as many features."""
+        earlier = self._run.earlier
+        if "scale_" not in earlier or earlier["coef_"].shape != (p,):
+            return None
+        coef, intercept, scale = (earlier[name] for name in ("coef_", "intercept_", "scale_"))
+        theta = frame.scaled(np.asarray(coef, dtype=np.float64), float(intercept))
+        return (np.where(np.isinf(frame.penalty), 0.0, theta), float(scale) / frame.y_scale)
 
     # ------------------------------------------------------------------------------------------- solver
 

@@ -17,11 +17,12 @@ from sklearn.metrics import mean_pinball_loss
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._scikit_learn import QUANTILE_SOLVERS
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
 from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
@@ -44,7 +45,11 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     solver : {"auto", "interior-point", "simplex"}, default="auto"
         All end at the same vertex of the linear programme. "interior-point" follows the central path on all rows and
         pivots from where it ends; "simplex" pivots from the rows nearest to the least-squares fit, as Barrodale and
-        Roberts do; "auto" first settles the signs of most residuals from the fit to a draw of the rows.
+        Roberts do; "auto" first settles the signs of most residuals from the fit to a draw of the rows. The names of
+        scikit-learn's solvers stand for those of :ref:`this table <solver-names>`.
+    solver_options : dict, optional
+        Accepted for compatibility: options of the linear programmes of SciPy, which is not used; `tol` and `max_iter`
+        say how far the solvers go, and the solution does not depend on them.
     non_crossing : bool, default=False
         Whether predictions of several quantiles are put in order in each row (monotone rearrangement), where the
         fitted hyperplanes cross.
@@ -59,6 +64,8 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     intercept_ : float or ndarray of shape (n_quantiles,)
     objective_ : float or ndarray of shape (n_quantiles,)
         The minimum.
+    solver_ : str
+        The solver that ran.
     certificate_ : Certificate
         Duality gap of the linear programme; for several quantiles the largest.
     history_ : History
@@ -86,7 +93,8 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "quantile": AnyOf(Real(0, 1, inclusive=False), ArrayLike()),
         "alpha": Real(minimum=0),
-        "solver": Choice("auto", "interior-point", "simplex"),
+        "solver": Choice("auto", "interior-point", "simplex", *QUANTILE_SOLVERS),
+        "solver_options": NoneOr(InstanceOf(dict)),
         "non_crossing": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -102,6 +110,7 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         alpha: float = 1.0,
         fit_intercept: bool = True,
         solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
         non_crossing: bool = False,
         tol: float = 1e-10,
         max_iter: int = 1000,
@@ -125,12 +134,13 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with targets y."""
         taus = self._quantiles()
+        self.solver_ = QUANTILE_SOLVERS.get(self.solver, self.solver)
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=is_dask(X))
         solver = quantile_solver(
             data,
             self.alpha,
             intercept=self.fit_intercept,
-            solver=self.solver,
+            solver=self.solver_,
             tol=self.tol,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,

@@ -1,0 +1,90 @@
+"""scikit-learn's names for solvers, and its arguments that the solution does not depend on.
+
+A solver of scikit-learn's is accepted by its name and stands for the one here that ends at the same minimum; the
+attribute `solver_` says which one ran. Arguments about copies and orders of work are checked and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain
+
+#: scikit-learn's solvers of ridge regression, and those that are used here.
+RIDGE_SOLVERS: Mapping[str, str] = {
+    "svd": "qr",
+    "lsqr": "auto",
+    "sparse_cg": "auto",
+    "sag": "auto",
+    "saga": "auto",
+}
+#: scikit-learn's solvers of logistic regression; "liblinear" also penalises the intercept.
+LOGISTIC_SOLVERS: Mapping[str, str] = {
+    "liblinear": "auto",
+    "newton-cg": "auto",
+    "newton-cholesky": "auto",
+    "sag": "auto",
+    "saga": "auto",
+}
+#: Those of quantile regression.
+QUANTILE_SOLVERS: Mapping[str, str] = {
+    "highs": "auto",
+    "highs-ds": "simplex",
+    "highs-ipm": "interior-point",
+    "revised simplex": "simplex",
+}
+
+#: Domains of arguments without effect on the solution.
+COMPATIBILITY_PARAMETERS: Mapping[str, Domain] = {
+    "copy_X": Boolean(),
+    "precompute": AnyOf(Boolean(), Choice("auto"), ArrayLike()),
+    "selection": Choice("cyclic", "random"),
+}
+COMPATIBILITY_DOCS: Mapping[str, str] = {
+    "copy_X": "copy_X : bool, default={default}\n"
+    "    Accepted for compatibility: X is never written to, whatever the value.",
+    "precompute": 'precompute : bool, "auto" or array-like of shape (n_features, n_features), default={default}\n'
+    "    Accepted for compatibility: whether second moments are formed follows from the size of the work, and a given\n"
+    "    matrix is not read. The solution does not depend on it.",
+    "selection": 'selection : {"cyclic", "random"}, default={default}\n'
+    "    Accepted for compatibility: the order of coordinates; the solution does not depend on it.",
+    "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
+    "    Accepted for compatibility: nothing is drawn.",
+}
+
+
+class SparsifyMixin:
+    """Coefficients kept as a sparse matrix on request."""
+
+    coef_: Any
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()  # type: ignore[attr-defined]
+        self.coef_ = sp.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` into an array, as it is after `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()  # type: ignore[attr-defined]
+        self.coef_ = dense_coef(self.coef_)
+        return self
+
+
+def dense_coef(coef: Any) -> np.ndarray:
+    """The coefficients as an array, also after `sparsify`."""
+    return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
