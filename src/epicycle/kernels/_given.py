@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -175,3 +175,20 @@ class FunctionKernel(LeafKernel):
     def prepared_diagonal(self, A: PlainRows) -> Array:
         rows = (A.take(slice(i, i + 1)) for i in range(A.n_rows))
         return np.array([self.block(row, row)[0, 0] for row in rows])
+
+
+def settled_function(kernel: FunctionKernel, rows: Any) -> FunctionKernel:
+    """A user's function of matrices, or of pairs of rows where it gives a number for matrices, or refuses them."""
+    if kernel.rows != "vectors" or not rows.shape[0]:
+        return kernel
+    dense = rows[:2].toarray() if sp.issparse(rows) else rows[:2]
+    try:
+        if np.ndim(kernel.function(dense, dense[:1])):
+            return kernel
+    except Exception:
+        pass
+    try:
+        number = np.ndim(kernel.function(dense[0], dense[0])) == 0
+    except Exception:
+        return kernel
+    return replace(kernel, pairwise=True) if number else kernel
