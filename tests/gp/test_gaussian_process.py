@@ -392,7 +392,7 @@ BAD = {
     "bounds of zero": (lambda: GPR(noise_bounds=(0.0, 1.0)).fit(X, Y), ParameterError, "noise_bounds"),
     "bounds of three": (lambda: GPR(noise_bounds=(1, 2, 3)).fit(X, Y), ParameterError, "noise_bounds"),
     "negative alpha": (lambda: GPR(alpha=-1.0).fit(X, Y), ParameterError, "alpha"),
-    "alpha of wrong length": (lambda: GPR(alpha=np.ones(3)).fit(X, Y), DataError, "alpha.*50 rows"),
+    "alpha of wrong length": (lambda: GPR(alpha=np.ones(3)).fit(X, Y), DataError, "alpha.*50"),
     "alpha with NaN": (lambda: GPR(alpha=np.full(50, np.nan)).fit(X, Y), ParameterError, "alpha"),
     "no such mean": (lambda: GPR(mean="line").fit(X, Y), ParameterError, "did you mean 'linear'"),
     "mean of wrong type": (lambda: GPR(mean=3).fit(X, Y), ParameterTypeError, "mean=3"),

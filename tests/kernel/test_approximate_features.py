@@ -172,8 +172,10 @@ def test_nystrom_rows_of_every_kind_and_files(tmp_path):
 
 
 def test_bad_input():
-    with pytest.raises(ParameterError, match="precomputed"):
-        Nystroem("precomputed").fit(Gaussian()(X))
+    with pytest.raises(ParameterError, match="Don't pass gamma"):
+        Nystroem("precomputed", gamma=1.0).fit(Gaussian()(X))
+    with pytest.raises(ParameterError, match="Don't pass gamma"):
+        Nystroem(lambda A, B: A @ B.T, degree=2).fit(X)
     with pytest.raises(DataError, match="no Mercer kernel"):
         Nystroem(Sigmoid(2.0, -1.0), n_components=20, landmarks="uniform", random_state=0).fit(X)
     for estimator in (Nystroem, RandomFourierFeatures):
@@ -186,3 +188,18 @@ def test_bad_input():
         assert estimator(n_components=4).fit(X[:1]).transform(NEW).shape[0] == 20
     for flat in (Nystroem(n_components=3), Nystroem("linear", n_components=3)):
         assert np.isfinite(flat.fit(np.zeros((5, 2))).transform(np.ones((2, 2)))).all()
+
+
+def test_landmarks_of_a_given_matrix():
+    K, across = Gaussian(1.0)(X), Gaussian(1.0)(NEW, X)
+    given, rows = (Nystroem(kernel, n_components=9) for kernel in ("precomputed", Gaussian(1.0)))
+    assert_allclose(given.fit(K).transform(across), rows.fit(X).transform(NEW), atol=1e-10)
+    assert np.array_equal(given.component_indices_, rows.component_indices_)
+
+
+def test_powers_that_are_not_whole():
+    rows = np.abs(X)
+    Z = Nystroem("poly", degree=3.1, coef0=0.1, n_components=len(X)).fit_transform(rows)
+    assert_allclose(Z @ Z.T, (rows @ rows.T / X.shape[1] + 0.1) ** 3.1, atol=1e-3)  # hardly no kernel
+    with pytest.raises(DataError, match="negative"):
+        Nystroem("poly", degree=3.1, coef0=0.1).fit(X)

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA, KernelPCA as SklearnKernelPCA
 
 import epicycle as ep
 from epicycle import KernelPCA
-from epicycle.exceptions import DataError, ParameterError
+from epicycle.exceptions import DataError, NotFittedError, ParameterError
 from epicycle.kernel import Gaussian, Matern, Sigmoid, Spectrum
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_back_from_components():
     assert np.square(back - circle).mean() < 0.8 * np.square(noisy - circle).mean()  # nearer to the truth
     theirs = SklearnKernelPCA(4, fit_inverse_transform=True, **options).fit(noisy)
     assert_allclose(back, theirs.inverse_transform(theirs.transform(noisy)), atol=1e-7)
-    with pytest.raises(ParameterError, match="fit_inverse_transform"):
+    with pytest.raises(NotFittedError, match="fit_inverse_transform"):
         KernelPCA(4, **options).fit(noisy).inverse_transform(back)
     with pytest.raises(ParameterError, match="precomputed"):
         KernelPCA(kernel="precomputed", fit_inverse_transform=True).fit(Gaussian()(noisy))
@@ -100,18 +100,40 @@ def test_order_of_the_rows_and_equal_rows():
     up_to_sign(second.transform(NEW), first.transform(NEW), 1e-8)
     for n in (1, 5):
         flat = KernelPCA(kernel="rbf").fit(np.ones((n, 2)))  # all features equal: nothing varies
-        assert_allclose(flat.transform(np.ones((3, 2))), np.zeros((3, 1)), atol=1e-12)
+        assert flat.transform(np.ones((3, 2))).shape == (3, 0)
+        kept = KernelPCA(1, kernel="rbf").fit(np.ones((n, 2)))
+        assert_allclose(kept.transform(np.ones((3, 2))), np.zeros((3, 1)), atol=1e-12)
+        assert KernelPCA(1, kernel="rbf", remove_zero_eig=True).fit_transform(np.ones((n, 2))).shape == (n, 0)
         assert flat.explained_variance_ratio_.sum() <= 1
 
 
 def test_bad_input():
-    with pytest.raises(DataError, match=r"no Mercer kernel.*eigenvalue -"):
-        KernelPCA(2, kernel=Sigmoid(2.0, -1.0)).fit(X)
+    with pytest.raises(DataError, match=r"no Mercer kernel.*significant negative eigenvalues.*-"):
+        KernelPCA(kernel=Sigmoid(2.0, -1.0)).fit(X)
+    assert KernelPCA(2, kernel=Sigmoid(2.0, -1.0)).fit(X).certificate_.holds  # the first components are real
     with pytest.raises(DataError, match="not symmetric"):
         KernelPCA(2, kernel="precomputed").fit(np.triu(np.ones((4, 4))))
-    with pytest.raises(DataError, match="n_components=61"):
-        KernelPCA(61).fit(X)
+    assert KernelPCA(61).fit(X).transform(NEW).shape == (len(NEW), 60)  # at most as many as rows
     with pytest.raises(DataError, match="NaN"):
         KernelPCA().fit(np.full((3, 2), np.nan))
     with pytest.raises(ParameterError, match="gamma"):
         KernelPCA(gamma=np.inf).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["auto", "dense", "arpack", "randomized"])
+def test_every_solver_gives_the_components_of_scikit_learn(solver):
+    options = {"kernel": "poly", "degree": 2, "gamma": 0.3}
+    ours = KernelPCA(3, eigen_solver=solver, max_iter=500, tol=0, random_state=0, **options).fit(X)
+    theirs = SklearnKernelPCA(3, eigen_solver="dense", **options).fit(X)
+    up_to_sign(ours.transform(NEW), theirs.transform(NEW), 1e-8)
+    assert ours.gamma_ == 0.3
+    assert ours.certificate_.holds
+
+
+def test_a_function_of_two_rows_is_a_kernel_too():
+    def pair(x, z, power):
+        return float(np.minimum(np.abs(x), np.abs(z)).sum()) ** power
+
+    ours = KernelPCA(2, kernel=pair, kernel_params={"power": 1}).fit(X).transform(NEW)
+    theirs = SklearnKernelPCA(2, kernel=pair, kernel_params={"power": 1}).fit(X).transform(NEW)
+    up_to_sign(ours, theirs, 1e-8)

@@ -12,6 +12,8 @@ import epicycle as ep
 from epicycle import KernelRidge, Ridge
 from epicycle.exceptions import ConvergenceError, DataError, MemoryBudgetError, ParameterError
 from epicycle.kernel import Gaussian, Linear, Matern, Polynomial, Spectrum
+from epicycle.linalg._cholesky import factor_repaired
+from epicycle.linalg._shifted_systems import solve_shifted
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -258,7 +260,7 @@ def test_kernels_that_are_none_get_no_claim_of_a_minimum():
         ({"alpha": -1.0}, "alpha"), ({"alpha": [1.0, -1.0]}, "alpha"), ({"alpha": [0.0, 1.0]}, "alpha"),
         ({"alpha": "gcv"}, "alpha"), ({"alpha": [1.0, 2.0], "alpha_per_target": True}, "alpha"),
         ({"kernel": "rbff"}, "did you mean 'rbf'"), ({"kernel": 3}, "kernel"), ({"gamma": 0.0}, "gamma"),
-        ({"gamma": np.inf}, "gamma"), ({"degree": 0}, "degree"), ({"tol": 0}, "tol"),
+        ({"gamma": np.inf}, "gamma"), ({"degree": -1}, "degree"), ({"tol": 0}, "tol"),
     ],
 )  # fmt: skip
 def test_parameters_that_are_refused(parameters, words):
@@ -274,3 +276,20 @@ def test_one_row_and_equal_rows():
 
 def test_a_linear_kernel_object_is_the_name():
     assert_allclose(KernelRidge(kernel=Linear()).fit(X, Y).dual_coef_, KernelRidge().fit(X, Y).dual_coef_)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::epicycle.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("kernel", "size"), [("linear", 1e160), ("poly", 1e150), ("poly", 1e160)])
+def test_values_that_overflow_are_refused(kernel, size):
+    rows = size * np.array([[1.0, 2.0], [2.0, -1.0], [0.5, 0.5]])
+    with pytest.raises(DataError, match="not finite"):
+        KernelRidge(kernel=kernel).fit(rows, [1.0, 2.0, 3.0])
+    assert np.isfinite(KernelRidge().fit(rows * (1e140 / size), [1.0, 2.0, 3.0]).predict(rows * 1e-100)).all()
+
+
+def test_no_jitter_helps_a_matrix_that_overflowed():  # loops that end only when a finite comparison holds
+    K = np.full((3, 3), np.inf)
+    with pytest.raises(ConvergenceError, match="not positive semi-definite"):
+        solve_shifted(K, np.ones(3), np.ones((3, 1)))
+    with pytest.raises(ConvergenceError, match="not positive semi-definite"):
+        factor_repaired(K, np.ones(3), 1)

@@ -381,7 +381,7 @@ def test_bad_arguments():
         {"C": np.inf},
         {"loss": "log"},
         {"solver": "lbfgs"},
-        {"penalty": "l1"},
+        {"penalty": "l3"},
         {"tol": 0},
         {"intercept_scaling": 0},
     ):

@@ -47,7 +47,7 @@ def test_pairs_are_those_of_libsvm(kernel):
     assert_allclose(mine.decision_function(T), peer.decision_function(T), atol=1e-3)
     if kernel == "linear":
         assert_allclose(mine.coef_, peer.coef_, atol=1e-3)
-    mine.break_ties = True
+    mine.decision_function_shape, mine.break_ties = "ovr", True
     assert mine.predict(T).shape == y.shape
 
 
@@ -69,7 +69,7 @@ def test_pairs_do_not_depend_on_how_their_matrices_are_had():
         assert other.certificate_.holds
         assert_allclose(other.decision_function(T), first.decision_function(T), atol=1e-5)
         assert_allclose(other.dual_objective_, first.dual_objective_, rtol=1e-7)
-    assert first.n_iter_ == first.history_.n_iter == 45
+    assert first.n_iter_.shape == (45,) == (first.history_.n_iter,)
 
 
 def test_the_same_bits_for_any_number_of_threads():
@@ -135,7 +135,7 @@ def test_nu_classification_is_that_of_libsvm():
         assert_allclose(same.decision_function(X), mine.decision_function(X), atol=1e-3)
     several = NuSVC(nu=0.3).fit(X, THREE)
     assert several.nu_.shape == (3,)
-    with pytest.raises(ParameterError, match=r"nu=0.9 is infeasible for 1 against 0: expected at most 0.\d+"):
+    with pytest.raises(ParameterError, match=r"nu is infeasible: nu=0.9 for 1 against 0; expected at most 0.\d+"):
         NuSVC(nu=0.9).fit(X, (np.arange(240) < 60).astype(int))
 
 
@@ -266,7 +266,7 @@ def test_probabilities_are_calibrated():
     rng = np.random.default_rng(3)
     T = rng.normal(size=(3000, 2))
     y = (rng.random(3000) < 1 / (1 + np.exp(-3 * T[:, 0]))).astype(int)
-    for how in ("platt", "isotonic", True):
+    for how in ("platt", "isotonic"):
         model = SVC(probability=how, gamma=0.3).fit(T[:800], y[:800])
         p = model.predict_proba(T[800:])
         assert_allclose(p.sum(axis=1), 1.0)
@@ -281,7 +281,7 @@ def test_probabilities_are_calibrated():
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as caught:
         _ = SVC().predict_proba
     assert "probability='platt'" in str(caught.value.__cause__)
-    again = [SVC(probability=True, random_state=4).fit(X, LABELS).predict_proba(X) for _ in range(2)]
+    again = [SVC(probability="platt", random_state=4).fit(X, LABELS).predict_proba(X) for _ in range(2)]
     assert_array_equal(*again)
 
 
@@ -314,7 +314,6 @@ def test_what_is_refused():
         (SVC(), (X, LABELS, -np.ones(240)), DataError, "sample_weight"),
         (SVC(tol="small"), (X, LABELS), ParameterTypeError, "tol='small'"),
         (SVR(epsilon=-0.1), (X, Y), ParameterError, "epsilon=-0.1"),
-        (SVR(C=np.inf), (X, Y), ParameterError, "C=inf"),
         (NuSVC(nu=0.0), (X, LABELS), ParameterError, "nu=0.0"),
         (OneClassSVM(nu=1.5), (X,), ParameterError, "nu=1.5"),
         (SVC(kernel=Spectrum(2)), ([1, 2], [0, 1]), DataError, "expected strings"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Choice, Domain, Integer
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -33,10 +33,20 @@ from epicycle.gp._latent import (
 )
 from epicycle.gp._model import default_kernel, hyperparameter_names, theta_argument
 from epicycle.gp._observations import Counts, count_labels
-from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, maximise
+from epicycle.gp._search import (
+    GP_DOCS,
+    GP_PARAMETERS,
+    SUBSET_ROWS,
+    Plan,
+    certify,
+    maximise,
+    require_finite_bounds,
+    warnings_at_bounds,
+)
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KernelClassifier, as_kernel, select_rows
 from epicycle.kernels._prepared import as_texts
+from epicycle.kernels._scikit_learn import ScikitLearnKernel
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._cholesky import factor_of
 from epicycle.optim import Solution
@@ -62,6 +72,9 @@ class GaussianProcessClassifier(KernelClassifier):
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
     max_iter_predict : int, default=100
         Maximum number of Newton steps to the mode of the posterior.
+    warm_start : bool, default=False
+        Accepted for compatibility; the search for a mode always begins at the one before, and the mode does not depend
+        on it.
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
     %(search_parameters)s
@@ -104,6 +117,7 @@ class GaussianProcessClassifier(KernelClassifier):
         **GP_PARAMETERS,
         "method": Choice("auto", "exact", "inducing"),
         "max_iter_predict": Integer(minimum=1),
+        "warm_start": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
@@ -118,6 +132,8 @@ class GaussianProcessClassifier(KernelClassifier):
         optimizer: Any = "bfgs",
         n_restarts_optimizer: int = 0,
         max_iter_predict: int = 100,
+        warm_start: bool = False,
+        copy_X_train: bool = True,
         n_inducing: int | None = None,
         inducing: str = "greedy",
         tol: float = 1e-5,
@@ -131,6 +147,17 @@ class GaussianProcessClassifier(KernelClassifier):
         n_columns = None if data is None else data.n_features
         return Gaussian() if self.kernel is None else as_kernel(self.kernel, None, 3, 1.0, n_columns)
 
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
+
+    @property
+    def base_estimator_(self) -> Self:
+        """The estimator that holds the latent functions: this one, which treats all classes at once."""
+        self._check_fitted()
+        return self
+
     # ------------------------------------------------------------------------------------------- fit
 
     @fitting
@@ -142,6 +169,7 @@ class GaussianProcessClassifier(KernelClassifier):
         obs = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
         if self.kernel is None:  # latent values of variance 4: probabilities between 0.02 and 0.98 as a rule
             self.kernel_ = default_kernel(obs.rows, 4.0, (1e-3, 1e3))
+        require_finite_bounds(self.kernel_, self.n_restarts_optimizer)
         likelihood = self._build_likelihood(obs, seed)
         self._given_rows_ = kept
 
@@ -156,6 +184,7 @@ class GaussianProcessClassifier(KernelClassifier):
         n_subset = size if obs.n > 2 * size and self.kernel_.takes != "precomputed" else 0
         found = maximise(likelihood, plan, monitor, state, obs.n, n_subset)
         self._assign(likelihood, found.theta)
+        self._run.notices.extend(warnings_at_bounds(self.kernel_, self.optimizer))
         error = self._decrement_
         words = f"the mode of the posterior is found to a Newton decrement of {error:.1e}"
         certificate, reason = certify(found, bounds, likelihood, self.tol, "newton decrement", error, words)
@@ -170,7 +199,13 @@ class GaussianProcessClassifier(KernelClassifier):
         """Laplace's approximation by the method that was asked for; sets `method_`."""
         n, k = obs.n, obs.n_latent
         exact = BinaryLaplace if k == 1 else SoftmaxLaplace
-        small = n * k <= _EXACT_ROWS or self.kernel_.takes == "precomputed"
+        foreign = isinstance(self.kernel_, ScikitLearnKernel)
+        small = n * k <= _EXACT_ROWS or self.kernel_.takes == "precomputed" or foreign
+        if foreign and self.method == "inducing":
+            raise ParameterError(
+                f"GaussianProcessClassifier: method='inducing' with kernel={self.kernel_!r:.60} of scikit-learn; "
+                "expected 'exact', or a kernel of epicycle"
+            )
         self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
         if self.method_ == "inducing":
             m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
@@ -248,7 +283,7 @@ class GaussianProcessClassifier(KernelClassifier):
             return self._values(X, covariance=False)
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """Laplace's approximation of the log marginal likelihood at other hyper-parameters.
 
         %(log_marginal_likelihood)s
@@ -263,4 +298,6 @@ class GaussianProcessClassifier(KernelClassifier):
         exact = BinaryLaplace if obs.n_latent == 1 else SoftmaxLaplace
         likelihood = exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
+        if not clone_kernel:
+            self.kernel_ = self.kernel_.with_theta(values)
         return (value, gradient) if eval_gradient else value

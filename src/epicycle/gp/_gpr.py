@@ -15,7 +15,7 @@ import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
@@ -27,6 +27,7 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
     check_parameter,
+    check_parameters,
 )
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
@@ -39,10 +40,20 @@ from epicycle.gp._mean_functions import MeanFunction, mean_function
 from epicycle.gp._model import Model, default_kernel, known_variances, noise_model, theta_argument
 from epicycle.gp._observations import Observations, observe
 from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out, predict_batch, predict_rows
-from epicycle.gp._search import GP_DOCS, GP_PARAMETERS, SUBSET_ROWS, Plan, certify, maximise
+from epicycle.gp._search import (
+    GP_DOCS,
+    GP_PARAMETERS,
+    SUBSET_ROWS,
+    Plan,
+    certify,
+    maximise,
+    require_finite_bounds,
+    warnings_at_bounds,
+)
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KernelMachine, as_kernel, select_rows
-from epicycle.kernels._prepared import as_texts
+from epicycle.kernels._prepared import as_rows, as_texts
+from epicycle.kernels._scikit_learn import ScikitLearnKernel
 from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._cholesky import JitterWarning, factor_repaired
 from epicycle.optim import Solution
@@ -78,10 +89,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_samples,), default=0.0
-        Known variance of the noise, of all rows or of each.
+    alpha : float or array-like of shape (n_samples,), optional
+        Known variance of the noise, of all rows or of each; default: 0, and scikit-learn's 1e-10 for its kernels.
     noise : float or "auto", default="auto"
-        The noise variance to begin with; "auto" is a tenth of the variance of y. 0 leaves `alpha` alone.
+        The noise variance to begin with; "auto" is a tenth of the variance of y, and 0 for a kernel of scikit-learn,
+        whose WhiteKernel is its noise. 0 leaves `alpha` alone.
     noise_bounds : pair of floats, "fixed" or None, default=None
         The interval in which the noise variance is learnt; None is 1e-6 to 1e4 times the variance of y.
     mean : {"zero", "constant", "linear"}, callable or fitted estimator, default="zero"
@@ -97,6 +109,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         a function with scikit-learn's signature; None leaves all hyper-parameters as they are.
     normalize_y : bool, default=False
         Whether y is centred and scaled to variance 1 first; hyper-parameters then refer to that scale.
+    n_targets : int, optional
+        Number of targets: that of the prior before fit (default: 1); fit checks it.
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
     %(search_parameters)s
@@ -146,12 +160,13 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GP_PARAMETERS,
-        "alpha": AnyOf(Real(minimum=0), ArrayLike()),
+        "alpha": NoneOr(AnyOf(Real(minimum=0), ArrayLike())),
         "noise": AnyOf(Real(minimum=0), Choice("auto")),
         "noise_bounds": NoneOr(AnyOf(Choice("fixed"), ArrayLike())),
         "mean": AnyOf(Choice("zero", "constant", "linear"), Callable(), _HasPredict()),
         "method": Choice("auto", "exact", "inducing", "cg"),
         "normalize_y": Boolean(),
+        "n_targets": NoneOr(Integer(minimum=1)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
@@ -162,7 +177,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         self,
         kernel: Any = None,
         *,
-        alpha: Any = 0.0,
+        alpha: Any = None,
         noise: float | str = "auto",
         noise_bounds: Any = None,
         mean: Any = "zero",
@@ -170,6 +185,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         optimizer: Any = "bfgs",
         n_restarts_optimizer: int = 0,
         normalize_y: bool = False,
+        copy_X_train: bool = True,
+        n_targets: int | None = None,
         n_inducing: int | None = None,
         inducing: str = "greedy",
         tol: float = 1e-5,
@@ -182,6 +199,24 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     def _named_kernel(self, data: ArrayData | None) -> Kernel:
         n_columns = None if data is None else data.n_features
         return Gaussian() if self.kernel is None else as_kernel(self.kernel, None, 3, 1.0, n_columns)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False  # before it the prior is predicted
+        return tags
+
+    @property
+    def X_train_(self) -> Any:  # noqa: N802 - scikit-learn's name
+        """`X_fit_`, by scikit-learn's name."""
+        return self.X_fit_
+
+    @property
+    def _y_train_mean(self) -> Any:
+        return float(self._y_centre_[0]) if self._vector_ else self._y_centre_
+
+    @property
+    def _y_train_std(self) -> Any:
+        return float(self._y_scale_[0]) if self._vector_ else self._y_scale_
 
     # ------------------------------------------------------------------------------------------- fit
 
@@ -197,9 +232,15 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             A row of weight v counts as v rows: its noise variance is divided by v.
         """
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
-        self._vector_ = bool(data.target_is_vector)
         Y = np.asarray(data.y, dtype=np.float64)
-        Y = Y[:, None] if self._vector_ else Y
+        Y = Y[:, None] if data.target_is_vector else Y
+        self._vector_ = Y.shape[1] == 1  # a single column is predicted as a vector, as in scikit-learn
+        if self.n_targets is not None and self.n_targets != Y.shape[1]:
+            raise DataError(
+                "y: The number of targets seen in `y` is different from the parameter `n_targets`: "
+                f"{Y.shape[1]} != {self.n_targets}"
+            )
+        require_finite_bounds(self.kernel_, self.n_restarts_optimizer)
         weight = np.ones(len(Y)) if data.weight is None else data.weight
         state = self._resume_state()
         seed = int((state or {}).get("seed", seed_of(self.random_state)))
@@ -221,6 +262,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             self.log_marginal_likelihood_value_ = float(found.value)
         error = self._backward_error_
         words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
+        self._run.notices.extend(warnings_at_bounds(self.kernel_, self.optimizer))
         if self.jitter_ > 0:
             words += f"; {self.jitter_:.1e} was added to the {self._warn_of_jitter()}"
         certificate, reason = certify(found, model.bounds, likelihood, self.tol, "backward error", error, words)
@@ -249,7 +291,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         square = float((share @ Y**2).mean())
         unit = float((share @ Y**2 - (share @ Y) ** 2).mean())
         square, unit = (v if v > 1e-30 else 1.0 for v in (square, unit if unit > _CONSTANT * square else square))
-        alpha = known_variances(name, self.alpha, len(Y))
+        alpha = known_variances(name, self.alpha, len(Y), self.kernel_)
         model = noise_model(name, self.kernel_, self.noise, self.noise_bounds, unit)
         # Equal rows without noise make S singular, with different targets rightly so: they are not merged.
         merge = model.noise > 0 or bool((alpha > 0).all())
@@ -266,7 +308,14 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     def _build_likelihood(self, model: Model, obs: Observations, H: np.ndarray, seed: int) -> Any:
         """The likelihood of the method that was asked for; sets `method_`."""
         n = obs.n
+        foreign = isinstance(self.kernel_, ScikitLearnKernel)
         small = n <= _EXACT_ROWS or self.kernel_.takes == "precomputed" or not (obs.variances(model.noise) > 0).all()
+        small = small or foreign
+        if foreign and self.method not in ("auto", "exact"):
+            raise ParameterError(
+                f"GaussianProcessRegressor: method={self.method!r} with kernel={self.kernel_!r:.60} of scikit-learn; "
+                "expected 'exact', or a kernel of epicycle"
+            )
         self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
         m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
         if self.method_ == "inducing":
@@ -343,7 +392,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         level: float = 0.95,
         include_noise: bool = False,
     ) -> Any:
-        """Posterior mean of m + f at the rows of X, with its uncertainty where asked for.
+        """Posterior mean of m + f at the rows of X, with its uncertainty where asked for; before `fit` the prior's.
 
         Parameters
         ----------
@@ -365,36 +414,71 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         ndarray, or a tuple of ndarrays
             The mean, then deviation, covariance and interval, as asked for.
         """
-        self._check_fitted()
         check_parameter("predict", "level", level, Real(0, 1, inclusive=False))
-        if not (return_std or return_cov or return_interval):
+        fitted = self._is_fitted()
+        if fitted and not (return_std or return_cov or return_interval):
             return self._shaped(self._means(X)[0])
+        vector, scale = (self._vector_, self._y_scale_) if fitted else self._prior_targets()
         extra = self._noise_added() if include_noise else 0.0
-        if return_cov:
+        if not fitted:
+            means, covariance, variance, dtype = self._prior(X, joint=return_cov)
+        elif return_cov:
             means, covariance, dtype = self._joint(X)
             variance = np.maximum(np.diagonal(covariance), 0.0)
         else:
             found, dtype = self._means(X, variance=True)
-            means, variance = found[:, :-1], found[:, -1]
-        results = [self._shaped(means.astype(dtype) if return_cov else self._unscaled(means, dtype))]
-        std = (np.sqrt(variance + extra)[:, None] * self._y_scale_).astype(dtype)
+            means, variance, covariance = self._unscaled(found[:, :-1], dtype), found[:, -1], np.empty((0, 0))
+        results = [means[:, 0].astype(dtype) if vector else means.astype(dtype)]
+        std = (np.sqrt(variance + extra)[:, None] * scale).astype(dtype)
         if return_std:
-            results.append(std[:, 0] if self._vector_ else std)
+            results.append(std[:, 0] if vector else std)
         if return_cov:
             joint = covariance + extra * np.eye(len(covariance))
-            scaled = joint[:, :, None] * self._y_scale_**2
-            results.append((scaled[:, :, 0] if self._vector_ else scaled).astype(dtype))
+            scaled = joint[:, :, None] * scale**2
+            results.append((scaled[:, :, 0] if vector else scaled).astype(dtype))
         if return_interval:
             wide = float(scipy.stats.norm.ppf(0.5 + level / 2)) * std
-            middle = results[0][:, None] if self._vector_ else results[0]
+            middle = results[0][:, None] if vector else results[0]
             interval = np.stack([middle - wide, middle + wide], axis=-1).astype(dtype)
-            results.append(interval[:, 0] if self._vector_ else interval)
-        return tuple(results)
+            results.append(interval[:, 0] if vector else interval)
+        return tuple(results) if len(results) > 1 else results[0]
+
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "theta_")
+
+    def _prior_targets(self) -> tuple[bool, np.ndarray]:
+        """(whether the targets are a vector, their scale) before fit."""
+        t = self.n_targets or 1
+        return t == 1, np.ones(t)
+
+    def _prior(self, X: Any, *, joint: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        """(means, covariance where it is asked for, variances, type of the answer) before fit."""
+        check_parameters(self, self._parameters)
+        kernel = self._named_kernel(None)
+        if kernel.takes == "precomputed" or self.mean != "zero":
+            raise NotFittedError(
+                f"GaussianProcessRegressor: kernel={self.kernel!r:.40} with mean={self.mean!r:.40} has no prior before "
+                "fit; call 'fit' first"
+            )
+        rows = as_rows(X, kernel, "X")
+        A = kernel.prepare(rows)
+        dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        covariance = np.empty((0, 0))
+        if joint:
+            self._require(A.n_rows, 3.0)
+            whole = kernel.whole_matrix(A)
+            covariance = kernel.block(A, A) if whole is None else whole
+        means = np.zeros((A.n_rows, self.n_targets or 1))
+        return means, covariance, np.asarray(kernel.prepared_diagonal(A)), dtype
 
     def _noise_added(self) -> float:
         """Noise variance of a new observation, on the scale of the likelihood."""
-        known = float(self.alpha) if np.ndim(self.alpha) == 0 else 0.0
-        return float(self._noise_ + known + self.jitter_)
+        known = float(self.alpha) if self.alpha is not None and np.ndim(self.alpha) == 0 else 0.0
+        if self._is_fitted():
+            return float(self._noise_ + known + self.jitter_)
+        if isinstance(self.noise, str):
+            raise NotFittedError("GaussianProcessRegressor: noise=\"auto\" is known after fit only; call 'fit' first")
+        return float(self.noise) + known
 
     def _means(self, X: Any, *, variance: bool = False) -> tuple[np.ndarray, Any]:
         """Means in the units of y, or (means, variance) on the scale of the likelihood; of a batch after the other."""
@@ -433,7 +517,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         return self._unscaled(posterior.means(A, rows), np.float64), posterior.covariance(A, rows), dtype
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = False) -> np.ndarray:
-        """Draws of the posterior at the rows of X together.
+        """Draws of the posterior (before `fit` of the prior) at the rows of X together.
 
         Parameters
         ----------
@@ -448,14 +532,19 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_targets, n_samples)
         """
-        self._check_fitted()
         check_parameter("sample_y", "n_samples", n_samples, Integer(minimum=1))
-        means, covariance, dtype = self._joint(X)
+        if self._is_fitted():
+            means, covariance, dtype = self._joint(X)
+            vector, scale = self._vector_, self._y_scale_
+        else:
+            means, covariance, _, dtype = self._prior(X, joint=True)
+            vector, scale = self._prior_targets()
         extra = np.full(len(means), self._noise_added() if include_noise else 0.0)
         L = np.tril(factor_repaired(covariance, extra, 1)[0].L)
-        drawn = stream(random_state, "sample").standard_normal((len(means), means.shape[1], n_samples))
-        found = means[:, :, None] + np.einsum("ij,jtk->itk", L, drawn) * self._y_scale_[:, None]
-        return np.asarray((found[:, 0] if self._vector_ else found).astype(dtype))
+        # one target after the other, so that the draws of the first do not depend on how many there are
+        drawn = stream(random_state, "sample").standard_normal((means.shape[1], len(means), n_samples))
+        found = means[:, :, None] + np.einsum("ij,tjk->itk", L, drawn) * scale[:, None]
+        return np.asarray((found[:, 0] if vector else found).astype(dtype))
 
     # ------------------------------------------------------------------------------------------- evidence
 
@@ -480,7 +569,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         model = Model(self.kernel_, self._noise_, (1e-300, 1e300) if learnt else None)  # bounds are of no use here
         return ExactLikelihood(model, obs, _basis(self.mean_function_, obs), self.n_jobs)
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """The log marginal likelihood at other hyper-parameters.
 
         %(log_marginal_likelihood)s
@@ -494,6 +583,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         likelihood = self._likelihood()
         likelihood.start(values)
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
+        if not clone_kernel:
+            self.kernel_ = likelihood.model.at(values).kernel
         return (value, gradient) if eval_gradient else value
 
 

@@ -16,11 +16,13 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.kernels._compositions import Scaled
 from epicycle.kernels._kernel import Kernel
+from epicycle.kernels._scikit_learn import ScikitLearnKernel
 from epicycle.kernels._stationary import Gaussian
 
 # Bounds of the noise variance in units of the variance of y: from nearly exact targets to nothing but noise. A
 # logarithm far outside would only make the search longer.
 _NOISE_BOUNDS = (1e-6, 1e4)
+_SCIKIT_LEARN_ALPHA = 1e-10  # which scikit-learn adds to the diagonal unless told otherwise
 _NOISE_START = 0.1  # where the search for it begins, in the same units
 
 
@@ -79,8 +81,10 @@ def default_kernel(X: Any, variance: float, variance_bounds: tuple[float, float]
     return Scaled(shape, variance, bounds={"variance": variance_bounds})
 
 
-def known_variances(owner: str, alpha: Any, n: int) -> np.ndarray:
+def known_variances(owner: str, alpha: Any, n: int, kernel: Kernel) -> np.ndarray:
     """The argument `alpha` as one number for each row."""
+    if alpha is None:
+        return np.full(n, _SCIKIT_LEARN_ALPHA if isinstance(kernel, ScikitLearnKernel) else 0.0)
     if isinstance(alpha, numbers.Real):
         return np.full(n, float(alpha))
     try:
@@ -88,7 +92,10 @@ def known_variances(owner: str, alpha: Any, n: int) -> np.ndarray:
     except (TypeError, ValueError):
         raise ParameterError(f"{owner}: alpha={alpha!r:.80}; expected numbers >= 0") from None
     if values.shape != (n,):
-        raise DataError(f"{owner}: alpha has shape {values.shape}; expected a number, or one for each of {n} rows")
+        raise DataError(
+            f"{owner}: alpha must be a scalar or an array with same number of entries as y, {n}; got shape "
+            f"{values.shape}"
+        )
     if not np.isfinite(values).all() or (values < 0).any():
         raise ParameterError(f"{owner}: alpha={alpha!r:.80}; expected finite numbers >= 0")
     return values
@@ -97,6 +104,8 @@ def known_variances(owner: str, alpha: Any, n: int) -> np.ndarray:
 def noise_model(owner: str, kernel: Kernel, noise: Any, bounds: Any, unit: float) -> Model:
     """The arguments `noise` and `noise_bounds`, for targets of variance `unit`."""
     start = _NOISE_START * unit if isinstance(noise, str) else float(noise)
+    if isinstance(noise, str) and isinstance(kernel, ScikitLearnKernel):
+        start = 0.0  # there a WhiteKernel is the noise
     # The logarithm of 0 cannot be searched: without noise it stays away.
     if isinstance(bounds, str) or start == 0.0:
         return Model(kernel, start, None)

@@ -90,7 +90,7 @@ def observe(
     kept = np.flatnonzero(weight > 0)
     if len(kept) < n:
         rows, Y, weight, alpha = select_rows(rows, kernel, kept), Y[kept], weight[kept], alpha[kept]
-    if not merge or kernel.takes == "precomputed":
+    if not merge or kernel.takes == "precomputed" or kernel.keeps_equal_rows:
         return Observations(rows, Y, weight, alpha, np.zeros(len(kept)), np.arange(len(kept)))
     first, group = _distinct_rows(rows, alpha)
     total = np.bincount(group, weights=weight)
@@ -183,10 +183,10 @@ class Counts:
 
 
 def count_labels(rows: Any, codes: np.ndarray, weight: np.ndarray, n_classes: int, kernel: Kernel) -> Counts:
-    """Counts of labels 0 .. n_classes - 1; equal rows become one, but for a precomputed kernel."""
+    """Counts of labels 0 .. n_classes - 1; equal rows become one, where the kernel lets them."""
     each = np.zeros((len(codes), n_classes))
     each[np.arange(len(codes)), codes] = weight
-    if kernel.takes != "precomputed":
+    if kernel.takes != "precomputed" and not kernel.keeps_equal_rows:
         first, group = _distinct_rows(rows, np.zeros(len(codes)))
         rows = select_rows(rows, kernel, first)
         each = np.column_stack([np.bincount(group, weights=column) for column in each.T])

@@ -77,7 +77,8 @@ class Posterior(ABC):
     def covariance(self, A: Any, X: Any) -> np.ndarray:
         """Posterior covariance, of shape (n, n)."""
         K = self.kernel.block(A, self.B)
-        out = self.kernel.block(A, A) - self.reduction_matrix(K)
+        whole = self.kernel.whole_matrix(A)
+        out = (self.kernel.block(A, A) if whole is None else whole) - self.reduction_matrix(K)
         if len(self.beta):
             R = np.linalg.solve(self.LA, (self.mean.basis(X) - K @ self.SH).T)
             out += R.T @ R

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ConvergenceWarning, ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import (
     AnyOf,
@@ -26,6 +27,7 @@ from epicycle.core._parameters import (
 from epicycle.core._random import stream
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import NAMES
+from epicycle.kernels._scikit_learn import SCIKIT_LEARN_NAMES, ScikitLearnKernel
 from epicycle.linalg._cholesky import NotPositiveError
 from epicycle.optim._box_bfgs import BoxMaximum, maximise_in_box, relative_slope
 
@@ -34,7 +36,7 @@ _REHEARSAL_FACTOR = 100  # by which the tolerance of a rehearsal is larger: its 
 
 #: Domains of the parameters that regression and classification share.
 GP_PARAMETERS: Mapping[str, Domain] = {
-    "kernel": NoneOr(AnyOf(Choice(*NAMES), InstanceOf(Kernel), CallableDomain())),
+    "kernel": NoneOr(AnyOf(Choice(*NAMES, *SCIKIT_LEARN_NAMES), InstanceOf(Kernel), CallableDomain())),
     "optimizer": NoneOr(AnyOf(Choice("bfgs", "fmin_l_bfgs_b"), CallableDomain())),
     "n_restarts_optimizer": Integer(minimum=0),
     "n_inducing": NoneOr(Integer(minimum=1)),
@@ -44,13 +46,15 @@ GP_PARAMETERS: Mapping[str, Domain] = {
     "random_state": RandomState(),
     "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     "verbose": AnyOf(Boolean(), Integer(minimum=0)),
+    "copy_X_train": Boolean(),
 }
 
 #: Their entries in docstrings, and those of the attributes that both have.
 GP_DOCS = {
     "kernel": """kernel : Kernel, str, callable or None, default={default}
-    A kernel of :mod:`epicycle.kernel`, whose bounds are those of the search; one of scikit-learn's names; a
-    function f(X, Z) that gives the matrix. None is a Gaussian kernel times a variance, in the units of the data.""",
+    A kernel of :mod:`epicycle.kernel` or of :mod:`sklearn.gaussian_process.kernels`, whose bounds are those of the
+    search; one of scikit-learn's names or classes ("rbf", "RBF", "ExpSineSquared"); a function f(X, Z) that gives the
+    matrix. None is a Gaussian kernel times a variance, in the units of the data.""",
     "n_restarts_optimizer": """n_restarts_optimizer : int, default={default}
     Number of further starts, drawn within the bounds.""",
     "inducing": """inducing : {"greedy", "kmeans++"}, default={default}
@@ -62,7 +66,10 @@ GP_DOCS = {
     Maximum number of iterations of the search, over all starts.""",
     "random_state": """random_state : int, Generator, RandomState or None, default={default}
     Seed of the starts, of the choice of rows and of random estimates.""",
-    "search_parameters": "%(inducing)s\n%(tol)s\n%(max_iter)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
+    "copy_X_train": """copy_X_train : bool, default={default}
+    Whether the rows that are kept are a copy; False keeps the given array where no row was merged or left out.""",
+    "search_parameters": "%(inducing)s\n%(copy_X_train)s\n%(tol)s\n%(max_iter)s\n%(random_state)s\n"
+    "%(n_jobs)s\n%(verbose)s",
     "search_attributes": """theta_names_ : list of str
     Names of the entries of theta_.
 method_ : str
@@ -84,11 +91,29 @@ theta : array-like, optional
     Logarithms of hyper-parameters as in `theta_`; None for those of the fit.
 eval_gradient : bool, default=False
     Whether to return the derivatives by theta too.
+clone_kernel : bool, default=True
+    False leaves the kernel at theta in `kernel_` (prediction stays that of the fit).
 
 Returns
 -------
 float, or a pair of float and ndarray""",
 }
+
+
+def warnings_at_bounds(kernel: Kernel, optimizer: Any) -> list[ConvergenceWarning]:
+    """What scikit-learn says of hyper-parameters of its kernels that a search has left at their bounds."""
+    if optimizer is None or not isinstance(kernel, ScikitLearnKernel):
+        return []
+    return [ConvergenceWarning(words) for words in kernel.at_bounds()]
+
+
+def require_finite_bounds(kernel: Kernel, restarts: int) -> None:
+    """Starts can only be drawn from a box."""
+    if restarts and isinstance(kernel, ScikitLearnKernel) and not np.isfinite(kernel.bounds).all():
+        raise ParameterError(
+            f"n_restarts_optimizer={restarts}: drawing starts requires that all bounds are finite, those of "
+            f"kernel={kernel!r:.60} are not"
+        )
 
 
 class Likelihood(Protocol):

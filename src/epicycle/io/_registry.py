@@ -93,7 +93,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
-    "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _DATACLASS),
+    "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),
     "scipy.interpolate.BSpline": (
         "scipy.interpolate",
         "BSpline",
@@ -125,12 +125,24 @@ _KERNELS = {
     "inner_products": "Linear Polynomial Sigmoid",
     "networks": "ArcCosine NNGP NeuralTangent",
     "stationary": "Gaussian Laplacian Matern Periodic RationalQuadratic",
+    "scikit_learn": "ScikitLearnKernel",
     "strings": "Mismatch Spectrum Subsequence",
 }
 _SMALL |= {
     f"epicycle.kernel.{name}": (f"epicycle.kernels._{module}", name, _DATACLASS)
     for module, names in _KERNELS.items()
     for name in names.split()
+}
+
+#: Kernels of scikit-learn, stored by their parameters too.
+_SCIKIT_LEARN_KERNELS = (
+    *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation", "Matern", "PairwiseKernel", "Product", "RBF"),
+    *("RationalQuadratic", "Sum", "WhiteKernel"),
+)
+_PARAMETERS = Form(lambda obj: dict(obj.get_params(deep=False)), _build)
+_SMALL |= {
+    f"sklearn.gaussian_process.kernels.{name}": ("sklearn.gaussian_process.kernels", name, _PARAMETERS)
+    for name in _SCIKIT_LEARN_KERNELS
 }
 
 _registered: dict[str, tuple[type, Form | None]] = {}

@@ -17,6 +17,7 @@ from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Batch
+from epicycle.kernels._given import Entries
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, as_kernel, select_rows
@@ -167,7 +168,13 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
 
     Parameters
     ----------
-    %(kernel_parameters)s
+    %(kernel)s
+    %(gamma)s
+    degree : float, optional
+        Degree of the kernel "poly"; default: 3.
+    coef0 : float, optional
+        Constant of the kernels "poly" and "sigmoid"; default: 1.
+    %(kernel_params)s
     n_components : int, default=100
         Landmarks; as many features, fewer where the kernel has a lower rank.
     landmarks : {"pivoted", "uniform"}, default="pivoted"
@@ -203,6 +210,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
     _docs: ClassVar[Mapping[str, str]] = KERNEL_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **KERNEL_PARAMETERS,
+        "degree": NoneOr(KERNEL_PARAMETERS["degree"]),
+        "coef0": NoneOr(KERNEL_PARAMETERS["coef0"]),
+        "kernel_params": NoneOr(InstanceOf(dict)),
         "n_components": Integer(minimum=1),
         "landmarks": Choice("pivoted", "uniform"),
         "random_state": RandomState(),
@@ -218,8 +228,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         kernel: Any = "rbf",
         *,
         gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
+        degree: float | None = None,
+        coef0: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
         landmarks: str = "pivoted",
         random_state: Any = None,
@@ -240,9 +251,14 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
         y : ignored
         """
+        given = [name for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None]
+        by_name = isinstance(self.kernel, str) and self.kernel != "precomputed"
+        if given and not by_name and not isinstance(self.kernel, Kernel):
+            raise ParameterError(
+                f"Nystroem: {given[0]}={getattr(self, given[0])!r} with kernel={self.kernel!r:.40}. Don't pass gamma, "
+                "coef0 or degree to Nystroem if using a function or a precomputed kernel; expected None"
+            )
         _, rows = self._intake(X, None, None, target="none")
-        if self.kernel_.takes == "precomputed":
-            raise ParameterError("Nystroem: kernel='precomputed'; expected a kernel that can be evaluated for new rows")
         n = int(rows.shape[0])
         A = self.kernel_.prepare(rows)
         m = min(self.n_components, n)
@@ -253,7 +269,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
             chosen = stream(seed_of(self.random_state), "landmarks").permutation(n)[:m]
         self.component_indices_ = chosen
         self.components_ = select_rows(rows, self.kernel_, chosen)
-        B = self._kept()
+        B = A.take(chosen) if self.kernel_.takes == "precomputed" else self._kept()
         K = self.kernel_.block(B, B)
         self._require_mercer(K)
         values, vectors = np.linalg.eigh((K + K.T) / 2)
@@ -279,6 +295,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         self._conclude(Solution(np.zeros(0), missing, monitor.history(), certificate, 1, "converged"))
 
     def _kept(self) -> Any:
+        if self.kernel_.takes == "precomputed":
+            return Entries(None, self.component_indices_)
         return self.kernel_.prepare(self.components_)
 
     def transform(self, X: Any) -> Any:

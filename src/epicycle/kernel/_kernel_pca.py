@@ -16,8 +16,8 @@ import scipy.sparse.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
+from epicycle.core._exceptions import ConvergenceError, DataError, NotFittedError, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -27,6 +27,9 @@ from epicycle.kernels._prepared import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 from epicycle.optim import Solution
 
+_TOL = 1e-8  # of the certificate, where none is given
+_ZERO = 1e-12  # of the largest eigenvalue: what is below is rounding of the kernel matrix
+_NEGATIVE = 1e-5  # of the largest eigenvalue: one that is further below zero is not rounding
 _FEW = 400  # rows up to which all eigenvalues cost nothing
 
 
@@ -42,21 +45,36 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     Parameters
     ----------
     n_components : int, optional
-        How many; default: all with a positive eigenvalue.
+        How many, at most as many as rows; default: all with a positive eigenvalue.
     %(kernel_parameters)s
+    %(kernel_params)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
         The penalty of that regression.
+    eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
+        "dense" finds all pairs, "arpack" those asked for by Lanczos's method. "auto" chooses by size and rank;
+        "randomized" is accepted for compatibility and does the same, to full precision.
     tol : float, default=1e-8
-        Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue.
+        Residual of the eigenvectors that the certificate asserts, relative to the largest eigenvalue. 0 stands for the
+        default; the pairs are found to working precision in any case.
+    max_iter : int, optional
+        Maximum number of restarts of "arpack".
+    iterated_power : int or "auto", default="auto"
+        Accepted for compatibility; the solution does not depend on it.
+    remove_zero_eig : bool, default=False
+        Whether components of zero variance are left out where `n_components` is given; without it they always are.
+    random_state : int, Generator, RandomState or None, default=None
+        Accepted for compatibility; the solution does not depend on it.
+    copy_X : bool, default=True
+        Whether the rows that are kept are a copy of those given.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
         Of the centred kernel matrix, largest first.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Of length one, with the largest entry positive.
+        Of length one, with the largest entry positive; zero where the eigenvalue is.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the variance in the feature space.
     dual_coef_ : ndarray of shape (n_samples, n_features)
@@ -65,6 +83,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         Components of the rows of the fit, where the way back was asked for.
     %(X_fit_)s
     %(kernel_)s
+    gamma_ : float
+        `gamma`, or its default.
     certificate_ : Certificate
         The largest residual of an eigenvector, relative to the largest eigenvalue.
     history_ : History
@@ -86,7 +106,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         **KERNEL_PARAMETERS,
         "fit_inverse_transform": Boolean(),
         "alpha": Real(minimum=0, inclusive=False),
-        "tol": Real(minimum=0, inclusive=False),
+        "kernel_params": NoneOr(InstanceOf(dict)),
+        "eigen_solver": Choice("auto", "dense", "arpack", "randomized"),
+        "tol": Real(minimum=0),
+        "max_iter": NoneOr(Integer(minimum=1)),
+        "iterated_power": AnyOf(Choice("auto"), Integer(minimum=0)),
+        "remove_zero_eig": Boolean(),
+        "random_state": RandomState(),
+        "copy_X": Boolean(),
         "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
         "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
@@ -101,11 +128,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         *,
         kernel: Any = "linear",
         gamma: float | None = None,
-        degree: int = 3,
+        degree: float = 3,
         coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
         fit_inverse_transform: bool = False,
         alpha: float = 1.0,
+        eigen_solver: str = "auto",
         tol: float = 1e-8,
+        max_iter: int | None = None,
+        iterated_power: int | str = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        copy_X: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
@@ -125,17 +159,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         """
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":
+            what = "a precomputed kernel" if self.kernel_.takes == "precomputed" else f"kernel={self.kernel!r:.40}"
             raise ParameterError(
-                f"KernelPCA: fit_inverse_transform=True; expected False, because the rows of "
-                f"kernel={self.kernel!r:.40} are {self.kernel_.takes}, no vectors"
+                f"KernelPCA: fit_inverse_transform=True; expected False. Cannot fit_inverse_transform with {what}, "
+                f"because the rows are {self.kernel_.takes}, no vectors"
             )
+        self.gamma_ = self.gamma if self.gamma is not None else 1.0 / self.n_features_in_
         n = int(rows.shape[0])
-        wanted = n if self.n_components is None else self.n_components
-        if wanted > n:
-            raise DataError(f"X: has {n} rows, fewer than n_components={self.n_components}")
+        wanted = n if self.n_components is None else min(n, self.n_components)
         self._keep(rows)
         A = self.kernel_.prepare(rows)
         values, vectors, means, residual, trace = self._components(A, wanted)
+        if self.n_components is not None and not self.remove_zero_eig:  # components without variance are zero
+            more = wanted - len(values)
+            values, vectors = np.pad(values, (0, more)), np.pad(vectors, ((0, 0), (0, more)))
         signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
         self.eigenvalues_, self.eigenvectors_ = values, vectors * signs
         self.explained_variance_ratio_ = values / trace if trace > 0 else np.zeros_like(values)
@@ -143,7 +180,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         if self.fit_inverse_transform:
             self._learn_the_way_back(rows)
         meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
-        certificate = Certificate("eigenvalue residual", residual, self.tol, meaning)
+        certificate = Certificate("eigenvalue residual", residual, self.tol or _TOL, meaning)
         monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=float(trace - values.sum()))
         reason = "converged" if certificate.holds else "stalled"
@@ -153,14 +190,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     def _components(self, A: Any, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
         """(eigenvalues, eigenvectors, means of the columns of K, residual, trace of H K H)."""
         n = A.n_rows
-        if n > _FEW and self.kernel_.mercer:
+        if n > _FEW and self.kernel_.mercer and self.eigen_solver in ("auto", "randomized"):
             _, R, rest = low_rank_factor(self.kernel_, A, min(n // 8, 256), tol=1e-15)
             G = np.ascontiguousarray(R.T)
             if float(rest.sum()) <= 1e-13 * float(np.square(G).sum()):
                 return _from_factor(G, wanted, float(rest.sum()))
         self._require(n, 1.0 if wanted < n // 4 else 3.0)
         K = self._gram(A)
-        self._require_mercer(K)
         means = K.mean(axis=0)
         # Centring in the feature space: H K H with H = I - 1 1' / n.
         K -= means
@@ -168,21 +204,36 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         K += float(means.mean())
         trace = float(np.trace(K))
         threads = n_threads(float(n) * n, self.n_jobs)
-        if wanted < n // 4 and n > _FEW:
+        sparse = wanted < n // 4 and n > _FEW if self.eigen_solver != "arpack" else wanted < n
+        if sparse and self.eigen_solver != "dense":
             operator = scipy.sparse.linalg.LinearOperator(
                 (n, n), matvec=lambda x: matrix_product(K, x.reshape(-1, 1), threads)[:, 0], dtype=np.float64
             )
             start = np.cos(np.arange(n))  # fixed, and hardly at a right angle to anything
-            values, vectors = scipy.sparse.linalg.eigsh(operator, k=wanted, v0=start, tol=0)
+            try:
+                values, vectors = scipy.sparse.linalg.eigsh(
+                    operator, k=wanted, which="LA", v0=start, tol=0, maxiter=self.max_iter
+                )
+            except scipy.sparse.linalg.ArpackNoConvergence as error:
+                raise ConvergenceError(
+                    f"KernelPCA: max_iter={self.max_iter} restarts of Lanczos's method are not enough for {wanted} "
+                    "components; raise it, or take eigen_solver='dense'"
+                ) from error
         else:
             values, vectors = scipy.linalg.eigh(K, driver="evd")
         order = np.argsort(values)[::-1][:wanted]
         values, vectors = values[order], vectors[:, order]
         top = float(values[0]) if len(values) else 0.0
-        good = values > max(top, 0.0) * n * np.finfo(np.float64).eps
-        values, vectors = _at_least_one(values, vectors, good)
+        if len(values) and values[-1] < -_NEGATIVE * float(np.abs(values).max()):
+            raise DataError(
+                f"kernel: {self.kernel!r:.60} is no Mercer kernel for these rows. There are significant negative "
+                f"eigenvalues among the {wanted} components, such as {values[-1]:.3g}; ask for fewer components, or "
+                "take another kernel"
+            )
+        good = values > max(top, 0.0) * max(n * np.finfo(np.float64).eps, _ZERO)
+        values, vectors = values[good], vectors[:, good]
         left = matrix_product(K, vectors, threads) - vectors * values
-        residual = float(np.linalg.norm(left, axis=0).max()) / top if top > 0 else 0.0
+        residual = float(np.linalg.norm(left, axis=0).max(initial=0.0)) / top if top > 0 else 0.0
         return values, vectors, means, residual, trace
 
     def transform(self, X: Any) -> Any:
@@ -203,7 +254,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         """Rows whose components are about those in X, of shape (n_samples, n_features)."""
         self._check_fitted()
         if not self.fit_inverse_transform:
-            raise ParameterError("KernelPCA: fit_inverse_transform=False; expected True before fit, for the way back")
+            raise NotFittedError("KernelPCA: fit_inverse_transform=False; expected True before fit, for the way back")
         rows = as_rows(X, self.kernel_, "X")
         B = self.kernel_.prepare(self.X_transformed_fit_)
         found = kernel_product(self.kernel_, self.kernel_.prepare(rows, like=B), B, self.dual_coef_)
@@ -212,13 +263,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
-
-
-def _at_least_one(values: np.ndarray, vectors: np.ndarray, good: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The good ones; where all rows are alike, one component that is zero."""
-    if not good.any():
-        return np.zeros(1), vectors[:, :1] * 0.0
-    return values[good], vectors[:, good]
 
 
 def _from_factor(G: np.ndarray, wanted: int, rest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
@@ -230,7 +274,8 @@ def _from_factor(G: np.ndarray, wanted: int, rest: float) -> tuple[np.ndarray, n
     U, s, _ = scipy.linalg.svd(centred, full_matrices=False)
     values, vectors = s[:wanted] ** 2, U[:, :wanted]
     top = float(values[0]) if len(values) else 0.0
-    values, vectors = _at_least_one(values, vectors, values > top * n * np.finfo(np.float64).eps)
+    good = values > top * n * np.finfo(np.float64).eps
+    values, vectors = values[good], vectors[:, good]
     left = centred @ (centred.T @ vectors) - vectors * values
-    residual = (float(np.linalg.norm(left, axis=0).max()) + rest) / top if top > 0 else 0.0
+    residual = (float(np.linalg.norm(left, axis=0).max(initial=0.0)) + rest) / top if top > 0 else 0.0
     return values, vectors, means, residual, float(np.square(s).sum())

@@ -28,7 +28,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -55,6 +55,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
         taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
     %(kernel_parameters)s
+    %(kernel_params)s
     alpha_per_target : bool, default=False
         Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
         for each target by itself.
@@ -100,6 +101,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
         **KERNEL_PARAMETERS,
+        "kernel_params": NoneOr(InstanceOf(dict)),
         "alpha_per_target": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -113,8 +115,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         *,
         kernel: Any = "linear",
         gamma: float | None = None,
-        degree: int = 3,
+        degree: float = 3,
         coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
         alpha_per_target: bool = False,
         fit_intercept: bool = False,
         tol: float = 1e-8,

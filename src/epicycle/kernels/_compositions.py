@@ -25,6 +25,10 @@ def is_number(value: Any) -> bool:
 
 def as_operand(value: Any) -> Kernel:
     """An operand of the algebra as a kernel: a kernel itself, a number, a Python function."""
+    from epicycle.kernels._scikit_learn import ScikitLearnKernel, is_scikit_learn_kernel
+
+    if isinstance(value, ScikitLearnKernel) or is_scikit_learn_kernel(value):
+        raise ParameterTypeError(f"kernel: {value!r:.80}; expected a kernel of epicycle beside another of epicycle")
     if isinstance(value, Kernel):
         return value
     if is_number(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -101,7 +101,8 @@ class FunctionKernel(LeafKernel):
     Parameters
     ----------
     function : callable
-        ``function(X, Z)`` gives the matrix of shape (n, m) for rows X (n, p) and Z (m, p).
+        ``function(X, Z)`` gives the matrix of shape (n, m) for rows X (n, p) and Z (m, p), which are sparse matrices
+        where the rows of the fit were.
     pairwise : bool, default=False
         Whether the function takes two single rows (or strings) instead and gives a number.
     rows : {"vectors", "strings"}, default="vectors"
@@ -134,10 +135,19 @@ class FunctionKernel(LeafKernel):
     def mercer(self) -> bool:
         return False
 
+    @property
+    def accepts_sparse(self) -> bool:
+        return self.rows == "vectors"
+
     def prepare(self, X: Any, like: PlainRows | None = None) -> PlainRows:
         if like is not None and X.shape[1:] != like.rows.shape[1:]:
             raise DataError(f"X: has {X.shape[1]} columns; expected {like.rows.shape[1]}, as the rows compared with")
-        return PlainRows(X.toarray() if sp.issparse(X) else X)
+        if self.pairwise and sp.issparse(X):
+            return PlainRows(X.toarray())
+        # A function of two matrices gets both of one kind: that of the rows it was fitted to.
+        if like is not None and sp.issparse(X) != sp.issparse(like.rows):
+            return PlainRows(X.toarray() if sp.issparse(X) else type(like.rows)(X))
+        return PlainRows(X)
 
     def block(self, A: PlainRows, B: PlainRows) -> Array:
         n, m = A.n_rows, B.n_rows
@@ -145,6 +155,7 @@ class FunctionKernel(LeafKernel):
             values = [[self.function(x, z) for z in B.rows] for x in A.rows]
         else:
             values = self.function(A.rows, B.rows)
+            values = values.toarray() if sp.issparse(values) else values
         try:
             K = np.array(values, dtype=np.float64, order="C")
         except (TypeError, ValueError):
@@ -164,3 +175,20 @@ class FunctionKernel(LeafKernel):
     def prepared_diagonal(self, A: PlainRows) -> Array:
         rows = (A.take(slice(i, i + 1)) for i in range(A.n_rows))
         return np.array([self.block(row, row)[0, 0] for row in rows])
+
+
+def settled_function(kernel: FunctionKernel, rows: Any) -> FunctionKernel:
+    """A user's function of matrices, or of pairs of rows where it gives a number for matrices, or refuses them."""
+    if kernel.rows != "vectors" or not rows.shape[0]:
+        return kernel
+    dense = rows[:2].toarray() if sp.issparse(rows) else rows[:2]
+    try:
+        if np.ndim(kernel.function(dense, dense[:1])):
+            return kernel
+    except Exception:
+        pass
+    try:
+        number = np.ndim(kernel.function(dense[0], dense[0])) == 0
+    except Exception:
+        return kernel
+    return replace(kernel, pairwise=True) if number else kernel

@@ -27,6 +27,9 @@ def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None
     """k(a_i, a_j), of which only one half is computed."""
     n, size = A.n_rows, A.tile
     require_memory(n * n * dtype.itemsize, f"the kernel matrix of {n:,} rows", _INSTEAD)
+    whole = kernel.whole_matrix(A)
+    if whole is not None:
+        return np.asarray(((whole + whole.T) / 2).astype(dtype, copy=False))
     K = np.empty((n, n), dtype=dtype)
 
     def work(start: int) -> None:

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Integer, Real, check_parameter
+from epicycle.core._parameters import Real, check_parameter
 from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
 
@@ -60,7 +61,8 @@ class Polynomial(_OfProducts):
 
     Parameters
     ----------
-    degree : int, default=3
+    degree : float, default=3
+        A power that is not whole is taken of gamma x'z + c >= 0 only, and need not be a Mercer kernel.
     gamma : float, default=1.0
     c : float, default=1.0
         Weight of the lower degrees; 0 leaves the monomials of exactly that degree.
@@ -74,7 +76,7 @@ class Polynomial(_OfProducts):
     array([[121.]])
     """
 
-    degree: int = 3
+    degree: float = 3
     gamma: float = 1.0
     c: float = 1.0
     bounds: Any = None
@@ -82,10 +84,15 @@ class Polynomial(_OfProducts):
     _searched: ClassVar[tuple[str, ...]] = ("gamma", "c")
 
     def __post_init__(self) -> None:
-        check_parameter("Polynomial", "degree", self.degree, Integer(minimum=1))
+        check_parameter("Polynomial", "degree", self.degree, Real(minimum=0))
         check_parameter("Polynomial", "gamma", self.gamma, Real(minimum=0, inclusive=False))
         check_parameter("Polynomial", "c", self.c, Real(minimum=0))
-        self._set(degree=int(self.degree), gamma=float(self.gamma), c=float(self.c))
+        degree = int(self.degree) if self.degree == int(self.degree) else float(self.degree)
+        self._set(degree=degree, gamma=float(self.gamma), c=float(self.c))
+
+    @property
+    def mercer(self) -> bool:
+        return isinstance(self.degree, int)
 
     def _of(self, products: Array, n_columns: int) -> Array:
         products *= self.gamma
@@ -94,11 +101,13 @@ class Polynomial(_OfProducts):
 
     def _gradient(self, A: Vectors, name: str) -> Iterator[Array]:
         G = inner_products(A, A) * self.gamma
-        slope = self.degree * _power(G + self.c, self.degree - 1)
+        slope = self.degree * _power(G + self.c, self.degree - 1) if self.degree else np.zeros_like(G)
         yield slope * (G if name == "gamma" else self.c)
 
     def features(self, A: Vectors, B: Vectors) -> tuple[Any, Any]:
         p, d = A.n_columns, self.degree
+        if not isinstance(d, int):
+            return super().features(A, B)
         terms = comb(p + d, d) if self.c else comb(p + d - 1, d)
         require_memory(8.0 * terms * (A.n_rows + B.n_rows), f"{terms:,} monomials of {p} columns", "use the kernel")
         return self._monomials(A.values), self._monomials(B.values)
@@ -106,7 +115,7 @@ class Polynomial(_OfProducts):
     def _monomials(self, X: Any) -> Array:
         """sqrt(d! / (e_0! e_1! ... e_p!)) c^(e_0/2) gamma^((d - e_0)/2) x^e for all exponents e that add up to d."""
         X = X.toarray() if sp.issparse(X) else X
-        d = self.degree
+        d = int(self.degree)
         columns = []
         for degree in range(0 if self.c else d, d + 1):
             for chosen in combinations_with_replacement(range(X.shape[1]), degree):
@@ -154,8 +163,12 @@ class Sigmoid(_OfProducts):
         yield G * (1 - np.tanh(G + self.c) ** 2)
 
 
-def _power(x: Array, d: int) -> Array:
-    """x^d by repeated multiplication, which is faster and sign-safe."""
+def _power(x: Array, d: float) -> Array:
+    """x^d by repeated multiplication, which is faster and sign-safe; for a d that is not whole of x >= 0 alone."""
+    if not isinstance(d, int):
+        if (x < 0).any():
+            raise DataError(f"X: gamma x'z + c is negative for some rows; its power degree={d:g} does not exist")
+        return np.asarray(np.power(x, d))
     result = np.ones_like(x)
     base = x
     while d:

@@ -56,6 +56,21 @@ class Hyperparameter:
         """Number of entries of `theta`: 0 for a fixed value."""
         return 0 if self.bounds is None else len(self.value)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the value is fixed."""
+        return self.bounds is None
+
+    @property
+    def n_elements(self) -> int:
+        """Number of values."""
+        return len(self.value)
+
+    @property
+    def value_type(self) -> str:
+        """The type of the values, as scikit-learn writes it."""
+        return "numeric"
+
 
 class Kernel(ABC):
     """A function k(x, z) of two rows. Kernels are immutable values, equal if class and parameters are.
@@ -66,6 +81,9 @@ class Kernel(ABC):
 
     #: Kind of the rows.
     takes: ClassVar[Literal["vectors", "strings", "precomputed"]]
+
+    #: Whether equal rows are to be kept apart, because each may have a noise of its own.
+    keeps_equal_rows: ClassVar[bool] = False
 
     # ------------------------------------------------------------------------------------------- to be given
 
@@ -104,6 +122,10 @@ class Kernel(ABC):
         """Matrices phi(A), phi(B) with phi(A) phi(B)' = k(A, B), where phi is finite."""
 
     # ------------------------------------------------------------------------------------------- evaluation
+
+    def whole_matrix(self, A: Any) -> Array | None:
+        """k(a_i, a_j) of all pairs, for kernels whose rows have more in common with themselves than `block` says."""
+        return None
 
     @property
     def mercer(self) -> bool:

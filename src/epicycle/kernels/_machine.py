@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,17 +15,23 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch
 from epicycle.data._dask_data import is_dask
 from epicycle.kernels._compositions import Normalized
-from epicycle.kernels._given import Entries, FunctionKernel, Precomputed
+from epicycle.kernels._given import Entries, FunctionKernel, Precomputed, settled_function
 from epicycle.kernels._gram import gram_matrix, kernel_product
 from epicycle.kernels._histograms import ChiSquare, HistogramIntersection
 from epicycle.kernels._inner_products import Linear, Polynomial, Sigmoid
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._prepared import as_texts
+from epicycle.kernels._scikit_learn import (
+    SCIKIT_LEARN_NAMES,
+    ScikitLearnKernel,
+    is_scikit_learn_kernel,
+    named_kernel,
+)
 from epicycle.kernels._stationary import Gaussian, Laplacian
 from epicycle.linalg._shifted_systems import least_eigenvalue
 from epicycle.stats._class_scores import choose_class
@@ -39,20 +47,24 @@ NAMES = (
 KERNEL_PARAMETERS: Mapping[str, Domain] = {
     "kernel": AnyOf(Choice(*NAMES), InstanceOf(Kernel), Callable()),
     "gamma": NoneOr(Real(minimum=0, inclusive=False)),
-    "degree": Integer(minimum=1),
+    "degree": Real(minimum=0),
     "coef0": Real(),
 }
 
 
-def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_columns: int | None) -> Kernel:
+def as_kernel(kernel: Any, gamma: float | None, degree: float, coef0: float, n_columns: int | None) -> Kernel:
     """A kernel from its name, itself, or a Python function f(X, Z) -> matrix.
 
     `gamma`, `degree` and `coef0` are for names only. gamma=None is 1 / n_columns.
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if is_scikit_learn_kernel(kernel):
+        return ScikitLearnKernel(kernel)
     if not isinstance(kernel, str):
         return FunctionKernel(kernel)
+    if kernel in SCIKIT_LEARN_NAMES:
+        return named_kernel(kernel)
     if gamma is None:
         gamma = 1.0 if kernel == "chi2" or not n_columns else 1.0 / n_columns
     if kernel in ("rbf", "gaussian"):
@@ -73,13 +85,16 @@ def as_kernel(kernel: Any, gamma: float | None, degree: int, coef0: float, n_col
 KERNEL_DOCS: Mapping[str, str] = {
     "kernel": """kernel : str, Kernel or callable, default={default}
     "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2", "histogram_intersection", "precomputed", a
-    kernel of :mod:`epicycle.kernel` (strings among them), or a function f(X, Z) that gives the matrix.""",
+    kernel of :mod:`epicycle.kernel` (strings among them), or a function: f(X, Z) that gives the matrix, or
+    f(x, z) of two rows that gives a number.""",
     "gamma": """gamma : float, optional
     Parameter of kernels by name; default: 1 / n_features.""",
     "degree": """degree : int, default={default}
     Degree of the kernel "poly".""",
     "coef0": """coef0 : float, default={default}
     Constant of the kernels "poly" and "sigmoid".""",
+    "kernel_params": """kernel_params : dict, optional
+    Further arguments of a kernel that is a function.""",
     "kernel_parameters": "%(kernel)s\n%(gamma)s\n%(degree)s\n%(coef0)s",
     "kernel_": """kernel_ : Kernel
     The kernel as an object.""",
@@ -100,8 +115,8 @@ class KernelMachine(Estimator):
 
     kernel: Any
     gamma: float | None
-    degree: int
-    coef0: float
+    degree: float | None
+    coef0: float | None
     n_jobs: int | None
     kernel_: Kernel
     X_fit_: Any
@@ -109,7 +124,12 @@ class KernelMachine(Estimator):
     def _named_kernel(self, data: ArrayData | None) -> Kernel:
         """The argument `kernel` as an object, for the data where there are some."""
         n_columns = None if data is None else data.n_features
-        return as_kernel(self.kernel, self._gamma(data), self.degree, self.coef0, n_columns)
+        kernel, given = self.kernel, getattr(self, "kernel_params", None)
+        if given and callable(kernel) and not isinstance(kernel, Kernel):
+            kernel = functools.partial(kernel, **given)
+        degree = 3 if self.degree is None else self.degree
+        coef0 = 1.0 if self.coef0 is None else self.coef0
+        return as_kernel(kernel, self._gamma(data), degree, coef0, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -130,6 +150,8 @@ class KernelMachine(Estimator):
     def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
         """(data with checked targets and weights, rows of the kind that the kernel takes); sets `kernel_`."""
         named = self._named_kernel(None)
+        if isinstance(named, FunctionKernel) and not isinstance(self.kernel, Kernel) and _holds_texts(X):
+            named = FunctionKernel(named.function, rows="strings")
         rows: Any = None
         table = X
         if named.takes == "strings":
@@ -144,7 +166,9 @@ class KernelMachine(Estimator):
             rows = data.X
         elif self._has_callbacks():
             self._run.inputs["X"] = X
-        self.kernel_ = self._named_kernel(data)
+        self.kernel_ = named if named.takes == "strings" else self._named_kernel(data)
+        if isinstance(self.kernel_, FunctionKernel) and not isinstance(self.kernel, Kernel):
+            self.kernel_ = settled_function(self.kernel_, rows)
         return data, rows
 
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
@@ -154,7 +178,8 @@ class KernelMachine(Estimator):
             self._n_fit_ = int(rows.shape[0])
             self._columns_ = np.arange(self._n_fit_) if kept is None else kept
         else:
-            self.X_fit_ = rows.copy()
+            # Rows that a fit has merged or converted are its own already; those given are copied unless asked not to.
+            self.X_fit_ = rows.copy() if getattr(self, "copy_X_train", getattr(self, "copy_X", True)) else rows
 
     def _learnt_attributes(self) -> dict[str, Any]:
         """The fitted attributes, but for the evidence and the names of the columns."""
@@ -166,7 +191,12 @@ class KernelMachine(Estimator):
         require_memory(matrices * 8.0 * n * n, f"{name} on {n:,} rows", instead)
 
     def _gram(self, prepared: Any) -> np.ndarray:
-        return gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
+        K = gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = math.isfinite(float(K.sum())) or bool(np.isfinite(K).all())
+        if not finite:
+            raise DataError(f"kernel: {self.kernel_!r:.80} gives values that are not finite for X; scale X")
+        return K
 
     def _least_eigenvalue(self, K: np.ndarray) -> float:
         """The least eigenvalue of K if it is below zero by more than rounding, otherwise 0."""
@@ -229,6 +259,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """The class of every row: on whose side it lies, or for more than two that of the largest score."""
         scores = np.asarray(self._scores(X))
         return choose_class(scores, self.classes_)
+
+
+def _holds_texts(X: Any) -> bool:
+    """Whether X is a sequence or an array of strings, one for each row."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(x, str) for x in X)
+    return isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind == "U"
 
 
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:

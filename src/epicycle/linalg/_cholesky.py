@@ -204,7 +204,7 @@ def smallest_jitter(attempt: Callable[[float], T], scale: float, n: int, *, refi
             break
         except NotPositiveError:
             jitter *= _STEP
-            if jitter > 1.0001 * scale:
+            if not jitter <= 1.0001 * scale < np.inf:  # a scale that overflowed is never reached
                 raise ConvergenceError(
                     f"the covariance matrix of {n:,} rows is not positive semi-definite, not even with its own mean "
                     f"({scale:.2e}) on the diagonal; is_mercer(kernel, X) shows where"

@@ -69,7 +69,7 @@ def solve_shifted(
                 single = False
                 continue
             jitter = mean * 1e-15 * n if jitter == 0.0 else 10 * jitter
-            if jitter > mean:
+            if not jitter <= mean < np.inf:  # a mean that overflowed is never reached
                 raise ConvergenceError(
                     "the kernel matrix is not positive semi-definite, not even with its own mean on the diagonal; "
                     "is_mercer(kernel, X) shows where"

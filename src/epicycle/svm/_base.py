@@ -13,13 +13,13 @@ import scipy.sparse as sp
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceError, EpicycleWarning
+from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, EpicycleWarning
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch
-from epicycle.kernels._given import Entries
+from epicycle.kernels._given import Entries, FunctionKernel
 from epicycle.kernels._inner_products import Linear
 from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Solution
@@ -28,6 +28,8 @@ from epicycle.svm._subproblems import Options, Solved, Subproblem, interim, solv
 
 Array = np.ndarray
 _SINGLE_PRECISION_TOL = 1e-4  # smallest tolerance for which kernel values in single precision are a good start
+_DENSE_BYTES = 2.0**24  # up to which sparse rows are made dense in the fit, so that it takes the same steps
+_LARGEST = 1e300  # gamma and its inverse stay below: their squares and roots are finite
 _WITH_GAMMA = ("rbf", "gaussian", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 
 #: The arguments that all of them have.
@@ -83,9 +85,9 @@ class SupportVectorMachine(KernelMachine):
         "support_": """support_ : ndarray of shape (n_support,)
     Indices of the rows of the fit that are support vectors, for a classifier class after class.
 support_vectors_ : array or sparse matrix of shape (n_support, n_features)
-    The support vectors; empty for a precomputed kernel.""",
-        "function_attributes": r"""coef_ : ndarray of shape (n_functions, n_features)
-    The weights of the features, for a linear kernel.
+    The support vectors, sparse if the rows of the fit were; empty for a precomputed kernel.""",
+        "function_attributes": r"""coef_ : array or sparse matrix of shape (n_functions, n_features)
+    The weights of the features, for a linear kernel; read-only, sparse if the rows of the fit were.
 weight_norm_ : ndarray of shape (n_functions,)
     \|w\| in the space of the kernel.""",
         "evidence_attributes": """dual_objective_ : ndarray of shape (n_functions,)
@@ -97,8 +99,14 @@ certificate_ : Certificate
     The larger of gap and violation, over all functions.
 history_ : History
     Objective, violation, steps and support vectors of every round; for more than two classes of every function.
-n_iter_ : int
+%(n_iter_)s
+fit_status_ : int
+    0 if the fit reached its tolerance, otherwise 1.
+shape_fit_ : tuple of int
+    Shape of X in the fit.
 converged_ : bool""",
+        "n_iter_": """n_iter_ : int
+    Number of rounds.""",
     }
 
     gamma: Any
@@ -106,10 +114,13 @@ converged_ : bool""",
     cache_size: float
     max_iter: int
     shrinking: bool
+    fit_status_: int
+    shape_fit_: tuple[int, ...]
     random_state: Any
     support_: Array
     support_vectors_: Any
-    dual_coef_: Array
+    dual_coef_: Any
+    coef_: Any
     intercept_: Array
     n_support_: Array
     weight_norm_: Array
@@ -123,14 +134,42 @@ converged_ : bool""",
             return float(self.gamma)
         if data is None or self.gamma == "auto" or not (isinstance(self.kernel, str) and self.kernel in _WITH_GAMMA):
             return None
-        variance = _variance(data)
-        return 1.0 / (data.n_features * variance) if variance > 0 else 1.0
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            variance = _variance(data)
+        size = data.n_features * variance
+        if not size < _LARGEST:  # overflow, or a gamma that has lost its digits
+            raise DataError(
+                "X: its variance is too large for gamma='scale'. The dual coefficients or intercepts are not finite "
+                "for such rows; scale X (StandardScaler), or give gamma as a number"
+            )
+        return 1.0 / max(size, 1 / _LARGEST) if variance > 0 else 1.0
 
     # ------------------------------------------------------------------------------------------- fit
 
+    def _intake(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[ArrayData, Any]:
+        if self.kernel == "precomputed" and sp.issparse(X):
+            raise DataTypeError(
+                "X: Sparse precomputed kernels are not supported, because nearly all kernel values are different from "
+                "zero; give the matrix as an array (X.toarray())"
+            )
+        if sample_weight is not None and not np.isscalar(sample_weight):
+            self._check_some_weight(sample_weight, y)
+        data, rows = super()._intake(X, y, sample_weight, **checks)
+        self.shape_fit_ = tuple(int(k) for k in rows.shape)
+        return data, rows
+
+    def _check_some_weight(self, sample_weight: Any, y: Any) -> None:
+        """Refuse weights that leave no row."""
+        try:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            return  # refused with the other checks
+        if weight.size and (weight <= 0).all():
+            raise DataError("sample_weight: Invalid input - all samples have zero or negative weights.")
+
     def _solve(self, fit: Fit) -> tuple[list[Solved | None], History]:
         """(solutions of the problems of a fit, None for those after a callback has stopped the fit; history)."""
-        prepared = self.kernel_.prepare(self._centred(fit.rows))
+        prepared = self.kernel_.prepare(self._centred(self._dense_if_small(fit.rows)))
         nbytes = self.cache_size * 2.0**20
         seed = seed_of(self.random_state) if getattr(self, "solver", "smo") == "dual-cd" else None
         options = Options(self.tol, self.max_iter, nbytes, seed, bool(self.shrinking))
@@ -190,6 +229,11 @@ converged_ : bool""",
             matrices.run_each([problem.parts or everything for problem in problems], work, consume)
         return solutions, monitor.history()
 
+    def _dense_if_small(self, rows: Any) -> Any:
+        """Sparse rows as dense ones where they are few; a Python function gets them as they are."""
+        small = sp.issparse(rows) and 8.0 * rows.shape[0] * rows.shape[1] <= _DENSE_BYTES
+        return rows.toarray() if small and not isinstance(self.kernel_, FunctionKernel) else rows
+
     def _centred(self, rows: Any) -> Any:
         """Rows about their mean for a linear function with a constant, which does not change by it; numbers do."""
         self._shift_ = None
@@ -209,7 +253,7 @@ converged_ : bool""",
         b = found.coefficients
         support = np.flatnonzero(b)
         self._keep_support(fit, support, b[support, None], np.array([found.intercept + fit.problems[0].shift]))
-        self.dual_coef_ = b[None, support]
+        self.dual_coef_ = self._like_rows(fit, b[None, support])
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.weight_norm_ = np.array([found.norm])
 
@@ -252,6 +296,7 @@ converged_ : bool""",
         self._conclude(
             Solution(np.zeros(1), value, history, certificate, history.n_iter, reason, message=message, state=state)
         )
+        self.fit_status_ = 0 if self.converged_ else 1
 
     def _keep_support(self, fit: Fit, support: Array, columns: Array, intercepts: Array) -> None:
         """Keep the rows with a coefficient, `columns` (n_support, n_functions) of them, and the constants."""
@@ -267,9 +312,23 @@ converged_ : bool""",
             if self._shift_ is None:
                 W = np.asarray((vectors.T @ columns).T)
             else:
-                W = columns.T @ (vectors - self._shift_)
+                dense = vectors.toarray() if sp.issparse(vectors) else vectors
+                W = columns.T @ (dense - self._shift_)
                 self.intercept_ = intercepts - W @ self._shift_
-            self.coef_ = np.ascontiguousarray(W, dtype=np.float64)
+            coef = self._like_rows(fit, np.ascontiguousarray(W, dtype=np.float64))
+            (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+            self.__dict__["coef_"] = coef  # past __setattr__
+
+    def _like_rows(self, fit: Fit, values: Array) -> Any:
+        """A matrix as it is, or sparse if the rows of the fit are."""
+        if not sp.issparse(fit.rows) or self.kernel_.takes == "precomputed":
+            return values
+        return sp.csr_array(values) if isinstance(fit.rows, sp.sparray) else sp.csr_matrix(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "coef_":  # prediction of other kernels could not follow it
+            raise AttributeError(f"{type(self).__name__}: coef_ follows from dual_coef_ and cannot be set")
+        super().__setattr__(name, value)
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -283,7 +342,8 @@ converged_ : bool""",
         self._check_fitted()
         if isinstance(self.kernel_, Linear):
             data = self._predict_data(X)
-            return np.asarray(engine.map(linear_batch, data, self.coef_, self.intercept_, n_jobs=self.n_jobs))
+            W = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+            return np.asarray(engine.map(linear_batch, data, W, self.intercept_, n_jobs=self.n_jobs))
         if not len(self.support_):
             n = len(X) if self.kernel_.takes == "strings" else self._predict_data(X).n_rows
             return np.tile(self.intercept_, (int(n or 0), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
@@ -10,13 +11,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain
 from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import config
 from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.stats._class_scores import choose_class
-from epicycle.stats._labels import codes
+from epicycle.stats._labels import class_weights, codes
 from epicycle.svm._base import MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
 from epicycle.svm._subproblems import Solved, Split
@@ -27,7 +29,7 @@ _FOLDS = 5  # of the calibration of probabilities, as in LIBSVM
 #: The arguments that support vector classifiers share.
 CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
     **MACHINE_PARAMETERS,
-    "probability": AnyOf(Boolean(), Choice("platt", "isotonic")),
+    "probability": AnyOf(Boolean(), Choice("deprecated", "platt", "isotonic")),
     "multi_class": Choice("ovo", "ovr"),
     "decision_function_shape": Choice("ovr", "ovo"),
     "break_ties": Boolean(),
@@ -46,7 +48,7 @@ class Margins(NamedTuple):
 
 
 def _wants_probabilities(self: Any) -> bool:
-    if not self.probability:
+    if not self.probability or self.probability == "deprecated":
         raise AttributeError(f"{type(self).__name__}: predict_proba is there with probability='platt' or 'isotonic'")
     return True
 
@@ -56,21 +58,30 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
 
     _docs: ClassVar[Mapping[str, str]] = {
         "class_parameters": "%(probability)s\n%(multi_class)s\n%(decision_function_shape)s\n%(break_ties)s",
-        "probability": """probability : {False, True, "platt", "isotonic"}, default={default}
-    Whether `predict_proba` is wanted, and by which calibration of cross-validated decision values; True is "platt".""",
+        "probability": """probability : {"platt", "isotonic"} or bool, default={default}
+    By which calibration of cross-validated decision values `predict_proba` is wanted; by default it is not. True
+    ("platt") and False are deprecated, as in scikit-learn, and warn.""",
         "multi_class": """multi_class : {"ovo", "ovr"}, default={default}
     One function for each pair of classes, or one for each class against the others.""",
         "decision_function_shape": """decision_function_shape : {"ovr", "ovo"}, default={default}
     Whether `decision_function` gives a column for each class or for each pair.""",
         "break_ties": """break_ties : bool, default={default}
-    Whether equal votes are decided by the sums of the functions, otherwise for the first class.""",
+    Whether `predict` takes the class of the largest decision value, so that the sums of the functions decide between
+    equal votes; otherwise they go to the first class. Not with ``decision_function_shape="ovo"``.""",
         "class_attributes": """n_support_ : ndarray of shape (n_classes,)
     Number of support vectors of each class.
-dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
+dual_coef_ : array or sparse matrix of shape (n_classes - 1, n_support) or (n_classes, n_support)
     Signed coefficients of the support vectors: of the pairs that their class is in, or of every class ("ovr").
+    Sparse if the rows of the fit were.
+class_weight_ : ndarray of shape (n_classes,)
+    Factors of the classes, in the order of `classes_`.
+probA_, probB_ : ndarray of shape (n_functions,)
+    A and B of the probabilities 1 / (1 + exp(A f + B)) with "platt", otherwise empty; deprecated, as in scikit-learn.
 intercept_ : ndarray of shape (n_functions,)""",
         "geometric_margin_": r"""geometric_margin_ : ndarray of shape (n_functions,)
     1 / \|w\|, half the width of the street between the classes.""",
+        "n_iter_": """n_iter_ : ndarray of shape (n_functions,)
+    Number of steps for each function.""",
     }
 
     probability: bool | str
@@ -78,6 +89,7 @@ intercept_ : ndarray of shape (n_functions,)""",
     decision_function_shape: str
     break_ties: bool
     geometric_margin_: Array
+    class_weight_: Array
 
     # ------------------------------------------------------------------------------------------- fit
 
@@ -87,6 +99,29 @@ intercept_ : ndarray of shape (n_functions,)""",
         if K == 2:
             return [(1, 0)]
         return list(combinations(range(K), 2)) if self.multi_class == "ovo" else [(k, -1) for k in range(K)]
+
+    def _check_some_weight(self, sample_weight: Any, y: Any) -> None:
+        super()._check_some_weight(sample_weight, y)
+        try:
+            weight, labels = np.asarray(sample_weight, dtype=np.float64), np.asarray(y)
+        except (TypeError, ValueError):
+            return  # refused with the other checks
+        if weight.ndim != 1 or labels.shape != weight.shape or (weight > 0).all() or not len(labels):
+            return
+        left = labels[weight > 0]
+        if (left == left[0]).all() and not (labels == labels[0]).all():
+            reason = "specified nu is infeasible" if hasattr(self, "nu") else "Invalid input"
+            raise DataError(
+                f"sample_weight: {reason} - all samples with positive weights belong to the same class, {left[0]!r}"
+            )
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array, Array]:
+        rows, coded, weight, kept = super()._labelled(X, y, sample_weight)
+        # As the weights of rows are for _fit_data to check, the factors are had from the totals again.
+        given = np.ones(len(coded)) if sample_weight is None else _row_weights(sample_weight, kept)
+        factors = class_weights(getattr(self, "class_weight", None), self.classes_, np.bincount(coded, weights=given))
+        self.class_weight_ = np.ones(len(self.classes_)) if factors is None else factors
+        return rows, coded, weight, kept
 
     def _splits(self, coded: Array) -> Iterator[Split]:
         """The rows that each function separates."""
@@ -115,10 +150,14 @@ intercept_ : ndarray of shape (n_functions,)""",
         columns = columns[support]
         self.n_support_ = np.bincount(coded[support], minlength=len(self.classes_)).astype(np.int32)
         self._keep_support(fit, support, columns, intercepts)
-        self.dual_coef_ = self._dual_coef(columns, coded[support])
+        self.dual_coef_ = self._like_rows(fit, self._dual_coef(columns, coded[support]))
         self.weight_norm_ = norms
         with np.errstate(divide="ignore"):
             self.geometric_margin_ = 1 / norms
+
+    def _certify(self, fit: Fit, solutions: Sequence[Solved | None], history: History) -> None:
+        super()._certify(fit, solutions, history)
+        self.n_iter_ = np.array([0 if s is None else s.steps for s in solutions], dtype=np.int32)  # type: ignore[assignment]
 
     def _dual_coef(self, columns: Array, coded: Array) -> Array:
         """Signed coefficients, (n_classes - 1, n_support) for pairs: of a row those of the pairs of its class."""
@@ -156,14 +195,18 @@ intercept_ : ndarray of shape (n_functions,)""",
             return F[:, 0]
         if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
             return F
-        votes, sums = self._votes(F)
-        return np.asarray((votes + sums / (3 * (np.abs(sums) + 1))).astype(F.dtype))  # less than half a vote
+        return self._class_values(F)
 
-    def _votes(self, F: Array) -> tuple[Array, Array]:
+    def _class_values(self, F: Array) -> Array:
+        """A value for each class from the functions of the pairs: votes, and the sums within less than half a vote."""
+        votes, sums = self._votes(F, F >= 0)
+        return np.asarray((votes + sums / (3 * (np.abs(sums) + 1))).astype(F.dtype))
+
+    def _votes(self, F: Array, positive: Array) -> tuple[Array, Array]:
         K = len(self.classes_)
         votes, sums = np.zeros((len(F), K)), np.zeros((len(F), K))
         for k, (i, j) in enumerate(self._functions()):
-            first = F[:, k] > 0
+            first = positive[:, k]
             votes[:, i] += first
             votes[:, j] += ~first
             sums[:, i] += F[:, k]
@@ -172,14 +215,16 @@ intercept_ : ndarray of shape (n_functions,)""",
 
     def predict(self, X: Any) -> Array:
         """The class of every row: on whose side it lies, for more than two that of most votes."""
+        self._check_fitted()
+        if self.break_ties and self.decision_function_shape == "ovo" and self.multi_class == "ovo":
+            raise ParameterError("break_ties must be False when decision_function_shape='ovo'; expected 'ovr' with it")
         F = self._scores(X)
         if F.shape[1] == 1 or self.multi_class == "ovr":
             return choose_class(F, self.classes_)
-        # Equal votes go to the first class, as in LIBSVM, unless the sums of the functions decide.
-        votes, sums = self._votes(F)
         if self.break_ties:
-            votes = votes + sums / (3 * (np.abs(sums) + 1))
-        return choose_class(votes, self.classes_)
+            return choose_class(self._class_values(F), self.classes_)
+        # Equal votes go to the first class, and a value of zero to the second of a pair, as in LIBSVM.
+        return choose_class(self._votes(F, F > 0)[0], self.classes_)
 
     def margins(self, X: Any, y: Any) -> Margins:
         """Functional and geometric margins of rows, and by how much they violate the margin.
@@ -226,7 +271,7 @@ intercept_ : ndarray of shape (n_functions,)""",
             present = np.unique(coded[inside])
             if len(present) < 2 or not len(outside):
                 continue
-            model = clone(self).set_params(probability=False, kernel=self.kernel_, verbose=0)
+            model = clone(self).set_params(probability="deprecated", kernel=self.kernel_, verbose=0)
             if hasattr(model, "class_weight"):  # it is part of the weights here
                 model.set_params(class_weight=None)
             model.set_callbacks()
@@ -264,6 +309,12 @@ intercept_ : ndarray of shape (n_functions,)""",
 
         Pairs are coupled into one distribution; with ``multi_class="ovr"`` the probabilities are divided by their sum.
         """
+        self._check_fitted()
+        if not hasattr(self, "_calibrations_"):
+            raise NotFittedError(
+                f"{type(self).__name__}: predict_proba is not available when fitted with probability=False; fit again "
+                "with probability='platt' or 'isotonic'"
+            )
         F = np.asarray(self._scores(X), dtype=np.float64)
         P = np.column_stack([probabilities_of(F[:, k], c) for k, c in enumerate(self._calibrations_)])
         K = len(self.classes_)
@@ -282,6 +333,43 @@ intercept_ : ndarray of shape (n_functions,)""",
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+    def _sigmoids(self, column: int, name: str) -> Array:
+        self._check_fitted()
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in scikit-learn 1.9; predict_proba gives the probabilities",
+            FutureWarning,
+            stacklevel=3,
+        )
+        found = [c["sigmoid"][column] for c in getattr(self, "_calibrations_", []) if "sigmoid" in c]
+        return np.array(found, dtype=np.float64)
+
+    @property
+    def probA_(self) -> Array:  # noqa: N802
+        """A of the probabilities 1 / (1 + exp(A f + B)) of every function; empty without them."""
+        return self._sigmoids(0, "probA_")
+
+    @property
+    def probB_(self) -> Array:  # noqa: N802
+        """B of the same."""
+        return self._sigmoids(1, "probB_")
+
+    def _warn_of_probability(self) -> bool:
+        """Whether probabilities are wanted; warns of the deprecated values."""
+        if isinstance(self.probability, bool | np.bool_):
+            warnings.warn(
+                "The values True and False of the `probability` parameter are deprecated, as in scikit-learn 1.9: "
+                "take 'platt' or 'isotonic', or leave it out",
+                FutureWarning,
+                stacklevel=4,
+            )
+        return bool(self.probability) and self.probability != "deprecated"
+
+
+def _row_weights(sample_weight: Any, kept: Array) -> Array:
+    """The weights of the kept rows, from one number for all or one for each."""
+    given = np.asarray(sample_weight, dtype=np.float64)
+    return np.full(len(kept), float(given)) if given.ndim == 0 else given.ravel()[kept]
 
 
 def _folds(coded: Array, seed: int) -> Array:

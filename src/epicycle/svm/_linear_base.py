@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data
 from epicycle.optim import Solution
+from epicycle.optim._proximal_newton import minimise_with_l1
 from epicycle.svm._linear_dual_descent import dual_descent
+from epicycle.svm._linear_l1 import SquaredSlack, descend, gap_certificate
 from epicycle.svm._linear_primal_newton import primal_newton
 from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 
@@ -25,6 +28,7 @@ from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "C": Real(minimum=0, inclusive=False),
     "intercept_scaling": Real(minimum=0, inclusive=False),
+    "dual": AnyOf(Boolean(), Choice("auto")),
     "solver": Choice("auto", "dual-cd", "newton"),
 }
 _ENGINES = ("memory", "files", "dask")
@@ -41,13 +45,16 @@ class LinearMachine(Estimator):
 
     _docs: ClassVar[Mapping[str, str]] = {
         "penalty_parameters": "%(C)s\n%(tol)s\n%(fit_intercept)s\n%(intercept_scaling)s",
-        "solver_parameters": "%(solver)s\n%(max_iter)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
+        "solver_parameters": "%(dual)s\n%(solver)s\n%(max_iter)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
         "C": """C : float, default={default}
     Price of a violation: the larger, the weaker the penalty.""",
         "tol": """tol : float, default={default}
     Tolerance of the duality gap relative to the objective.""",
         "intercept_scaling": """intercept_scaling : float, default={default}
     s. The intercept is penalised by (b / s)^2 / 2, as in liblinear; a large s leaves it as good as free.""",
+        "dual": """dual : bool or "auto", default={default}
+    Accepted for compatibility; the solution does not depend on it. Combinations of penalty, loss and dual that
+    scikit-learn refuses are refused.""",
         "solver": """solver : {"auto", "dual-cd", "newton"}, default={default}
     "dual-cd" is coordinate descent on the dual, one row after the other; "newton" minimises the primal with sums
     over the rows, rounding the corners of the loss by less and less. "auto" takes the latter for up to 300 columns,
@@ -70,11 +77,13 @@ converged_ : bool""",
     tol: float
     fit_intercept: bool
     intercept_scaling: float
+    dual: bool | str
+    loss: str
     solver: str
     max_iter: int
     random_state: Any
     n_jobs: int | None
-    coef_: np.ndarray
+    coef_: Any
     intercept_: Any
     objective_: Any
     dual_objective_: Any
@@ -117,19 +126,33 @@ converged_ : bool""",
             assert isinstance(data, ArrayData)
             seed = seed_of(self.random_state)
             optima, reason, kept = dual_descent(data, problem, seed=seed, monitor=monitor, state=state, **limits)
+        return self._solution(data, problem, list(optima), reason, kept, monitor.history())
+
+    def _solve_l1(self, data: Data, problem: MarginProblem) -> Solution:
+        """Minimise with the penalty |theta|_1."""
+        shape = problem.n_problems, problem.n_features + 1
+        monitor = self._monitor(self.max_iter, lambda x: self._attributes(problem, x.reshape(shape), data.dtype))
+        state = self._resume_state() or None
+        objective = SquaredSlack(data, problem, self.n_jobs)
+        l1 = np.ones(objective.size)
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        found = minimise_with_l1(
+            objective, np.zeros(objective.size), l1, descend, monitor=monitor, state=state, **limits
+        )
+        return self._solution(data, problem, objective.optima(found.x), found.reason, found.state, found.history)
+
+    def _solution(
+        self, data: Data, problem: MarginProblem, optima: list[Optimum], reason: str, kept: Any, history: History
+    ) -> Solution:
+        """Keep what prediction needs, and the certificate of what is kept."""
         optima = [self._rounded(data, problem, k, optimum) for k, optimum in enumerate(optima)]
         theta = np.array([optimum.theta for optimum in optima])
         for name, value in self._attributes(problem, theta, data.dtype).items():
             setattr(self, name, value)
         self._keep_values(np.array([o.primal for o in optima]), np.array([o.primal - o.gap for o in optima]))
-        gap = max(optimum.relative for optimum in optima)
-        meaning = f"the objective is at most {gap:.1e} of its value above its minimum"
-        if len(optima) > 1:
-            meaning += ", for every class"
-        certificate = Certificate("duality gap", gap, self.tol, meaning)
+        certificate = gap_certificate(optima, self.tol)
         if reason != "stopped" and certificate.holds:
             reason = "converged"
-        history = monitor.history()
         value = float(sum(optimum.primal for optimum in optima))
         return Solution(theta.ravel(), value, history, certificate, history.n_iter, reason, state=kept)
 
@@ -140,7 +163,7 @@ converged_ : bool""",
         w, b = optimum.theta[:-1].astype(data.dtype), np.asarray(problem.scale * optimum.theta[-1], dtype=data.dtype)
         stored = np.append(w.astype(np.float64), float(b) / problem.scale if problem.scale > 0 else 0.0)
         (loss,) = engine.sum(loss_statistic, data, problem, k, stored[:-1], float(b), n_jobs=self.n_jobs)
-        primal = 0.5 * float(stored @ stored) + problem.C * loss
+        primal = problem.penalty(stored) + problem.C * loss
         return Optimum(stored, primal, max(primal - (optimum.primal - optimum.gap), 0.0))
 
     def _attributes(self, problem: MarginProblem, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
@@ -150,5 +173,51 @@ converged_ : bool""",
     def _keep_values(self, primal: np.ndarray, dual: np.ndarray) -> None:
         self.objective_, self.dual_objective_ = primal, dual
 
+    def _check_dual(self, penalty: str, squared: bool) -> None:
+        """Refuse the combinations that liblinear does not have."""
+        dual = self.dual
+        wrong = (penalty == "l1" and (not squared or dual is True)) or (
+            not squared and penalty == "l2" and isinstance(dual, bool | np.bool_) and not dual
+        )
+        if wrong:
+            raise ParameterError(
+                f"Unsupported set of arguments: penalty={penalty!r}, loss={self.loss!r}, dual={dual!r}; "
+                "expected penalty='l2' with dual=True, or a squared loss with dual=False, or dual='auto'"
+                + (" (penalty='l1' needs the squared loss)" if penalty == "l1" else "")
+            )
+
+    def sparsify(self) -> Self:
+        """Store `coef_` as a sparse matrix, which takes less memory where most of it is zero.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Store `coef_` as an array again.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray().reshape(self._coef_shape())
+        return self
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        return tuple(self.coef_.shape)
+
+    def _weights(self) -> np.ndarray:
+        """`coef_` as an array of shape (n_problems, n_features)."""
+        W = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        return np.atleast_2d(W)
+
     def _penalty_line(self) -> str:
+        if getattr(self, "penalty", "l2") == "l1":
+            return f"|w|_1 + |b / {self.intercept_scaling:g}|" if self.fit_intercept else "|w|_1"
         return f"(|w|^2 + (b / {self.intercept_scaling:g})^2) / 2" if self.fit_intercept else "|w|^2 / 2"

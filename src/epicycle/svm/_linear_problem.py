@@ -37,6 +37,11 @@ class MarginProblem:
     C: float
     scale: float
     class_weight: np.ndarray | None = None
+    l1: bool = False  # whether the penalty is |theta|_1 in the place of |theta|^2 / 2
+
+    def penalty(self, theta: np.ndarray) -> float:
+        """The penalty of the parameters of one problem."""
+        return float(np.abs(theta).sum()) if self.l1 else 0.5 * float(theta @ theta)
 
     def loss(self, width: float = 1.0) -> _native.svm.MarginLoss:
         """The loss of the kernels, its corners rounded over this width."""

@@ -35,10 +35,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
-        Of the weights.
+    penalty : {"l2", "l1"}, default="l2"
+        Of the weights: half their square, or :math:`\|w\|_1 + |b / s|`, which makes many of them zero. The latter needs
+        the squared hinge, and is minimised by proximal Newton whatever the `solver`.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         q = 1 or 2.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes are separated one against the rest.
     %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
@@ -48,6 +51,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     ----------
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        A sparse matrix after `sparsify`.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     objective_ : ndarray of shape (1,) or (n_classes,)
         P of every problem.
@@ -79,7 +83,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "penalty": Choice("l2"),
+        "penalty": Choice("l2", "l1"),
+        "multi_class": Choice("ovr"),
         "loss": Choice("hinge", "squared_hinge"),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         **LINEAR_PARAMETERS,
@@ -91,9 +96,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     @stores_arguments
     def __init__(
         self,
-        *,
         penalty: str = "l2",
         loss: str = "squared_hinge",
+        *,
+        dual: bool | str = "auto",
+        multi_class: str = "ovr",
         C: float = 1.0,
         tol: float = 1e-5,
         fit_intercept: bool = True,
@@ -109,13 +116,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
+        squared = self.loss == "squared_hinge"
+        self._check_dual(self.penalty, squared)
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
         K = len(self.classes_)
-        form = {"regression": False, "epsilon": 0.0, "class_weight": factors}
-        problem = self._problem(data, 1 if K == 2 else K, squared=self.loss == "squared_hinge", **form)
-        self._conclude(self._solve(data, problem, 1.0))
+        form = {"regression": False, "epsilon": 0.0, "class_weight": factors, "l1": self.penalty == "l1"}
+        problem = self._problem(data, 1 if K == 2 else K, squared=squared, **form)
+        self._conclude(self._solve_l1(data, problem) if problem.l1 else self._solve(data, problem, 1.0))
         return self
 
     def _attributes(self, problem: Any, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
@@ -126,10 +135,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     def decision_function(self, X: Any) -> Any:
         """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
         data = self._predict_data(X)
-        scores = linear_predictor(data, self.coef_, self.intercept_, self.n_jobs)
+        scores = linear_predictor(data, self._weights(), self.intercept_, self.n_jobs)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
         """The class of every row: on whose side it lies, or for more than two that of the largest score."""
         data = self._predict_data(X)
-        return engine.map(class_batch, data, self.coef_, self.intercept_, self.classes_, n_jobs=self.n_jobs)
+        return engine.map(class_batch, data, self._weights(), self.intercept_, self.classes_, n_jobs=self.n_jobs)

@@ -86,6 +86,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         tol: float = 1e-5,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
+        dual: bool | str = "auto",
         solver: str = "auto",
         max_iter: int = 1000,
         random_state: Any = None,
@@ -96,6 +97,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with targets y."""
+        self._check_dual("l2", self.loss == "squared_epsilon_insensitive")
         data = self._fit_data(X, y, sample_weight, target="numeric")
         problem = self._problem(
             data, 1, regression=True, squared=self.loss == "squared_epsilon_insensitive", epsilon=float(self.epsilon)
@@ -115,7 +117,10 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         """b + w'x for every row."""
         data = self._predict_data(X)
         intercept = np.array([self.intercept_], dtype=self.coef_.dtype)
-        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+        return linear_predictor(data, self._weights(), intercept, self.n_jobs)[:, 0]
+
+    def _coef_shape(self) -> tuple[int, ...]:
+        return (self.n_features_in_,)
 
 
 def _size_statistic(batch: Batch) -> tuple[float, float]:

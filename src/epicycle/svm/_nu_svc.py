@@ -28,8 +28,9 @@ class NuSVC(SupportVectorClassifier):
 
     At most a share :math:`\nu` of the rows violates the margin, and at least that share are support vectors. The
     function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. Half of that share comes from
-    either class, so that weights of classes would change nothing but which nu is feasible; there are none. A
-    fitted object keeps the training rows that are support vectors.
+    either class, so that weights of classes would change nothing but which nu is feasible; there are none
+    (scikit-learn takes `class_weight` and ignores it). A fitted object keeps the training rows that are support
+    vectors.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class NuSVC(SupportVectorClassifier):
         coef0: float = 0.0,
         tol: float = 1e-3,
         cache_size: float = 200,
-        probability: bool | str = False,
+        probability: bool | str = "deprecated",
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
@@ -97,6 +98,7 @@ class NuSVC(SupportVectorClassifier):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
+        calibrated = self._warn_of_probability()
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems, nus = [], []
         for split in self._splits(coded):
@@ -107,7 +109,7 @@ class NuSVC(SupportVectorClassifier):
         solutions, history = self._solve(fit)
         self._assign(fit, solutions)
         self._certify(fit, solutions, history)
-        if self.probability:
+        if calibrated:
             self._calibrate(rows, coded, weight)
         return self
 
@@ -117,7 +119,7 @@ class NuSVC(SupportVectorClassifier):
         largest = 2 * smaller / float(weight.sum())
         if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2:
             raise ParameterError(
-                f"nu={self.nu!r} is infeasible for {split.labels[0]!r} against {split.labels[1]!r}: expected at most "
-                f"{largest:.6g}, twice the share of the smaller class"
+                f"specified nu is infeasible: nu={self.nu!r} for {split.labels[0]!r} against {split.labels[1]!r}; "
+                f"expected at most {largest:.6g}, twice the share of the smaller class"
             )
         return min(float(self.nu), largest)

@@ -128,7 +128,7 @@ class SVC(SupportVectorClassifier):
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Mapping[Any, float] | str | None = None,
-        probability: bool | str = False,
+        probability: bool | str = "deprecated",
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
@@ -145,6 +145,7 @@ class SVC(SupportVectorClassifier):
         """Fit to rows X with labels y."""
         if np.isinf(self.C) and self.solver == "dual-cd":
             raise ParameterError("C=inf: the hard margin needs solver='smo'; expected a finite C with solver='dual-cd'")
+        calibrated = self._warn_of_probability()
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems = []
         for split in self._splits(coded):
@@ -157,7 +158,7 @@ class SVC(SupportVectorClassifier):
         solutions, history = self._solve(fit)
         self._assign(fit, solutions)
         self._certify(fit, solutions, history)
-        if self.probability:
+        if calibrated:
             self._calibrate(rows, coded, weight)
         return self
 

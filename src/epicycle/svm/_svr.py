@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from epicycle.core._exceptions import ConvergenceError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -19,6 +20,8 @@ from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Subproblem
+
+_HARD_PRICE = 1e10  # in the place of C=inf
 
 
 class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untyped mixin
@@ -32,7 +35,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     Parameters
     ----------
     C : float, default=1.0
-        Price of errors beyond the tube.
+        Price of errors beyond the tube; ``inf`` allows none, for which the kernel must reach all targets.
     epsilon : float, default=0.1
         Half the width of the tube.
     %(machine_parameters)s
@@ -58,7 +61,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "C": Real(minimum=0, inclusive=False),
+        "C": Real(minimum=0, inclusive=(False, True), allow_inf=True),
         "epsilon": Real(minimum=0),
         **MACHINE_PARAMETERS,
     }
@@ -88,16 +91,23 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         data, rows = self._intake(X, y, sample_weight, target="numeric")
         target = np.asarray(data.y, dtype=np.float64)
         kept = np.arange(len(target))
-        top = np.full(len(target), float(self.C))
+        # A price above all coefficients is as good as an infinite one: the problem has the same solution.
+        C = _HARD_PRICE if np.isinf(self.C) else float(self.C)
+        top = np.full(len(target), C)
         if data.weight is not None:
             kept = np.flatnonzero(data.weight > 0)
-            top, target = self.C * data.weight[kept], target[kept]
+            top, target = C * (np.ones(len(kept)) if np.isinf(self.C) else data.weight[kept]), target[kept]
             rows = rows if len(kept) == len(data.weight) else select_rows(rows, self.kernel_, kept)
         # A shift of y is taken up by the intercept: about its middle y has the fewest digits to lose.
         shift = float(np.median(target))
         problem = DualProblem(target - shift, -top, top, epsilon=float(self.epsilon))
         fit = Fit(rows, kept, [Subproblem(np.arange(len(kept)), problem, shift=shift)])
         solutions, history = self._solve(fit)
+        if np.isinf(self.C) and solutions[0] is not None and (np.abs(solutions[0].coefficients) >= C).any():
+            raise ConvergenceError(
+                f"y: SVR(C=inf) has no solution: no function of this kernel is within epsilon={self.epsilon:g} of all "
+                "targets; take a finite C, or a larger epsilon"
+            )
         self._assign(fit, solutions)
         self._certify(fit, solutions, history)
         return self
