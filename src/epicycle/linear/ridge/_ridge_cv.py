@@ -321,7 +321,7 @@ class RidgeCV(BaseRidge):
 def _checked_alphas(alphas: Any, *, zero: bool) -> np.ndarray:
     for i, alpha in enumerate(alphas if isinstance(alphas, list | tuple) else ()):
         if isinstance(alpha, str):
-            raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not str")
+            raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not str; expected numbers")
     try:
         values = np.atleast_1d(np.array(alphas, dtype=np.float64))
     except (TypeError, ValueError):
