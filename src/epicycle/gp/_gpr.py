@@ -576,7 +576,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         """
         self._check_fitted()
         if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
+            return np.float64(self.log_marginal_likelihood_value_)
         if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
         values = theta_argument(theta, self.theta_)
@@ -585,7 +585,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
         if not clone_kernel:
             self.kernel_ = likelihood.model.at(values).kernel
-        return (value, gradient) if eval_gradient else value
+        return (np.float64(value), gradient) if eval_gradient else np.float64(value)
 
 
 def _basis(mean: MeanFunction, obs: Observations) -> np.ndarray:
