@@ -281,7 +281,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         offset = mean.offset(rows, Y.shape[1])
         Y = Y - offset
         share = weight / weight.sum()
-        centre, spread = share @ Y, np.sqrt(np.maximum(share @ Y**2 - (share @ Y) ** 2, 0.0))
+        centre = share @ Y
+        spread = np.sqrt(share @ (Y - centre) ** 2)
         if self.normalize_y:
             spread = np.where(spread > _CONSTANT * np.abs(centre), spread, 1.0)
         else:
