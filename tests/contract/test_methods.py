@@ -239,5 +239,14 @@ def test_functions_of_the_catalogue_are_listed_when_asked_for():
     found = {m.name: m for m in listed[len(METHODS) :]}
     assert {row for m in listed for row in m.catalogue} >= {f"J{i}" for i in range(1, 8)}
     assert found["select.k_fold"].catalogue == ("J1",)
+    rows = {"A2", "A3", "A13", "A16", "B8", *(f"I{i}" for i in range(1, 6))}
+    assert {row for m in found.values() for row in m.catalogue} >= rows
+    named = {"optim.check_gradient", "optim.kkt", "optim.conjugate", "optim.matrix_game", "online.evaluate"}
+    named |= {"theory.rademacher", "theory.decompose", "theory.pac_bayes", "theory.test_bound"}
+    assert named <= set(found)
+    for package in ("theory.bounds", "theory.vc", "theory.information"):
+        module = import_module(f"epicycle.{package}")
+        functions = [n for n in module.__all__ if not isinstance(getattr(module, n), type)]
+        assert {f"{package}.{name}" for name in functions} <= set(found)
     assert {m.name for m in ep.methods("diagnose", functions=True)} == {n for n in found if n.startswith("diagnose.")}
     assert all(m.summary.endswith(".") and m.engines and m.certificate for m in found.values())

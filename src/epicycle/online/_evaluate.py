@@ -23,6 +23,7 @@ from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Integer, check_parameter
 from epicycle.core._plot_style import axes_of, styled
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.core.estimator._progress import ProgressLine
 from epicycle.data import Scan, as_data
 from epicycle.stats._class_scores import ROW_LOSSES, row_losses
@@ -169,6 +170,7 @@ _CHUNK = 4096
 _POINTS = 200
 
 
+@in_catalogue("online", "A13", certificate="standard errors")
 def evaluate(
     model: Any,
     X: Any,

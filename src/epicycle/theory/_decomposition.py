@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import in_catalogue
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Decomposition:
         return f"error {self.error:.4g}, of which {parts}"
 
 
+@in_catalogue("theory", "I4", certificate="standard errors")
 def decompose(
     estimator: Any,
     X: Any,
@@ -167,6 +169,7 @@ class Optimism:
         )
 
 
+@in_catalogue("theory", "I4", certificate="standard errors")
 def optimism(estimator: Any, X: Any, mean: Any, sigma: float, *, n_draws: int = 100, random_state: Any = 0) -> Optimism:
     r"""Effective degrees of freedom and optimism of a regressor, by drawing targets :math:`y = g + \epsilon`.
 

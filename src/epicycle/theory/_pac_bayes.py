@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError
+from epicycle.core.estimator._catalogue import in_catalogue
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class PacBayesBound:
         )
 
 
+@in_catalogue("theory", "I5", certificate="a bound with its probability")
 def pac_bayes(error: float, kl: float, n: int, *, level: float = 0.95) -> PacBayesBound:
     r"""The PAC-Bayes bound of Seeger and Maurer, for all posteriors at once.
 
@@ -81,6 +83,7 @@ def pac_bayes(error: float, kl: float, n: int, *, level: float = 0.95) -> PacBay
     return PacBayesBound(_largest(rate, room), loose, rate, divergence, rows, level)
 
 
+@in_catalogue("theory", "I5", certificate="a bound with its probability")
 def pac_bayes_linear(coef: Any, X: Any, y: Any, *, intercept: float = 0.0, level: float = 0.95) -> PacBayesBound:
     r"""The bound for a linear classifier of two classes, whose weights are drawn around its own.
 

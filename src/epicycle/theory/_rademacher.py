@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.engine._ordered import in_order
 
 
@@ -47,6 +48,7 @@ class RademacherEstimate:
         )
 
 
+@in_catalogue("theory", "I3", certificate="standard errors")
 def rademacher(
     estimator: Any, X: Any, y: Any = None, *, n_flips: int = 20, random_state: Any = 0, n_jobs: int | None = 1
 ) -> RademacherEstimate:

@@ -10,6 +10,7 @@ from scipy.special import betaincinv
 
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core.estimator._catalogue import in_catalogue
 
 Method = Literal["auto", "binomial", "bernstein", "hoeffding"]
 
@@ -46,6 +47,7 @@ class TestBound:
         return f"{self.estimate:.4g} on {self.n} rows; {sure} at most {self.upper:.4g}"
 
 
+@in_catalogue("theory", "I5", certificate="a bound with its probability")
 def test_bound(
     losses: Any = None,
     *,

@@ -17,10 +17,12 @@ import numpy as np
 
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import ParameterError
+from epicycle.core.estimator._catalogue import in_catalogue
 
 __all__ = ["Convergence", "hoeffding", "uniform_convergence", "union"]
 
 
+@in_catalogue("theory", "I1", certificate="a bound with its probability")
 def union(probabilities: Any) -> float:
     """The union bound: the probability that any of some events happens is at most the sum of theirs.
 
@@ -84,6 +86,7 @@ class Convergence:
         return f"with {self.m} rows {many} is {where} {self.gamma:.3g}, but for a probability of {self.delta:.3g}"
 
 
+@in_catalogue("theory", "I1", certificate="a bound with its probability")
 def hoeffding(
     *, m: int | None = None, gamma: float | None = None, delta: float | None = None, sides: int = 2, span: float = 1.0
 ) -> Convergence:
@@ -111,6 +114,7 @@ def hoeffding(
     return uniform_convergence(m=m, gamma=gamma, delta=delta, k=1, sides=sides, span=span)
 
 
+@in_catalogue("theory", "I1", certificate="a bound with its probability")
 def uniform_convergence(
     *,
     m: int | None = None,

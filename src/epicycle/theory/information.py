@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 from epicycle.core._checks import distribution, number
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Integer, check_parameter
+from epicycle.core.estimator._catalogue import in_catalogue
 
 Estimate = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def entropy(p: Any, *, base: float = np.e) -> float:
     """The entropy of a distribution, of any shape.
 
@@ -48,6 +50,7 @@ def entropy(p: Any, *, base: float = np.e) -> float:
     return float(-xlogy(values, values).sum() / _unit(base)) + 0.0
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def cross_entropy(p: Any, q: Any, *, base: float = np.e) -> float:
     """-sum p log q: the length of a code for q, used for p; infinite where q misses what p has."""
     a, b = _pair(p, q)
@@ -57,12 +60,14 @@ def cross_entropy(p: Any, q: Any, *, base: float = np.e) -> float:
     return float(-xlogy(a[there], b[there]).sum() / _unit(base)) + 0.0
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def conditional_entropy(joint: Any, *, base: float = np.e) -> float:
     """H(Y | X) of a table p(x, y) with a row for each x."""
     table = _table(joint)
     return entropy(table, base=base) - entropy(table.sum(axis=1), base=base)
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def kl(p: Any, q: Any, *, direction: str = "inclusive", base: float = np.e) -> float:
     """The Kullback-Leibler divergence between p and an approximation q.
 
@@ -95,6 +100,7 @@ def kl(p: Any, q: Any, *, direction: str = "inclusive", base: float = np.e) -> f
     return float(max(rel_entr(a, b).sum(), 0.0) / _unit(base))
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def jensen_shannon(p: Any, q: Any, *, base: float = np.e) -> float:
     """The Jensen-Shannon divergence: the mean of KL(p || m) and KL(q || m) for m = (p + q) / 2.
 
@@ -111,6 +117,7 @@ def jensen_shannon(p: Any, q: Any, *, base: float = np.e) -> float:
     return (kl(a, m, base=base) + kl(b, m, base=base)) / 2
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def gaussian_entropy(covariance: Any, *, base: float = np.e) -> float:
     """The differential entropy of a normal distribution: log det(2 pi e Sigma) / 2."""
     S = _covariance("covariance", covariance)
@@ -118,6 +125,7 @@ def gaussian_entropy(covariance: Any, *, base: float = np.e) -> float:
     return float((len(S) * (1 + np.log(2 * np.pi)) / 2 + np.log(np.diag(L)).sum()) / _unit(base))
 
 
+@in_catalogue("theory", "B8", certificate="exact")
 def gaussian_kl(mean: Any, covariance: Any, mean_q: Any, covariance_q: Any, *, base: float = np.e) -> float:
     """KL between two normal distributions, N(mean, covariance) from N(mean_q, covariance_q)."""
     S, T = _covariance("covariance", covariance), _covariance("covariance_q", covariance_q)
@@ -157,6 +165,7 @@ class MutualInformation:
         return f"{self.value:.4f} (standard error {self.standard_error:.4f}) from {self.n} rows"
 
 
+@in_catalogue("theory", "B8", certificate="standard errors")
 def mutual_information(
     x: Any, y: Any, *, base: float = np.e, labels: Any = "auto", n_neighbors: int = 3
 ) -> MutualInformation:

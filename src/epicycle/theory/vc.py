@@ -17,6 +17,7 @@ from scipy.special import comb, gammaln
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
+from epicycle.core.estimator._catalogue import in_catalogue
 
 __all__ = [
     "Dimension",
@@ -35,6 +36,7 @@ __all__ = [
 MOST_POINTS = 20
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def separable(X: Any, y: Any, *, intercept: bool = True) -> bool:
     """Whether a linear classifier gives the points these labels, by linear programming.
 
@@ -85,6 +87,7 @@ def _separable(points: np.ndarray, sign: np.ndarray, intercept: bool) -> bool:
     return bool(result.status == 0)
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def dichotomies(X: Any, *, intercept: bool = True) -> int:
     """Count the labellings of these points by linear classifiers: the growth number of the set.
 
@@ -105,6 +108,7 @@ def dichotomies(X: Any, *, intercept: bool = True) -> int:
     return found
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def shatters(X: Any, *, intercept: bool = True) -> bool:
     """Whether linear classifiers give these points every labelling.
 
@@ -146,6 +150,7 @@ class Dimension:
         return f"{self.value}: {self.value} points were shattered, none of {self.tried} sets of {self.value + 1}"
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def dimension(
     n_features: int,
     *,
@@ -196,6 +201,7 @@ def dimension(
 # ------------------------------------------------------------------------------------------------ growth and bounds
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def growth(n: int, n_features: int, *, intercept: bool = True) -> int:
     r"""Labellings of n points in general position by linear classifiers (Cover): :math:`2 \sum_{i<d} \binom{n-1}{i}`.
 
@@ -209,6 +215,7 @@ def growth(n: int, n_features: int, *, intercept: bool = True) -> int:
     return 2 * int(sum(comb(count("n", n, low=1) - 1, i, exact=True) for i in range(d)))
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def sauer(n: int, d: int) -> int:
     r"""Sauer's lemma: a class of VC dimension d labels n points in :math:`\sum_{i \le d} \binom{n}{i}` ways at most.
 
@@ -226,6 +233,7 @@ def _log_sauer(n: int, d: int) -> float:
     return float(np.logaddexp.reduce(gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1)))
 
 
+@in_catalogue("theory", "I2", certificate="a bound with its probability")
 def bound(error: float, n: int, d: int, *, level: float = 0.95) -> float:
     r"""Bound the true error of the classifiers of a class of VC dimension d by the error on n rows.
 
@@ -245,6 +253,7 @@ def bound(error: float, n: int, d: int, *, level: float = 0.95) -> float:
     return float(min(rate + spread, 1.0))
 
 
+@in_catalogue("theory", "I2", certificate="exact")
 def margin_dimension(radius: float, margin: float, n_features: int) -> int:
     r"""Bound the VC dimension of linear classifiers with a margin, on points in a ball.
 
@@ -261,6 +270,7 @@ def margin_dimension(radius: float, margin: float, n_features: int) -> int:
     return int(min(np.ceil((radius / margin) ** 2), count("n_features", n_features, low=1))) + 1
 
 
+@in_catalogue("theory", "I2", certificate="a bound with its probability")
 def margin_bound(error: float, n: int, radius: float, margin: float, *, level: float = 0.95) -> float:
     r"""Bound the true error of a linear classifier by the share of rows within the margin.
 

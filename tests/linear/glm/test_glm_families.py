@@ -1,5 +1,7 @@
 """Families and links: mean and variance are a' and a'', response and link are inverse, users' own families."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -178,6 +180,21 @@ class Wrong(OwnPoisson):
 class Concave(OwnPoisson):
     def log_partition(self, theta):
         return -np.exp(theta)
+
+
+class WrongVariance(OwnPoisson):
+    def mean_variance(self, theta):
+        return 5 * np.exp(theta)
+
+
+@pytest.mark.parametrize(
+    ("family", "what"), [(Wrong(), "mean"), (WrongVariance(), "mean_variance"), (Concave(), "a''")]
+)
+def test_a_family_with_wrong_derivatives_is_refused_by_the_fit(family, what):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 2))
+    with pytest.raises(ParameterError, match=f"own: {re.escape(what)}"):
+        GeneralizedLinearModel(family).fit(X, rng.poisson(1.0, 50).astype(float))
 
 
 def test_a_family_in_ten_lines_is_the_one_it_describes():

@@ -154,6 +154,36 @@ def test_a_users_loss_is_taken_at_its_word():
     assert_allclose(own.history_.objective, built_in.history_.objective, rtol=1e-6)
 
 
+@pytest.mark.parametrize("wrong", [lambda y, s: y - s, lambda y, s: 2 * (s - y), lambda y, s: np.zeros_like(y)])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_users_gradient_is_compared_with_differences_of_the_value(wrong, scale):
+    class Other(Squares):
+        def gradient(self, y, s):
+            return wrong(y, s)
+
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(100, 2)), scale * (3 + rng.normal(size=100))
+    GradientBoostingRegressor(loss=Squares(), n_estimators=2).fit(X, y)
+    with pytest.raises(ParameterError, match=r"loss: gradient.*has to be the derivative of value"):
+        GradientBoostingRegressor(loss=Other(), n_estimators=2).fit(X, y)
+
+
+def test_users_losses_with_kinks_and_in_single_precision_are_accepted():
+    class Pinball:
+        def value(self, y, s):
+            return np.where(y > s, 0.9 * (y - s), 0.1 * (s - y)).astype(np.float32)
+
+        def gradient(self, y, s):
+            return np.where(y > s, -0.9, 0.1).astype(np.float32)
+
+        def curvature(self, y, s):
+            return np.ones_like(y)
+
+    rng = np.random.default_rng(7)
+    for y in (rng.normal(size=80), rng.integers(0, 3, 80).astype(float), np.full(80, 5.0)):
+        GradientBoostingRegressor(loss=Pinball(), n_estimators=2).fit(rng.normal(size=(80, 2)), y)
+
+
 def test_a_users_loss_that_is_none():
     class Bent(Squares):
         def curvature(self, y, s):

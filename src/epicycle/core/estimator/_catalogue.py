@@ -12,7 +12,16 @@ from epicycle.core._parameters import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
-_WITH_FUNCTIONS = ("diagnose", "select")
+_WITH_FUNCTIONS = (
+    "diagnose",
+    "online",
+    "optim",
+    "select",
+    "theory",
+    "theory.bounds",
+    "theory.information",
+    "theory.vc",
+)
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,8 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
             For the logarithmic link: its logarithm is added to the linear predictor.
         """
         family = as_family(self.family)
+        if not type(family).__module__.startswith("epicycle."):
+            family.check()  # what users say about mean and variance
         if isinstance(family, Multinomial):
             fit_multinomial(self, X, y, sample_weight, offset, exposure)
             return self

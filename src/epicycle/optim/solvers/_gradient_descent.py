@@ -10,6 +10,7 @@ import numpy as np
 
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import backtracking
 from epicycle.optim.solvers._run import Run, State, check_choice, check_number
@@ -22,6 +23,7 @@ Array = np.ndarray
 RECENT = 10
 
 
+@in_catalogue("optim", "A2", certificate="that of the objective")
 def gradient_descent(
     objective: Objective,
     start: Array,
@@ -142,6 +144,7 @@ class Ladder:
     descends: tuple[bool, ...]
 
 
+@in_catalogue("optim", "A2", certificate="none (a trial of steps)")
 def learning_rate_ladder(objective: Objective, x: Array, *, n_iter: int = 10, first: float = 1e-3) -> Ladder:
     """The largest step of 0.001, 0.003, 0.01, 0.03, ... with which a short run of gradient descent still descends.
 

@@ -13,6 +13,7 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._adam import RULES
 from epicycle.optim.solvers._bfgs import bfgs, lbfgs
@@ -65,6 +66,7 @@ SOLVERS: dict[str, SolverInfo] = {
 }
 
 
+@in_catalogue("optim", "A2", certificate="that of the objective")
 def solve(
     name: str,
     objective: Objective,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError, ParameterTypeError
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._losses import Loss
 from epicycle.optim._penalties import Penalty
 
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 UNBOUNDED = 1e13
 
 
+@in_catalogue("optim", "A16", certificate="none (numerical)")
 def conjugate(
     function: Callable[[Any], float] | Loss | Penalty,
     y: Array | float,

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim.teaching._conjugate import derivative, minimum
 
 Array = NDArray[np.float64]
@@ -66,6 +67,7 @@ class KKT:
         return self.holds
 
 
+@in_catalogue("optim", "A16", certificate="KKT residuals")
 def kkt(
     program: Program,
     x: Array,
@@ -122,6 +124,7 @@ def kkt(
     )
 
 
+@in_catalogue("optim", "A16", certificate="exact")
 def lagrangian(
     program: Program,
     x: Array,
@@ -148,6 +151,7 @@ def lagrangian(
     return float(program.objective(x)) + float(lam @ g) + float(nu @ h)
 
 
+@in_catalogue("optim", "A16", certificate="a lower bound")
 def dual_value(
     program: Program,
     start: Array,
@@ -189,6 +193,7 @@ def dual_value(
     return found
 
 
+@in_catalogue("optim", "A16", certificate="duality gap")
 def duality_gap(
     program: Program,
     x: Array,

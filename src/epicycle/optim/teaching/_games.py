@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim.teaching._conjugate import minimum
 
 Array = np.ndarray
@@ -39,6 +40,7 @@ class GameSolution:
     certificate: Certificate
 
 
+@in_catalogue("optim", "A16", certificate="saddle-point gap")
 def matrix_game(A: Array) -> GameSolution:
     """Solve a zero-sum matrix game by linear programming.
 
@@ -115,6 +117,7 @@ class SaddlePoint:
         return self.holds
 
 
+@in_catalogue("optim", "A16", certificate="saddle-point gap")
 def saddle_point(function: Callable[[Array, Array], float], x: Array, y: Array, *, tol: float = 1e-6) -> SaddlePoint:
     """Check whether (x, y) is a saddle point of F: F(x, y') <= F(x, y) <= F(x', y) for all x' and y'.
 

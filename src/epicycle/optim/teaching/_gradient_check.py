@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 
 Array = np.ndarray
@@ -54,6 +55,7 @@ class GradientCheck:
         )
 
 
+@in_catalogue("optim", "A3", certificate="relative differences")
 def check_gradient(
     function: Objective | Callable[[Array], Any],
     x: Array | None = None,

@@ -26,8 +26,12 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.optim import _losses as losses
 from epicycle.tree._ensemble import GrownTree
 
+# exp beyond this overflows the float32 of gradients.
+_LARGEST_EXPONENT = 80.0
 #: Methods of a user's loss.
 LOSS_METHODS = ("value", "gradient", "curvature")
+#: Scores at which a user's gradient is compared, in standard deviations of the target from its mean.
+CHECKED_AT = np.array([-1.37, -0.61, 0.23, 0.89, 1.53])
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ class NativeLoss:
     def name(self) -> str:
         """The name of the loss in messages."""
         return type(self.of_row).__name__.lower()
+
+    @property
+    def deviance_factor(self) -> float:
+        """Factor from the mean loss to scikit-learn's train_score_: 2 for squared error and two classes."""
+        return 2.0 if isinstance(self.of_row, losses.Squared | losses.Logistic) else 1.0
 
     @property
     def unit_curvature(self) -> bool:
@@ -177,6 +186,22 @@ class NativeLoss:
         return self.of_row.value(score if self.n_outputs > 1 else score[:, 0], y)
 
 
+class Exponential:
+    """The loss exp(-u s) of AdaBoost for labels y of 0 and 1, with u = 2 y - 1."""
+
+    def value(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """The loss of every row."""
+        return np.asarray(np.exp(np.minimum(-(2 * y - 1) * s, _LARGEST_EXPONENT)))
+
+    def gradient(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Its derivative by s."""
+        return np.asarray(-(2 * y - 1) * self.value(y, s))
+
+    def curvature(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Its second derivative by s."""
+        return self.value(y, s)
+
+
 @dataclass(frozen=True)
 class UserLoss:
     """A user's object with ``value(y, s)``, ``gradient(y, s)`` and ``curvature(y, s)``, each an array like y."""
@@ -185,13 +210,39 @@ class UserLoss:
     n_outputs: int = 1
     leaf_quantile = start_quantile = None
     unit_curvature = bounded_steps = False
+    deviance_factor = 1.0
 
     def longest_step(self, learning_rate: float) -> float:
         """Infinity: no bound is known."""
         return np.inf
 
     def check_target(self, y: np.ndarray) -> None:
-        """Accept any target."""
+        """Accept any target, and refuse a gradient that is not the derivative of the value around these targets.
+
+        The curvature is not compared: it may be a bound on the second derivative, or its expectation.
+        """
+        if not len(y):
+            return
+        rows = np.unique(np.asarray(y)[np.linspace(0, len(y) - 1, 64).astype(np.int64)])
+        with np.errstate(all="ignore"):
+            centre, spread = float(np.mean(rows, dtype=np.float64)), float(np.std(rows, dtype=np.float64))
+            spread = spread if spread > 0 else max(abs(centre), 1.0)
+            self._terms("gradient", y, np.full(len(y), centre))  # of the right shape
+            at = np.repeat(rows, len(CHECKED_AT))
+            s = centre + spread * np.tile(CHECKED_AT, len(rows))
+            h = 2.0**-13 * spread
+            above, below = self._terms("value", at, s + h), self._terms("value", at, s - h)
+            given, numeric = self._terms("gradient", at, s), (above - below) / (2 * h)
+            precision = np.finfo(np.result_type(self.of_user.value(at, s), np.float32)).eps
+            rounding = 10 * precision * (np.abs(above) + np.abs(below)) / h
+            differs = np.abs(given - numeric) > 1e-3 * np.maximum(np.abs(given), np.abs(numeric)) + rounding
+            known = np.isfinite(given) & np.isfinite(numeric)
+        if np.count_nonzero(differs & known) > 0.25 * np.count_nonzero(known):
+            i = int(np.argmax(differs & known))
+            raise ParameterError(
+                f"loss: gradient(y={at[i]:g}, s={s[i]:g}) is {given[i]:g}, but value changes by {numeric[i]:g} there "
+                "for every unit of s; gradient has to be the derivative of value in s"
+            )
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The best constant score, by Newton's method from the mean."""
