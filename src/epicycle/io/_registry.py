@@ -93,7 +93,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
-    "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _DATACLASS),
+    "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),
     "scipy.interpolate.BSpline": (
         "scipy.interpolate",
         "BSpline",

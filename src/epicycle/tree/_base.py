@@ -26,6 +26,8 @@ from epicycle.tree._partial_dependence import PartialDependence, brute_force, gr
 
 #: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
 MAX_LEVELS = 255
+# Sum of weights up to which products with impurities, and their sums, are finite.
+_LARGEST_WEIGHT = 1e300
 # Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.
 _BLOCK_ROWS = 1 << 16
 
@@ -48,7 +50,7 @@ class TreeModel(Estimator, ABC):
     n_jobs: int | None
 
     categories_: Levels
-    classes_: np.ndarray
+    classes_: Any
     _from_frame_: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -81,8 +83,11 @@ class TreeModel(Estimator, ABC):
 
     # ------------------------------------------------------------------------------------------- data
 
-    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        """The training data with codes for levels; NaN and infinity are accepted."""
+    def _training_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> Data:
+        """The training data with codes for levels; NaN and infinity are accepted.
+
+        With `label_columns`, y holds the codes of several columns of labels.
+        """
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
         columns = [] if refused else category_columns(X, self.categorical_features)
@@ -93,7 +98,7 @@ class TreeModel(Estimator, ABC):
             coded,
             y,
             sample_weight,
-            target=self._target,
+            target="numeric" if label_columns else self._target,
             multi_output=self._multi_output,
             check_finite=False,
             missing=True,
@@ -329,9 +334,16 @@ def _check_dependence(kind: str, method: str, resolution: Any, percentiles: tupl
 
 
 def check_positive_weight(weight: np.ndarray) -> None:
-    """Raise where no row has a positive weight."""
+    """Raise where no row has a positive weight, or the sum of the weights overflows."""
     if not (weight > 0).any():
         raise DataError("sample_weight: no row of positive weight is left to learn from")
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total > _LARGEST_WEIGHT:
+        raise DataError(
+            f"sample_weight: the weights add up to {total:.1e}; expected at most {_LARGEST_WEIGHT:g}: divide them by a "
+            "constant"
+        )
 
 
 def concatenate_histories(first: History, second: History) -> History:

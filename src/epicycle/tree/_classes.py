@@ -6,11 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_sample_weight
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.data._target import as_labels
 from epicycle.stats._labels import codes, label_statistic
 
 
@@ -63,3 +67,64 @@ def map_rows(scores: Any, function: Callable[..., np.ndarray], *parameters: Any)
     example = function(np.zeros((1, scores.shape[1])), *parameters)
     changed = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (scores.chunks[0], (example.shape[1],))}
     return scores.map_blocks(function, *parameters, dtype=example.dtype, **changed)
+
+
+# ------------------------------------------------------------------------------------------------ several label columns
+
+
+def has_label_columns(y: Any) -> bool:
+    """Whether y is a table of several columns of labels."""
+    if sp.issparse(y):
+        raise DataError("y: sparse multilabel-indicator for y is not supported.")
+    if nw.dependencies.is_into_dataframe(y):
+        return bool(nw.from_native(y).shape[1] > 1)
+    if isinstance(y, np.ndarray):
+        return y.ndim == 2 and y.shape[1] > 1
+    rows = isinstance(y, list | tuple) and len(y) > 0
+    return rows and all(isinstance(row, list | tuple | np.ndarray) and len(row) > 1 for row in y)
+
+
+def encode_label_columns(y: Any, estimator_name: str) -> tuple[list[np.ndarray], np.ndarray]:
+    """(the classes of every column, codes (n, n_outputs))."""
+    table = np.asarray(y)
+    classes, found = [], np.empty(table.shape)
+    for k in range(table.shape[1]):
+        labels = as_labels(table[:, k], len(table), estimator_name=estimator_name)
+        values, found[:, k] = np.unique(labels, return_inverse=True)
+        classes.append(values)
+    return classes, found
+
+
+def label_column_weights(class_weight: Any, y: Any) -> np.ndarray | None:
+    """Factors on the weights of the rows: the product of those of the classes of all columns."""
+    if class_weight is None:
+        return None
+    try:
+        return np.asarray(compute_sample_weight(class_weight, np.asarray(y)))
+    except ValueError as error:
+        raise ParameterError(f"class_weight: {error}") from None
+
+
+def refuse_label_columns(classes: Any, what: str) -> None:
+    """Raise where the model was fitted to several label columns."""
+    if isinstance(classes, list):
+        raise DataError(f"y had {len(classes)} label columns: {what} is for one")
+
+
+def same_classes(one: Any, other: Any) -> bool:
+    """Whether two fits had the same classes."""
+    if isinstance(one, list) or isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(np.array_equal(a, b) for a, b in pairs)
+    return bool(np.array_equal(one, other))
+
+
+def split_outputs(values: np.ndarray, classes: list[np.ndarray]) -> list[np.ndarray]:
+    """Shares (n, K) of all classes, output by output."""
+    return np.split(values, np.cumsum([len(c) for c in classes])[:-1], axis=1)
+
+
+def choose_labels(values: np.ndarray, classes: list[np.ndarray]) -> np.ndarray:
+    """The most frequent class of every output, (n, n_outputs)."""
+    chosen = [c[v.argmax(axis=1)] for v, c in zip(split_outputs(values, classes), classes, strict=True)]
+    return np.stack(chosen, axis=1)

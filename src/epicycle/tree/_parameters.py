@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-from typing import Any
+import warnings
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 
-CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict), Choice("balanced")))
+#: A list holds the factors of each of several label columns.
+CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict, list), Choice("balanced")))
+
+E = TypeVar("E")
+P = ParamSpec("P")
 
 #: Entries of all tree methods.
 TREE_DOCS = {
     "fit_X": "%(X)s\n    NaN counts as missing. Columns of a categorical type are split by sets of levels.",
-    "class_weight": 'class_weight : dict, "balanced" or None, default=None\n'
-    '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total.',
+    "class_weight": 'class_weight : dict, list of dict, "balanced" or None, default=None\n'
+    '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total. A list has\n'
+    "    the factors of each of several label columns, which are multiplied.",
     "monotonic_cst": "monotonic_cst : array-like of -1, 0, 1, or dict from feature to sign, optional\n"
     "    1: the prediction does not decrease in the feature; -1: it does not increase.",
     "categorical_features": 'categorical_features : "from_dtype", None, or list of names, numbers or booleans, '
@@ -56,7 +64,15 @@ GROWTH_DOCS = {
     "    Cost of a leaf in minimal cost-complexity pruning, in units of the mean impurity.",
 }
 
-_SHARE = Real(0, 1, inclusive=(False, True))
+
+class Share(Real):
+    """A share above 0 and at most 1; the integer 1 is a number of rows or features, not a share."""
+
+    def has_type(self, value: object) -> bool:
+        return super().has_type(value) and not isinstance(value, numbers.Integral)
+
+
+_SHARE = Share(0, 1, inclusive=(False, True))
 
 GROWTH_DOMAINS: dict[str, Domain] = {
     **TREE_DOMAINS,
@@ -70,6 +86,32 @@ GROWTH_DOMAINS: dict[str, Domain] = {
     "leaf_cost": Real(0),
     "ccp_alpha": Real(0),
 }
+
+
+# ------------------------------------------------------------------------------------------------ criteria
+
+
+def plain_criterion(criterion: str) -> str:
+    """The criterion under its present name: Friedman's is the squared error of two means, the same splits."""
+    return "squared_error" if criterion == "friedman_mse" else criterion
+
+
+def warns_of_friedman_mse(init: Callable[Concatenate[E, P], None]) -> Callable[Concatenate[E, P], None]:
+    """Decorate an ``__init__`` with the parameter `criterion`, whose value "friedman_mse" is outdated."""
+
+    @functools.wraps(init)
+    def warn(self: E, *args: P.args, **kwargs: P.kwargs) -> None:
+        init(self, *args, **kwargs)
+        criterion = getattr(self, "criterion", None)
+        if isinstance(criterion, str) and criterion == "friedman_mse":
+            warnings.warn(
+                'criterion="friedman_mse" is an outdated name of "squared_error", whose splits are the same; '
+                'write criterion="squared_error"',
+                FutureWarning,
+                stacklevel=2,
+            )
+
+    return cast("Callable[Concatenate[E, P], None]", warn)
 
 
 # ------------------------------------------------------------------------------------------------ sizes
@@ -89,9 +131,7 @@ def n_candidate_features(asked: Any, p: int) -> int:
     if asked == "log2":
         return max(1, int(math.log2(p)))
     if isinstance(asked, numbers.Integral):
-        if int(asked) > p:
-            raise ParameterError(f"max_features={asked}; X has {p} features")
-        return int(asked)
+        return min(int(asked), p)
     return max(1, int(asked * p))
 
 
@@ -109,9 +149,12 @@ def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np
     else:
         signs = np.asarray(asked, dtype=np.float64)
     if signs.shape != (p,):
-        raise ParameterError(f"monotonic_cst has shape {signs.shape}; X has {p} features")
+        raise ParameterError(f"monotonic_cst has shape {len(np.ravel(signs))} but the input data X has {p} features.")
     if not np.isin(signs, (-1, 0, 1)).all():
-        raise ParameterError(f"monotonic_cst: {signs[~np.isin(signs, (-1, 0, 1))][0]:g}; expected -1, 0 or 1")
+        wrong = signs[~np.isin(signs, (-1, 0, 1))][0]
+        raise ParameterError(
+            f"monotonic_cst must be None or an array-like of -1, 0 or 1, got {wrong:g}; expected -1, 0 or 1"
+        )
     if (signs[categorical > 0] != 0).any():
         raise ParameterError("monotonic_cst: categories have no order to be monotone in; expected 0 for such columns")
     return signs.astype(np.int8) if signs.any() else None

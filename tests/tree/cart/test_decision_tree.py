@@ -283,7 +283,6 @@ def test_data_that_has_little_to_say(make):
         ({"criterion": "poisson"}, [-1.0, 2.0], "targets >= 0, got -1"),
         ({"criterion": "poisson"}, [0.0, 0.0], "positive target"),
         ({"criterion": "poisson", "leaf_l2": 1.0}, [1.0, 2.0], "leaf_l2"),
-        ({"max_features": 7}, [1.0, 2.0], "max_features=7; X has 1 features"),
         ({"monotonic_cst": [2]}, [1.0, 2.0], "expected -1, 0 or 1"),
         ({"criterion": "gini"}, [1.0, 2.0], "criterion='gini'"),
         ({"max_depth": 0}, [1.0, 2.0], "max_depth=0"),

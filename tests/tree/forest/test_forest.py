@@ -18,6 +18,9 @@ from epicycle import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClas
 from epicycle.exceptions import DataError, DataTypeError, NotFittedError, ParameterError
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
+# Few trees leave rows that all of them saw.
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB:epicycle.exceptions.EpicycleWarning")
+
 FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
 
 
@@ -122,8 +125,10 @@ def test_samples_are_of_the_size_that_is_asked_for():
     assert (half.trees_["weight"][half.trees_["roots"][:-1]] == 250).all()
     without = fit(RandomForestRegressor, X, y, max_samples=100, bootstrap=False)
     assert (without.trees_["count"][without.trees_["roots"][:-1]] == 100).all()
+    more = fit(RandomForestRegressor, X, y, max_samples=600)
+    assert (more.trees_["weight"][more.trees_["roots"][:-1]] == 600).all()
     with pytest.raises(ParameterError, match="max_samples=501"):
-        fit(RandomForestRegressor, X, y, max_samples=501)
+        fit(RandomForestRegressor, X, y, max_samples=501, bootstrap=False)
     with pytest.raises(ParameterError, match="oob_score=True needs rows"):
         fit(ExtraTreesRegressor, X, y, oob_score=True)
 

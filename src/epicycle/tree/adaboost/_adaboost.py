@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -19,9 +21,9 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, probabilities
-from epicycle.stats._labels import codes, encode_labels
-from epicycle.tree._base import TreeModel
-from epicycle.tree._classes import map_rows, second_of_two
+from epicycle.stats._labels import codes
+from epicycle.tree._base import TreeModel, check_positive_weight
+from epicycle.tree._classes import encode_classes, map_rows, second_of_two
 from epicycle.tree._ensemble import (
     Ensemble,
     average_score,
@@ -43,6 +45,8 @@ from epicycle.tree.adaboost._weak_learners import (
     real_votes,
     stump_ensemble,
 )
+from epicycle.tree.cart._classifier import DecisionTreeClassifier
+from epicycle.tree.cart._tree import Tree
 
 
 class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # the mixin is untyped
@@ -80,7 +84,11 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     ----------
     %(classes_)s
     estimators_ : list
-        The members, where `estimator` was given.
+        The members; stumps as trees of one split, made anew on every access.
+    estimator_ : classifier
+        What the members are clones of.
+    n_classes_ : int
+        Number of classes.
     trees_ : dict of ndarray
         The stumps as arrays, where it was not; see :mod:`epicycle.tree._ensemble`.
     estimator_weights_, estimator_errors_ : ndarray of shape (n_members,)
@@ -121,7 +129,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
 
     trees_: Ensemble
-    estimators_: list[Any]
 
     @stores_arguments
     def __init__(
@@ -149,15 +156,20 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         """Fit to rows X with labels y."""
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
-                f"estimator={self.estimator!r:.60}: its fit takes no sample_weight, by which AdaBoost weighs the rows"
+                f"estimator: {type(self.estimator).__name__} doesn't support sample_weight, by which AdaBoost weighs "
+                "the rows"
             )
+        if self.estimator is not None and is_regressor(self.estimator):
+            raise ParameterTypeError(f"estimator={self.estimator!r:.60} is a regressor; expected a classifier")
         data = self._fit_data(X, y, sample_weight, target=self._target, check_finite=self.estimator is not None)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: AdaBoostClassifier is fitted in memory; expected an array or a frame, got {type(X).__name__} "
                 "(predict takes files and Dask collections with stumps)"
             )
-        self.classes_, _, _ = encode_labels(data, type(self).__name__, self.n_jobs)
+        if data.weight is not None:
+            check_positive_weight(data.weight)
+        self.classes_, _, _ = encode_classes(data, self.n_jobs)
         real, state = self.algorithm == "real", self._resume_state() or {}
         seed = int(state.get("seed", seed_of(self.random_state)))
         # A row without weight counts for nothing, and its label may be none of the classes.
@@ -165,13 +177,15 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         labels, weight = np.asarray(data.y), data.weight
         if rows is not None and weight is not None:
             labels, weight = labels[rows], weight[rows]
-        y_codes, K = codes(labels, labels=self.classes_), len(self.classes_)
+        K = len(self.classes_)
+        y_codes = codes(labels, labels=self.classes_) if K > 1 else np.zeros(len(labels), np.intp)
         learner: WeakLearner
         if self.estimator is None:
             matrix = data.X if rows is None else data.X[rows]
             learner = Stumps(matrix, y_codes, K, real=real, n_jobs=self.n_jobs)
         else:
-            given = X if rows is None else _safe_indexing(X, rows)
+            given = X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc") else X
+            given = given if rows is None else _safe_indexing(given, rows)
             learner = ClonedEstimators(self.estimator, given, labels, self.classes_, real=real, seed=seed)
         start = VoteState(y_codes, weight, K, float(self.learning_rate))
         self._conclude(self._rounds(start, learner, state, seed))
@@ -205,7 +219,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         monitor = self._monitor(self.n_estimators, attributes)
         reason = "converged"
         guessing = 1 - 1 / votes.K
-        while len(members) < self.n_estimators:
+        while len(members) < self.n_estimators and votes.K > 1:  # one class needs no vote
             number, before = len(members), votes.loss
             model = known[number] if number < len(known) else learner.search(votes.D, number)
             member = learner.member(model, votes.D)
@@ -260,15 +274,68 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def predict(self, X: Any) -> Any:
         """Predict the class with most votes for every row."""
-        return map_rows(self._votes(X), choose_class, self.classes_)
+        return map_rows(self._votes(X), _choose, self.classes_)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the votes: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
-        return map_rows(self._votes(X), _probabilities)
+        return map_rows(self._votes(X), _probabilities, self._n_classes)
+
+    @property
+    def _n_classes(self) -> int:
+        self._check_fitted()
+        return len(self.classes_)
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return self._n_classes
+
+    @property
+    def estimator_(self) -> Any:
+        """The classifier that the members are clones of: `estimator`, or a tree of one split."""
+        self._check_fitted()
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+
+    def __getattr__(self, name: str) -> Any:
+        # Stumps are stored as arrays; as a list of trees they are made on demand.
+        if name == "estimators_" and "trees_" in vars(self):
+            return self._stumps_as_trees()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _stumps_as_trees(self) -> list[DecisionTreeClassifier]:
+        """Each stump as a fitted tree; a side has the shares 0 and 1 of the classes that it votes for."""
+        trees, K, m = self.trees_, self._n_votes, len(self.classes_)
+        out = []
+        for t in range(0, n_trees(trees), K):
+            rows = slice(int(trees["roots"][t]), int(trees["roots"][t + 1]))
+            size = rows.stop - rows.start
+            votes = np.stack([trees["values"][rows.start + k * size : rows.stop + k * size] for k in range(K)], axis=1)
+            votes = np.hstack([-votes, votes]) if K == 1 else votes
+            model = DecisionTreeClassifier(max_depth=1, random_state=t // K)
+            count = trees["count"][rows]
+            model.tree_ = Tree(
+                trees["nodes"][rows],
+                trees["levels"],
+                np.eye(m)[votes.argmax(axis=1)],
+                np.full(size, np.nan),
+                count,
+                count.astype(np.float64),
+                self.n_features_in_,
+                np.array([m]),
+            )
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            model.categories_, model._from_frame_ = {}, False
+            out.append(model)
+        return out
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities."""
         return np.log(self.predict_proba(X))
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the accuracy after each round."""
+        for labels in self.staged_predict(X):
+            yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the votes after each round."""
@@ -278,12 +345,12 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the class with most votes after each round."""
         for votes in self._staged(X):
-            yield choose_class(votes, self.classes_)
+            yield _choose(votes, self.classes_)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each round."""
         for votes in self._staged(X):
-            yield _probabilities(votes)
+            yield _probabilities(votes, self._n_classes)
 
     def _split_totals(self, kind: str) -> np.ndarray:
         """Differences of the two votes of stumps; of other members their own importances, weighted by their votes."""
@@ -309,7 +376,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
-        return second_of_two(_probabilities(self._raw_outputs(X)))
+        return second_of_two(_probabilities(self._raw_outputs(X), self._n_classes))
 
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         return expected_scores(self.trees_, np.zeros(self._n_votes), columns, points)
@@ -365,5 +432,11 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return data
 
 
-def _probabilities(F: np.ndarray) -> np.ndarray:
+def _choose(F: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return np.repeat(classes, len(F)) if len(classes) == 1 else choose_class(F, classes)
+
+
+def _probabilities(F: np.ndarray, n_classes: int) -> np.ndarray:
+    if n_classes == 1:
+        return np.ones((len(F), 1))
     return probabilities(2 * F if F.shape[1] == 1 else F / (F.shape[1] - 1))

@@ -138,6 +138,8 @@ class SortedColumns:
 
     def best(self, weight: np.ndarray, code: np.ndarray | None, n_classes: int, *, confidence: bool) -> Stump:
         """The best stump for weights: signed ones for two classes, or with the codes of more classes."""
+        if not len(self.entries):  # a sparse matrix of zeros: nothing can go right
+            return Stump(0, np.inf, True)
         if code is None and not sp.issparse(self.X):
             found = _native.tree.best_binned_stump(
                 self.entries, self.begin, self.missing, self.rows, self.bin_end, self.n_bins, weight, confidence,
@@ -279,13 +281,22 @@ class ClonedEstimators(WeakLearner):
 def predict_member(model: Any, X: Any, classes: np.ndarray, *, real: bool) -> Member:
     """A classifier with its predictions for rows X; classes that it never saw have probability zero."""
     if not real:
-        return Member(model, np.searchsorted(classes, model.predict(X)), np.arange(len(classes)))
+        return Member(model, _positions(model, model.predict(X), classes), np.arange(len(classes)))
     if not hasattr(model, "predict_proba"):
         raise ParameterError(f"estimator={model!r:.60} has no predict_proba, which algorithm='real' needs")
     given = np.asarray(model.predict_proba(X))
     probabilities = np.zeros((len(given), len(classes)))
     probabilities[:, np.searchsorted(classes, model.classes_)] = given
     return Member(model, np.arange(len(given)), probabilities.argmax(axis=1), probabilities)
+
+
+def _positions(model: Any, labels: Any, classes: np.ndarray) -> np.ndarray:
+    """Predicted labels as positions among the classes."""
+    labels = np.asarray(labels)
+    found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    if labels.shape != found.shape or labels.ndim != 1 or (classes[found] != labels).any():
+        raise ParameterError(f"estimator={model!r:.60} predicts what is none of the classes; expected a classifier")
+    return np.asarray(found)
 
 
 def discrete_votes(codes: np.ndarray, K: int, alpha: float) -> np.ndarray:

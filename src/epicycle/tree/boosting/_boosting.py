@@ -16,12 +16,13 @@ constant for the loss itself (Friedman, 2001).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from epicycle import _native
+from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import Bins
@@ -31,6 +32,8 @@ from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, rid
 
 # A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
 _MAX_HALVINGS = 8
+#: Range of the sums of weights and of weighted gradients: rows are kept in float32.
+LEAST_WEIGHT, LARGEST_SUM = 1e-37, 1e38
 # Operations for a row and an output in passes over rows: decides on the number of threads.
 _WORK_PER_ROW = 20.0
 
@@ -50,6 +53,15 @@ class Growth:
     smoothing: float
     monotone: np.ndarray | None = None
     groups: np.ndarray | None = None
+    min_samples_split: int = 2
+    min_decrease: float = 0.0
+
+    def for_weight(self, total: float) -> Growth:
+        """The rules for rows of this total weight.
+
+        A split that gains g lowers the sum of w c (z - h)^2, with working responses z, by 2 g.
+        """
+        return replace(self, min_gain=max(self.min_gain, self.min_decrease * total / 2))
 
     def split_rules(self) -> _native.tree.SplitRules:
         """The rules that the search for one split follows."""
@@ -86,6 +98,23 @@ class Round:
     loss: float = np.nan
     step: float = 1.0
     gained: bool = False
+
+
+def without_small_splits(tree: GrownTree, least: int, l2: float) -> GrownTree:
+    """The tree in which nodes of fewer than `least` rows are leaves."""
+    left, keep = tree.left.copy(), np.ones(len(tree.left), bool)
+    small = (left > 0) & (tree.end - tree.begin < least)
+    if not small.any():
+        return tree
+    for i in np.flatnonzero(left > 0).tolist():  # parents come before their children
+        if small[i] or not keep[i]:
+            keep[left[i] : left[i] + 2] = False
+    value = np.where(small, -tree.G / np.maximum(tree.H + l2, np.finfo(np.float64).tiny), tree.value)
+    left[small] = 0
+    moved = np.where(left > 0, (np.cumsum(keep) - 1)[left], 0).astype(tree.left.dtype)
+    arrays = {**vars(tree), "left": moved, "value": value, "sides": tree.sides.reshape(-1, 4)}
+    arrays["gain"] = np.where(small, 0.0, tree.gain)
+    return GrownTree(**{name: array[keep] for name, array in arrays.items()})
 
 
 class Boosting(ABC):
@@ -145,6 +174,15 @@ class Boosting(ABC):
         """Whether rounds see only a part of the rows or features."""
         return self.subsample < 1 or self.max_features < 1
 
+    def check_range(self) -> None:
+        """Raise where gradients overflow the 32 bits in which they are kept."""
+        largest = float(np.max(self.now.abs_gradient))
+        if not largest <= LARGEST_SUM:
+            raise DataError(
+                f"y, sample_weight: the weighted gradients of the loss add up to {largest:.1e}; boosting keeps them in "
+                f"32 bits: expected at most {LARGEST_SUM:g}. Divide y, or the weights, by a constant"
+            )
+
     def round(self, number: int) -> Round:
         """Grow one tree for each output and add them to the scores."""
         grown = self._grow(number, self._draw_features(number))
@@ -202,6 +240,7 @@ class MemoryBoosting(Boosting):
     def __init__(self, bins: Bins, score: np.ndarray, n_jobs: int | None, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.bins, self.score, self.total_weight = bins, score, bins.total_weight
+        self.growth = self.growth.for_weight(self.total_weight)
         n, p = bins.rows.shape
         self.row_threads = n_threads(_WORK_PER_ROW * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
@@ -299,7 +338,7 @@ class MemoryBoosting(Boosting):
         arrays = _native.tree.grow(
             table, rules, gh, abs_gradient, curvature, rows is None, *buffers, threads=self.threads
         )
-        return GrownTree(*arrays), order
+        return without_small_splits(GrownTree(*arrays), g.min_samples_split, g.l2), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:
         """Changes of the scores by the nodes of a tree; `weight` are those of drawn rows, where rows are drawn."""

@@ -10,14 +10,16 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Domain
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.tree._classes import known_codes, map_rows, second_of_two
-from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.boosting._base import GradientBoosting
-from epicycle.tree.boosting._losses import NativeLoss, classification_loss
+from epicycle.tree.boosting._losses import BoostingLoss, Exponential, UserLoss, classification_loss
+
+# Of an initial estimator, before the logarithm.
+_LEAST_SHARE = float(np.finfo(np.float32).eps)
 
 
 class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ignore[misc]  # the mixin is untyped
@@ -41,11 +43,18 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
 
     Parameters
     ----------
+    loss : {"log_loss", "exponential"}, default="log_loss"
+        The logistic loss, or for two classes that of AdaBoost, :math:`e^{-(2 y - 1) F}`, with
+        :math:`P(y = 1 | x) = 1 / (1 + e^{-2 F(x)})`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows of each class; "balanced" gives all classes the same total.
     %(boosting_parameters)s
 
     Attributes
     ----------
     %(classes_)s
+    n_classes_ : int
+        Number of classes.
     %(boosting_attributes)s
 
     Examples
@@ -64,26 +73,35 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         "monotonic_cst": GradientBoosting._docs["monotonic_cst"].replace("prediction", "score") + " For two classes.",
     }
     _target = "labels"
-    _parameters: ClassVar[dict[str, Domain]] = {**GradientBoosting._parameters, "class_weight": CLASS_WEIGHT}
+    _parameters: ClassVar[dict[str, Domain]] = {
+        **GradientBoosting._parameters,
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        "loss": Choice("log_loss", "exponential"),
+    }
 
     @stores_arguments
     def __init__(
         self,
         *,
+        loss: str = "log_loss",
         class_weight: Mapping[Any, float] | str | None = None,
         learning_rate: float = 0.1,
         n_estimators: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: float | str = "auto",
+        min_samples_split: float = 2,
+        min_impurity_decrease: float = 0.0,
         min_child_weight: float = 1e-3,
         l2_regularization: float = 0.0,
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
         sampling: str = "uniform",
-        max_features: float = 1.0,
+        max_features: float | str | None = 1.0,
         order: int = 2,
+        criterion: str = "deprecated",
+        init: Any = None,
         categorical_features: Any = "from_dtype",
         categorical_smoothing: float = 20.0,
         handle_unknown: str = "missing",
@@ -116,9 +134,34 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         validation = self._validation_data(X_val, y_val, sample_weight_val)
         if validation is not None:
             validation = validation.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
-        return self._fit_trees(data, validation, class_weights(self.class_weight, self.classes_, totals))
+        self._fit_init(X, y, sample_weight)
+        return self._fit_trees(X, data, validation, class_weights(self.class_weight, self.classes_, totals))
 
-    def _loss(self) -> NativeLoss:
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        self._check_fitted()
+        return len(self.classes_)
+
+    @property
+    def _probability_factor(self) -> float:
+        # The exponential loss estimates half the log odds.
+        return 2.0 if self.loss == "exponential" else 1.0
+
+    def _init_scores(self, X: Any) -> np.ndarray:
+        shares = np.clip(np.asarray(self.init_.predict_proba(X), np.float64), _LEAST_SHARE, 1 - _LEAST_SHARE)
+        if len(self.classes_) == 2:
+            return np.log(shares[:, 1:] / shares[:, :1]) / self._probability_factor
+        return np.asarray(np.log(shares))
+
+    def _loss(self) -> BoostingLoss:
+        if self.loss == "exponential":
+            if len(self.classes_) > 2:
+                raise DataError(
+                    "loss='exponential' is only suitable for a binary classification problem, y has "
+                    f"{len(self.classes_)} classes; use loss='log_loss'"
+                )
+            return UserLoss(Exponential())
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one score")
         return classification_loss(len(self.classes_))
@@ -136,11 +179,11 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, in the order of `classes_`."""
-        return map_rows(self._scores(X), probabilities)
+        return map_rows(self._probability_factor * self._scores(X), probabilities)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities, exact also where they underflow."""
-        return map_rows(self._scores(X), log_probabilities)
+        return map_rows(self._probability_factor * self._scores(X), log_probabilities)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the scores after each round."""
@@ -155,9 +198,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each round."""
         for scores in self._staged_scores(X):
-            yield probabilities(scores)
+            yield probabilities(self._probability_factor * scores)
 
     # ------------------------------------------------------------------------------------------- inspection
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
-        return second_of_two(probabilities(self._raw_outputs(X)))
+        return second_of_two(probabilities(self._probability_factor * self._raw_outputs(X)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data._quantiles import quantiles
 from epicycle.engine import States
 from epicycle.tree._ensemble import GrownTree
@@ -127,6 +127,12 @@ class DistributedBoosting(Boosting):
     def __init__(self, rows: States, about: Summary, start: np.ndarray, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.rows, self.about, self.total_weight = rows, about, about.total_weight
+        self.growth = self.growth.for_weight(self.total_weight)
+        if self.growth.min_samples_split > 2 * max(self.growth.min_samples_leaf, 1):
+            raise ParameterError(
+                f"min_samples_split={self.growth.min_samples_split} is not supported on Dask beyond twice "
+                "min_samples_leaf; give min_samples_leaf"
+            )
         # A constant column can still be split into numbers and missing values.
         several = (self.growth.n_bins > 1) | (about.missing > 0)
         self.usable = np.flatnonzero(several).astype(np.int32)

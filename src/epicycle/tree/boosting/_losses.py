@@ -26,6 +26,8 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.optim import _losses as losses
 from epicycle.tree._ensemble import GrownTree
 
+# exp beyond this overflows the float32 of gradients.
+_LARGEST_EXPONENT = 80.0
 #: Methods of a user's loss.
 LOSS_METHODS = ("value", "gradient", "curvature")
 #: Scores at which a user's gradient is compared, in standard deviations of the target from its mean.
@@ -59,6 +61,11 @@ class NativeLoss:
     def name(self) -> str:
         """The name of the loss in messages."""
         return type(self.of_row).__name__.lower()
+
+    @property
+    def deviance_factor(self) -> float:
+        """Factor from the mean loss to scikit-learn's train_score_: 2 for squared error and two classes."""
+        return 2.0 if isinstance(self.of_row, losses.Squared | losses.Logistic) else 1.0
 
     @property
     def unit_curvature(self) -> bool:
@@ -179,6 +186,22 @@ class NativeLoss:
         return self.of_row.value(score if self.n_outputs > 1 else score[:, 0], y)
 
 
+class Exponential:
+    """The loss exp(-u s) of AdaBoost for labels y of 0 and 1, with u = 2 y - 1."""
+
+    def value(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """The loss of every row."""
+        return np.asarray(np.exp(np.minimum(-(2 * y - 1) * s, _LARGEST_EXPONENT)))
+
+    def gradient(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Its derivative by s."""
+        return np.asarray(-(2 * y - 1) * self.value(y, s))
+
+    def curvature(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Its second derivative by s."""
+        return self.value(y, s)
+
+
 @dataclass(frozen=True)
 class UserLoss:
     """A user's object with ``value(y, s)``, ``gradient(y, s)`` and ``curvature(y, s)``, each an array like y."""
@@ -187,6 +210,7 @@ class UserLoss:
     n_outputs: int = 1
     leaf_quantile = start_quantile = None
     unit_curvature = bounded_steps = False
+    deviance_factor = 1.0
 
     def longest_step(self, learning_rate: float) -> float:
         """Infinity: no bound is known."""

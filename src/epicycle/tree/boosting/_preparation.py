@@ -17,13 +17,32 @@ from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.tree._binning import bin_data, padded_edges, priority_limit, row_priorities, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
-from epicycle.tree.boosting._boosting import Boosting, Growth, MemoryBoosting, MemoryValidation, Validation
+from epicycle.tree.boosting._boosting import (
+    LARGEST_SUM,
+    LEAST_WEIGHT,
+    Boosting,
+    Growth,
+    MemoryBoosting,
+    MemoryValidation,
+    Validation,
+)
 from epicycle.tree.boosting._distributed import DistributedBoosting, DistributedValidation, Summary, best_start
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part
 
 # Bytes of bins from which on the freed temporaries of binning are worth the call that returns them to the system.
 _MANY_BINS = 1 << 20
+
+
+def check_total_weight(weight: np.ndarray) -> None:
+    """Raise where weights are beyond the range of the 32 bits in which derivatives are kept."""
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if not LEAST_WEIGHT <= total <= LARGEST_SUM:
+        raise DataError(
+            f"sample_weight: the weights add up to {total:.1e}; boosting keeps weighted derivatives in 32 bits: "
+            f"expected between {LEAST_WEIGHT:g} and {LARGEST_SUM:g}. Multiply the weights by a constant"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,8 @@ class Preparation:
         Share of the rows that is held out as validation set.
     known : Ensemble
         Trees of an earlier fit, which began at `start` (else None).
+    offset : ndarray of shape (n, K), or None
+        Scores of the rows that are added to `start`.
     earlier : ndarray
         Losses of the validation set up to here.
     n_jobs : int, optional
@@ -55,6 +76,7 @@ class Preparation:
     held_out: float | None
     known: Ensemble
     start: np.ndarray | None
+    offset: np.ndarray | None = None
     earlier: np.ndarray = field(default_factory=lambda: np.empty(0))
     n_jobs: int | None = None
 
@@ -85,6 +107,7 @@ class Preparation:
             train &= ~held
         if not train.any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
+        check_total_weight(weight[train])
         self.loss.check_target(target[weight > 0])
         weighted, threads = self._weighted(data), n_threads(float(rows.size), self.n_jobs)
         which = None if train.all() else train
@@ -101,10 +124,13 @@ class Preparation:
         score = np.repeat(start[:, None], bins.n_rows, axis=1)
         if scores is not None:
             score = np.ascontiguousarray(scores[train].T)
+        if self.offset is not None:
+            score = score + np.ascontiguousarray(self.offset[train].T)
         validation = None
         if held is not None:
             validation = MemoryValidation(held_rows, target[held], weight[held] if weighted else None, self.loss)
-            validation.begin((start if scores is None else scores[held]).T, self.first, self.earlier)
+            begin = start if scores is None else scores[held]
+            validation.begin((begin if self.offset is None else begin + self.offset[held]).T, self.first, self.earlier)
         return start, MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options), validation
 
     def _validation_in_memory(self, data: Data, start: np.ndarray) -> Validation:

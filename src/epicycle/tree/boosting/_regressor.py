@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core._parameters import Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree.boosting._base import GradientBoosting
-from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, regression_loss
+from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, NativeLoss, regression_loss
 
 LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 
@@ -59,6 +59,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         Residual from which on the Huber loss is linear.
     quantile : float, default=0.5
         The quantile that the quantile loss predicts.
+    alpha : float, optional
+        scikit-learn's name of `quantile`, in place of which it is taken. The Huber loss has `delta` instead.
     power : float, default=1.5
         Power of the variance of the Tweedie loss, between 1 and 2.
     %(boosting_parameters)s
@@ -88,6 +90,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "loss": LossOrName(*LOSSES),
         "delta": Real(0, inclusive=False),
         "quantile": Real(0, 1, inclusive=False),
+        "alpha": NoneOr(Real(0, 1, inclusive=False)),
         "power": Real(1, 2, inclusive=False),
     }
 
@@ -98,20 +101,25 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         loss: Any = "squared_error",
         delta: float = 1.0,
         quantile: float = 0.5,
+        alpha: float | None = None,
         power: float = 1.5,
         learning_rate: float = 0.1,
         n_estimators: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: float | str = "auto",
+        min_samples_split: float = 2,
+        min_impurity_decrease: float = 0.0,
         min_child_weight: float = 1e-3,
         l2_regularization: float = 0.0,
         min_split_gain: float = 0.0,
         max_bins: int = 255,
         subsample: float = 1.0,
         sampling: str = "uniform",
-        max_features: float = 1.0,
+        max_features: float | str | None = 1.0,
         order: int = 2,
+        criterion: str = "deprecated",
+        init: Any = None,
         categorical_features: Any = "from_dtype",
         categorical_smoothing: float = 20.0,
         handle_unknown: str = "missing",
@@ -140,10 +148,18 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         """Fit to rows X with targets y."""
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)
-        return self._fit_trees(data, self._validation_data(X_val, y_val, sample_weight_val))
+        self._fit_init(X, y, sample_weight)
+        return self._fit_trees(X, data, self._validation_data(X_val, y_val, sample_weight_val))
+
+    def _init_scores(self, X: Any) -> np.ndarray:
+        given, loss = np.asarray(self.init_.predict(X), np.float64).reshape(-1, 1), self._loss()
+        if isinstance(loss, NativeLoss) and loss.of_row.log_link:
+            return np.log(np.maximum(given, np.finfo(np.float64).tiny))
+        return given
 
     def _loss(self) -> BoostingLoss:
-        loss = regression_loss(self.loss, delta=self.delta, quantile=self.quantile, power=self.power)
+        quantile = self.quantile if self.alpha is None else self.alpha
+        loss = regression_loss(self.loss, delta=self.delta, quantile=quantile, power=self.power)
         if loss.leaf_quantile is not None and self.monotonic_cst is not None:
             raise ParameterError(
                 f"monotonic_cst cannot be kept with loss={self.loss!r}: its leaves take quantiles of residuals"

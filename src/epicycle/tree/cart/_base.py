@@ -20,7 +20,7 @@ from epicycle.engine import n_threads
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, check_positive_weight
 from epicycle.tree._nodes import leaves_of_batch, sums_of_batch
-from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
+from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS, n_candidate_features
 from epicycle.tree._partial_dependence import expected_values
 from epicycle.tree.cart._grow import WORK_PER_CELL, Target, exact_table, grow, growth_rules
 from epicycle.tree.cart._tree import Tree, prune, weakest_links
@@ -46,7 +46,10 @@ class DecisionTree(TreeModel, ABC):
         "    Seed of the random features and thresholds; without effect where none are drawn.",
         "tree_attributes": "tree_ : Tree\n"
         "    The nodes as arrays: ``children_left``, ``children_right``, ``feature``, ``threshold``, ``value``,\n"
-        "    ``impurity``, ``n_node_samples``, ``weighted_n_node_samples``, ``missing_go_to_left``.\n"
+        "    ``impurity``, ``n_node_samples``, ``weighted_n_node_samples``, ``missing_go_to_left``, and the methods\n"
+        "    ``apply``, ``decision_path``, ``predict``, ``compute_feature_importances``, ``compute_node_depths``.\n"
+        "max_features_, n_outputs_ : int\n"
+        "    Number of features that are candidates at a node, and of columns of the target.\n"
         "%(categories_)s\n"
         "feature_importances_ : ndarray of shape (n_features,)\n"
         "    Share of every feature in the decrease of impurity.\n"
@@ -71,8 +74,8 @@ class DecisionTree(TreeModel, ABC):
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def _memory_data(self, X: Any, y: Any, sample_weight: Any) -> ArrayData:
-        data = self._training_data(X, y, sample_weight)
+    def _memory_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> ArrayData:
+        data = self._training_data(X, y, sample_weight, label_columns=label_columns)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: {type(self).__name__} is fitted {self._sources}, got {type(X).__name__}; a forest takes files"
@@ -132,6 +135,18 @@ class DecisionTree(TreeModel, ABC):
         alphas, risks, _ = weakest_links(model.tree_)
         return Bunch(ccp_alphas=alphas, impurities=risks)
 
+    @property
+    def max_features_(self) -> int:
+        """Number of features that are candidates at a node."""
+        self._check_fitted()
+        return n_candidate_features(self.max_features, self.n_features_in_)
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of columns of the target."""
+        self._check_fitted()
+        return self.tree_.n_outputs
+
     # ------------------------------------------------------------------------------------------- prediction
 
     def _values(self, X: Any) -> Any:
@@ -179,6 +194,10 @@ class DecisionTree(TreeModel, ABC):
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
         return self._raw_outputs(X)
+
+    def _compute_partial_dependence_recursion(self, grid: np.ndarray, target_features: np.ndarray) -> np.ndarray:
+        """Partial dependence at points of a grid, for :func:`sklearn.inspection.partial_dependence`."""
+        return self._expected_outputs(np.asarray(target_features).tolist(), np.asarray(grid, np.float64))[:, 0]
 
     def export_text(self, *, max_depth: int = 10, decimals: int = 2) -> str:
         """Return the tree as indented text.

@@ -7,17 +7,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier as _Peer
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights
-from epicycle.tree._classes import encode_classes, map_rows, second_of_two
+from epicycle.tree._classes import (
+    choose_labels,
+    encode_classes,
+    encode_label_columns,
+    has_label_columns,
+    label_column_weights,
+    map_rows,
+    refuse_label_columns,
+    second_of_two,
+    split_outputs,
+)
 from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.cart._base import DecisionTree
-from epicycle.tree.cart._grow import class_target
+from epicycle.tree.cart._grow import class_target, label_columns_target
 
 
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # the mixin is untyped
@@ -63,6 +74,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     """
 
     _target = "labels"
+    _multi_output = True
     _docs: ClassVar[dict[str, str]] = {
         "monotonic_cst": DecisionTree._docs["monotonic_cst"]
         + "\n    For two classes, and the probability of the second.",
@@ -88,7 +100,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         leaf_cost: float = 0.0,
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | list[Any] | str | None = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -99,28 +111,58 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with labels y, and prune it."""
+        if has_label_columns(y):
+            return self._fit_label_columns(X, y, sample_weight)
         self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
         assert isinstance(data, ArrayData)
-        if self.monotonic_cst is not None and len(self.classes_) > 2:
-            raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
+        check_monotone_classes(self.monotonic_cst, len(self.classes_))
         codes, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
+        if isinstance(self.class_weight, list):
+            raise ParameterError(
+                "class_weight: y has one column; the number of elements in class_weight should match number of outputs."
+                " Expected a dict"
+            )
         factors = class_weights(self.class_weight, self.classes_, totals)
         if factors is not None:
             weight = weight * factors[codes]
         return self._fit_tree(data, class_target(codes, len(self.classes_)), weight)
 
+    def _fit_label_columns(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        check_label_columns(self.criterion, self.monotonic_cst)
+        self.classes_, codes = encode_label_columns(y, type(self).__name__)
+        data = self._memory_data(X, codes, sample_weight, label_columns=True)
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        factors = label_column_weights(self.class_weight, y)
+        return self._fit_tree(
+            data,
+            label_columns_target(codes, [len(c) for c in self.classes_]),
+            weight if factors is None else weight * factors,
+        )
+
+    @property
+    def n_classes_(self) -> int | list[int]:
+        """Number of classes; of several label columns a list."""
+        self._check_fitted()
+        return [len(c) for c in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
+
     def predict(self, X: Any) -> Any:
         """Predict the most frequent class in the leaf of every row."""
-        return map_rows(self._values(X), choose_class, self.classes_)
+        values, classes = self._values(X), self.classes_
+        return map_rows(values, choose_labels if isinstance(classes, list) else choose_class, classes)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the shares of the classes in the leaf of every row, in the order of `classes_`."""
-        return self._values(X)
+        """Return the shares of the classes in the leaf of every row, in the order of `classes_`.
+
+        Of several label columns a list.
+        """
+        values, classes = self._values(X), self.classes_
+        return split_outputs(np.asarray(values), classes) if isinstance(classes, list) else values
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the shares."""
+        shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
 
     # ------------------------------------------------------------------------------------------- inspection
 
@@ -128,7 +170,29 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         return np.asarray(outputs.argmax(axis=1) != y, np.float64)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
+        refuse_label_columns(self.classes_, "this inspection")
         return second_of_two(self._raw_outputs(X))
 
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        refuse_label_columns(self.classes_, "this inspection")
         return second_of_two(super()._expected_outputs(columns, points))
+
+
+def check_monotone_classes(monotonic_cst: Any, n_classes: int) -> None:
+    """Raise where constraints are asked of more than two classes."""
+    if monotonic_cst is not None and n_classes > 2:
+        raise DataError(
+            f"monotonic_cst: y has {n_classes} classes; expected two, with one probability. "
+            "Monotonicity constraints are not supported with multiclass classification"
+        )
+
+
+def check_label_columns(criterion: str, monotonic_cst: Any) -> None:
+    """Raise where several label columns are not supported."""
+    if monotonic_cst is not None:
+        raise DataError("monotonic_cst: Monotonicity constraints are not supported with multiple output y")
+    if criterion != "gini":
+        raise DataError(f"y has several label columns: criterion={criterion!r} is for one; expected 'gini'")
+
+
+_Peer.register(DecisionTreeClassifier)

@@ -35,7 +35,7 @@ def question(model: Any, node: int, decimals: int, *, left: bool = True, limit: 
 
 def answer(model: Any, node: int, decimals: int) -> str:
     """The class with its share, or the values, of a leaf."""
-    value = model.tree_.value[node]
+    value = model.tree_.values[node]
     if hasattr(model, "classes_"):
         k = int(np.argmax(value))
         return f"{model.classes_[k]}  {value[k]:.0%}"
@@ -164,7 +164,7 @@ def _leaf(ax: Axes, x: float, y: float, model: Any, i: int, colours: _Colours, d
     tree = model.tree_
     colour = colours.of(i)
     _box(ax, x, y, _LEAF_HEIGHT, fc=_tint(colour, 0.2, paper(ax)), ec=colour, lw=1.4, ls="--" if truncated else "-")
-    value = tree.value[i]
+    value = tree.values[i]
     rows = f"{int(tree.n_node_samples[i]):,} rows" + (" ..." if truncated else "")
     if colours.classes is not None:
         label = textwrap.shorten(str(colours.classes[int(np.argmax(value))]), 16, placeholder="..")
@@ -195,7 +195,7 @@ class _Colours:
 
         self.tree = model.tree_
         self.classes = getattr(model, "classes_", None)
-        values = self.tree.value[self.tree.is_leaf, 0]
+        values = self.tree.values[self.tree.is_leaf, 0]
         self.low, self.high = float(values.min()), float(values.max())
         self.scale = mpl.colormaps["viridis"]
 
@@ -204,9 +204,9 @@ class _Colours:
 
     def of(self, i: int) -> Any:
         if self.classes is not None:
-            return self.class_colour(int(np.argmax(self.tree.value[i])))
+            return self.class_colour(int(np.argmax(self.tree.values[i])))
         span = self.high - self.low
-        return self.scale(0.1 + 0.8 * (float(self.tree.value[i, 0]) - self.low) / span if span > 0 else 0.5)
+        return self.scale(0.1 + 0.8 * (float(self.tree.values[i, 0]) - self.low) / span if span > 0 else 0.5)
 
     def legend(self, ax: Axes) -> None:
         from matplotlib.patches import Patch

@@ -21,7 +21,7 @@ from epicycle.core._memory import require_memory
 from epicycle.engine import n_threads
 from epicycle.tree._binning import MISSING, bin_matrix, padded_edges
 from epicycle.tree._nodes import CATEGORICAL, pack_nodes
-from epicycle.tree._parameters import min_rows, monotone_signs, n_candidate_features
+from epicycle.tree._parameters import min_rows, monotone_signs, n_candidate_features, plain_criterion
 from epicycle.tree.cart._tree import Tree
 
 # An entry of a sorted list is a row number in 29 bits, with flags above; bit 31 marks the first row of a new number.
@@ -195,12 +195,24 @@ CRITERIA = {
 
 @dataclass(frozen=True)
 class Target:
-    """Numbers y (n, K) less an offset (K,), or labels (n,) of more than two classes."""
+    """Numbers y (n, K) less an offset (K,), or labels (n,) of more than two classes.
+
+    Several label columns are numbers, with a column of zeros and ones for every class: their squared error is the sum
+    of the Gini indices. `outputs` then holds the number of classes of each.
+    """
 
     y: np.ndarray | None
     labels: np.ndarray | None
     n_classes: int
     offset: np.ndarray
+    outputs: np.ndarray | None = None
+
+    @property
+    def classes_of_outputs(self) -> np.ndarray:
+        """Number of classes of every output, 1 for numbers."""
+        if self.outputs is not None:
+            return self.outputs
+        return np.ones(len(self.offset), np.int64) if self.n_classes == 0 else np.array([self.n_classes], np.int64)
 
     def values(self, raw: np.ndarray) -> np.ndarray:
         """Values of nodes from those of the kernel: the offset added, all classes listed."""
@@ -215,6 +227,15 @@ def number_target(y: np.ndarray, weight: np.ndarray, criterion: str, l2: float) 
     """Numbers to predict; a mean far from zero is subtracted first, since squares lose digits there."""
     Y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
     offset = np.zeros(Y.shape[1])
+    # Sums of w y^2 must be finite.
+    with np.errstate(over="ignore"):
+        peak = np.maximum(np.abs(Y).max(initial=0.0), 1.0)
+        largest = np.sum(weight) * peak * (peak if criterion == "squared_error" else 1.0)
+    if not np.isfinite(4 * largest):
+        raise DataError(
+            f"y, sample_weight: targets up to {np.abs(Y).max():.1e} with weights up to {weight.max():.1e} overflow "
+            "when their squares are added up; divide them by a constant"
+        )
     if criterion == "squared_error" and l2 == 0:
         mean = np.average(Y, axis=0, weights=weight)
         spread = np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weight))
@@ -227,6 +248,13 @@ def class_target(codes: np.ndarray, n_classes: int) -> Target:
     if n_classes <= 2:
         return Target(np.ascontiguousarray(codes, np.float64).reshape(-1, 1), None, n_classes, np.zeros(1))
     return Target(None, np.ascontiguousarray(codes, np.int32), n_classes, np.zeros(n_classes))
+
+
+def label_columns_target(codes: np.ndarray, n_classes: list[int]) -> Target:
+    """Several label columns, (n, n_outputs), by their codes."""
+    columns = [codes[:, [k]] == np.arange(size) for k, size in enumerate(n_classes)]
+    y = np.ascontiguousarray(np.hstack(columns), np.float64)
+    return Target(y, None, 0, np.zeros(y.shape[1]), np.array(n_classes, np.int64))
 
 
 @dataclass(frozen=True)
@@ -272,7 +300,7 @@ def growth_rules(
     categorical[list(categories)] = 1
     names = getattr(parameters, "feature_names_in_", None)
     return Rules(
-        parameters.criterion,
+        plain_criterion(parameters.criterion),
         l2=l2,
         leaf_cost=float(parameters.leaf_cost),
         max_depth=parameters.max_depth or 0,
@@ -301,20 +329,23 @@ def grow(
     order = np.flatnonzero(weight > 0).astype(np.uint32)
     arguments = {name: value for name, value in vars(table).items() if name != "n_rows"}
     features = _native.cart.FeatureTable(**arguments)
-    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[rules.criterion]})
+    criterion = "squared_error" if target.outputs is not None else rules.criterion
+    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[criterion]})
     response = (target.y, target.labels, target.n_classes)
     arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)
     feature, threshold, left, kind, sides, columns, cost, mass, begin, end, raw = arrays
     sides = sides.reshape(-1, 4)
     values = target.values(raw.reshape(len(left), -1))
     # The criterion sums over outputs; impurity is their mean, as in scikit-learn.
-    outputs = values.shape[1] if target.n_classes == 0 else 1
+    n_classes = target.classes_of_outputs
     tree = Tree(
         nodes=pack_nodes(feature, threshold, left, kind),
         levels=sides[(kind & CATEGORICAL) > 0],
-        value=values,
-        impurity=cost / (mass * outputs),
+        values=values,
+        impurity=cost / (mass * len(n_classes)),
         n_node_samples=end - begin,
         weighted_n_node_samples=mass,
+        n_features=table.n_features,
+        n_classes=n_classes,
     )
     return Grown(tree, left, columns, sides, order, begin, end)

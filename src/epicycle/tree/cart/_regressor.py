@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.tree import DecisionTreeRegressor as _Peer
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree._base import check_positive_weight
+from epicycle.tree._parameters import plain_criterion, warns_of_friedman_mse
 from epicycle.tree.cart._base import DecisionTree
 from epicycle.tree.cart._grow import number_target
 
@@ -40,8 +42,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
 
     Parameters
     ----------
-    criterion : {"squared_error", "absolute_error", "poisson"}, default="squared_error"
+    criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}, default="squared_error"
         Loss that splits minimise; leaves of "absolute_error" hold medians. "poisson" is half the deviance.
+        "friedman_mse" is an outdated name of "squared_error".
     %(growth_parameters)s
     leaf_l2 : float, default=0.0
         :math:`\gamma`, for squared error.
@@ -75,12 +78,13 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **DecisionTree._parameters,
-        "criterion": Choice("squared_error", "absolute_error", "poisson"),
+        "criterion": Choice("squared_error", "absolute_error", "poisson", "friedman_mse"),
         "leaf_l2": Real(0),
     }
 
     _vector_: bool
 
+    @warns_of_friedman_mse
     @stores_arguments
     def __init__(
         self,
@@ -107,17 +111,21 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with targets y, and prune it."""
-        if self.leaf_l2 and self.criterion != "squared_error":
+        criterion = plain_criterion(self.criterion)
+        if self.leaf_l2 and criterion != "squared_error":
             raise ParameterError(f"leaf_l2={self.leaf_l2:g} is for criterion='squared_error', not {self.criterion!r}")
         data = self._memory_data(X, y, sample_weight)
         target, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
         self._vector_ = data.target_is_vector
         if self.monotonic_cst is not None and data.n_targets > 1:
-            raise DataError(f"monotonic_cst: y has {data.n_targets} columns; expected one")
+            raise DataError(
+                f"monotonic_cst: y has {data.n_targets} columns; expected one. "
+                "Monotonicity constraints are not supported with multiple output"
+            )
         check_positive_weight(weight)
-        check_numbers(target, weight, self.criterion)
+        check_numbers(target, weight, criterion)
         l2 = float(self.leaf_l2)
-        return self._fit_tree(data, number_target(target, weight, self.criterion, l2), weight, l2)
+        return self._fit_tree(data, number_target(target, weight, criterion, l2), weight, l2)
 
     def predict(self, X: Any) -> Any:
         """Predict the value of the leaf of every row, (n_samples,) or (n_samples, n_outputs)."""
@@ -128,3 +136,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
+
+
+_Peer.register(DecisionTreeRegressor)

@@ -8,17 +8,21 @@ again the branch with the weakest link: the smallest rise of R for every leaf it
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.data import Batch
 from epicycle.tree._nodes import (
     CATEGORICAL,
     MISSING_LEFT,
     NodeArrays,
     categorical_nodes,
     leaf_nodes,
+    leaves_of_batch,
     left_children,
     level_sets,
     missing_left_nodes,
@@ -38,18 +42,69 @@ class Tree:
         Packed nodes; see :mod:`epicycle.tree._nodes`.
     levels : uint64 ndarray of shape (c, 4)
         Sets of levels that go left, one for each split of categories.
-    value : ndarray of shape (n, K)
-        The prediction of every node: means, medians, or shares of classes.
+    values : ndarray of shape (n, K)
+        The prediction of every node: means, medians, or the shares of the classes of all outputs, side by side.
     impurity, weighted_n_node_samples : ndarray of shape (n,)
     n_node_samples : int ndarray of shape (n,)
+    n_features : int
+    n_classes : int ndarray of shape (n_outputs,)
+        Number of classes of every output, 1 for numbers. None in files that do not say it: :attr:`n_outputs` then
+        follows from the values.
     """
 
     nodes: np.ndarray
     levels: np.ndarray
-    value: np.ndarray
+    values: np.ndarray
     impurity: np.ndarray
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
+    n_features: int = 0
+    n_classes: np.ndarray = None  # type: ignore[assignment]  # set below
+
+    def __post_init__(self) -> None:
+        if self.n_classes is None:
+            # Shares of classes add up to one in every node.
+            K = self.values.shape[1]
+            shares = K > 1 and bool(np.allclose(self.values.sum(axis=1), 1.0) and (self.values >= 0).all())
+            object.__setattr__(self, "n_classes", np.array([K]) if shares else np.ones(K, np.int64))
+        if self.n_features == 0:
+            object.__setattr__(self, "n_features", int(self.feature.max(initial=-1)) + 1)
+
+    # Model files hold the values under the name `value`.
+    def __epi_state__(self) -> dict[str, object]:
+        state = dict(vars(self))
+        state["value"] = state.pop("values")
+        return state
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        state["values"] = state.pop("value")
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def value(self) -> np.ndarray:
+        """The predictions in scikit-learn's shape (n, n_outputs, max_n_classes); behind the last class zeros."""
+        if self.n_outputs == 1 or self.max_n_classes == 1:
+            return self.values.reshape(len(self.values), self.n_outputs, -1)
+        out = np.zeros((len(self.values), self.n_outputs, self.max_n_classes))
+        for k, (begin, size) in enumerate(zip(np.cumsum(self.n_classes) - self.n_classes, self.n_classes, strict=True)):
+            out[:, k, :size] = self.values[:, begin : begin + size]
+        return out
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the target."""
+        return len(self.n_classes)
+
+    @property
+    def max_n_classes(self) -> int:
+        """Largest number of classes of an output, 1 for numbers."""
+        return int(self.n_classes.max())
+
+    @property
+    def capacity(self) -> int:
+        """Number of nodes that the arrays have room for: that of the nodes."""
+        return len(self.nodes)
 
     @property
     def node_count(self) -> int:
@@ -96,7 +151,7 @@ class Tree:
     @property
     def arrays(self) -> NodeArrays:
         """The tree as arguments of the kernels: nodes, values, roots and levels."""
-        return self.nodes, self.value, np.array([0, self.node_count], np.int64), self.levels
+        return self.nodes, self.values, np.array([0, self.node_count], np.int64), self.levels
 
     @property
     def risk(self) -> float:
@@ -151,14 +206,47 @@ class Tree:
         threshold = thresholds(self.nodes)
         sets = self.levels[self.nodes[keep & categorical, 0].astype(np.int64)]
         feature = np.maximum(self.feature, 0) * (left > 0)
-        return Tree(
-            pack_nodes(feature[keep], threshold[keep], moved, kind[keep]),
-            sets,
-            self.value[keep],
-            self.impurity[keep],
-            self.n_node_samples[keep],
-            self.weighted_n_node_samples[keep],
+        return replace(
+            self,
+            nodes=pack_nodes(feature[keep], threshold[keep], moved, kind[keep]),
+            levels=sets,
+            values=self.values[keep],
+            impurity=self.impurity[keep],
+            n_node_samples=self.n_node_samples[keep],
+            weighted_n_node_samples=self.weighted_n_node_samples[keep],
         )
+
+    # ------------------------------------------------------------------------------------------- scikit-learn's methods
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the number of the leaf of every row of a dense or sparse matrix of numbers."""
+        if not sp.issparse(X) and not isinstance(X, np.ndarray):
+            raise DataTypeError(f"X should be in np.ndarray format, got {type(X)}")
+        if X.dtype != np.float32 and X.dtype != np.float64:
+            raise DataError(f"X.dtype should be np.float32 or np.float64, got {X.dtype}")
+        if X.ndim != 2 or X.shape[1] < self.n_features:
+            raise DataError(f"X has shape {X.shape}; expected (n_samples, {self.n_features})")
+        nodes, _, roots, levels = self.arrays
+        return leaves_of_batch(Batch(X.tocsr() if sp.issparse(X) else X), nodes, roots, levels, 1)[:, 0].astype(np.intp)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the value of the leaf of every row: (n,), (n, max_n_classes), or with several outputs as `value`."""
+        found = self.value[self.apply(X)]
+        found = found[:, 0] if self.n_outputs == 1 else found
+        return found[..., 0] if self.max_n_classes == 1 else found
+
+    def decision_path(self, X: Any) -> sp.csr_array:
+        """Return the nodes on the path of every row, as an indicator matrix of shape (n, node_count)."""
+        return self.decision_paths(self.apply(X))
+
+    def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
+        """Return the decrease of the impurity by the splits of every feature, as shares that add up to one."""
+        total = self.importances(self.n_features)
+        return np.asarray(total / total.sum() if normalize and total.any() else total)
+
+    def compute_node_depths(self) -> np.ndarray:
+        """Return the number of nodes on the path from the root to every node, both included."""
+        return self.depth + 1
 
     def decision_paths(self, leaves: np.ndarray) -> sp.csr_array:
         """The nodes on the path to every leaf in the list, as an indicator matrix."""

@@ -66,12 +66,12 @@ def join(forest: ForestArrays, trees: list[Tree]) -> ForestArrays:
             nodes[tree.is_categorical, 0] += np.uint64(n_levels)
         n_nodes, n_levels = n_nodes + len(nodes), n_levels + len(tree.levels)
         # Shares of two classes add up to one: half the memory and time in prediction.
-        value = tree.value[:, 1:] if second and tree.value.shape[1] == 2 else tree.value
+        value = tree.values[:, 1:] if second and tree.values.shape[1] == 2 else tree.values
         new = {
             "nodes": nodes,
             "value": value,
-            "impurity": tree.impurity.astype(np.float32),
-            "weight": tree.weighted_n_node_samples.astype(np.float32),
+            "impurity": _compact(tree.impurity),
+            "weight": _compact(tree.weighted_n_node_samples),
             "count": tree.n_node_samples.astype(np.int32),
             "roots": np.array([n_nodes], np.int64),
             "levels": tree.levels,
@@ -81,7 +81,14 @@ def join(forest: ForestArrays, trees: list[Tree]) -> ForestArrays:
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def tree_of(forest: ForestArrays, t: int, *, two_classes: bool) -> Tree:
+def _compact(numbers: np.ndarray) -> np.ndarray:
+    """As float32, unless that overflows."""
+    return numbers.astype(np.float32) if numbers.max() < np.finfo(np.float32).max else numbers
+
+
+def tree_of(
+    forest: ForestArrays, t: int, *, two_classes: bool, n_features: int = 0, n_classes: np.ndarray | None = None
+) -> Tree:
     """One tree by itself."""
     rows = slice(int(forest["roots"][t]), int(forest["roots"][t + 1]))
     nodes, value = forest["nodes"][rows].copy(), forest["value"][rows]
@@ -97,6 +104,8 @@ def tree_of(forest: ForestArrays, t: int, *, two_classes: bool) -> Tree:
         forest["impurity"][rows].astype(np.float64),
         forest["count"][rows].astype(np.int64),
         forest["weight"][rows].astype(np.float64),
+        n_features,
+        np.ones(value.shape[1], np.int64) if n_classes is None else n_classes,
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +14,11 @@ import scipy.sparse as sp
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError
 from epicycle.core._history import History
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Domain, Integer, NoneOr, Real
-from epicycle.core._random import seed_of
+from epicycle.core._parameters import AnyOf, Boolean, Callable, Domain, Integer, NoneOr, Real
+from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._target import as_weight
@@ -24,6 +26,7 @@ from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, check_positive_weight, check_repeats, concatenate_histories
+from epicycle.tree._classes import same_classes
 from epicycle.tree._nodes import leaf_nodes, leaves_of_batch, split_features, sums_of_batch
 from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
 from epicycle.tree._partial_dependence import expected_values
@@ -76,8 +79,9 @@ class Forest(TreeModel, ABC):
         "max_samples": "max_samples : int, float or None, default={default}\n"
         "    Number of rows drawn for a tree, or their share; None means as many as there are. Without `bootstrap`,\n"
         "    rows are drawn without replacement.",
-        "oob_score": "oob_score : bool, default={default}\n"
-        "    Whether to predict every row by the trees that did not see it.",
+        "oob_score": "oob_score : bool or callable, default={default}\n"
+        "    Whether to predict every row by the trees that did not see it. A function ``(y, prediction) -> float``\n"
+        "    gives `oob_score_`; of classifiers it gets numbers of classes, as positions in `classes_`.",
         "max_bins": "max_bins : int or None, default={default}\n"
         "    Maximum number of bins of a feature, with edges at quantiles; None tries every distinct number, which is\n"
         "    slower. Absolute error always does, and very sparse matrices.",
@@ -89,6 +93,10 @@ class Forest(TreeModel, ABC):
         "    The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.\n"
         "estimators_ : list\n"
         "    All trees as fitted decision trees, made anew on every access.\n"
+        "estimator_ : decision tree\n"
+        "    A tree of the forest before its fit.\n"
+        "n_outputs_ : int\n"
+        "    Number of columns of the target.\n"
         "%(categories_)s\n"
         "feature_importances_ : ndarray of shape (n_features,)\n"
         "    Share of every feature in the decrease of impurity, as the mean over trees.\n"
@@ -103,8 +111,8 @@ class Forest(TreeModel, ABC):
         **GROWTH_DOMAINS,
         "n_estimators": Integer(1),
         "bootstrap": Boolean(),
-        "max_samples": NoneOr(AnyOf(Integer(1), Real(0, 1, inclusive=(False, True)))),
-        "oob_score": Boolean(),
+        "max_samples": NoneOr(AnyOf(Integer(1), Real(0, inclusive=False))),
+        "oob_score": AnyOf(Boolean(), Callable()),
         "max_bins": NoneOr(Integer(2, 255)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -116,7 +124,7 @@ class Forest(TreeModel, ABC):
     criterion: str
     bootstrap: bool
     max_samples: float | None
-    oob_score: bool
+    oob_score: Any
     min_weight_fraction_leaf: float
     ccp_alpha: float
     monotonic_cst: Any
@@ -130,13 +138,17 @@ class Forest(TreeModel, ABC):
     _oob_sum_: np.ndarray
     _oob_count_: np.ndarray
     _leaf_samples_: dict[str, np.ndarray]
+    _n_drawn_: int
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def _forest_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _forest_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> Data:
         if self.oob_score and not self.bootstrap and self.max_samples is None:
-            raise ParameterError("oob_score=True needs rows that a tree does not see: bootstrap=True or max_samples")
-        data = self._training_data(X, y, sample_weight)
+            raise ParameterError(
+                "oob_score=True needs rows that a tree does not see. Out of bag estimation only available if "
+                "bootstrap=True or with max_samples"
+            )
+        data = self._training_data(X, y, sample_weight, label_columns=label_columns)
         exact = self.max_bins is None or self.criterion == "absolute_error"
         if exact and not isinstance(data, ArrayData):
             raise DataTypeError(
@@ -151,7 +163,7 @@ class Forest(TreeModel, ABC):
         found = {name: before[name] for name in _CONTINUED if name in before} if self.warm_start else {}
         if "trees_" not in found:
             found = {}
-        elif not np.array_equal(found.get("classes_", 0), getattr(self, "classes_", 0)):
+        elif not same_classes(found.get("classes_", 0), getattr(self, "classes_", 0)):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
         state = self._resume_state() or {}
         return {**found, **{"trees_" if name == "trees" else f"_{name}_": value for name, value in state.items()}}
@@ -189,9 +201,16 @@ class Forest(TreeModel, ABC):
             raise ParameterError(
                 f"n_estimators={self.n_estimators} is less than the {n_trees(known)} trees that warm_start goes on with"
             )
+        if n_trees(known) == self.n_estimators:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                EpicycleWarning,
+                stacklevel=3,
+            )
         samples = RowSamples(
             rows.keys, rows.weight if rows.weighted else None, self.max_samples, bootstrap=self.bootstrap
         )
+        self._n_drawn_ = samples.size
         # With replacement a row of weight v is drawn v times as often, and counts once in each draw.
         weight = (rows.weight > 0).astype(np.float64) if self.bootstrap else rows.weight
         weight = weight if factors is None else weight * factors
@@ -206,7 +225,7 @@ class Forest(TreeModel, ABC):
             seed=self._seed_,
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             ccp_alpha=self.ccp_alpha,
-            oob=self.oob_score,
+            oob=bool(self.oob_score),
             keep_leaves=leaf_samples is not None,
             balance=balance,
             unit_weights=samples.takes_all and bool((weight[rows.weight > 0] == 1).all()),
@@ -217,6 +236,12 @@ class Forest(TreeModel, ABC):
             self._leaf_samples_ = leaf_samples.state()
         if oob is not None:
             self._oob_sum_, self._oob_count_ = oob.sum, oob.count
+            if not oob.seen[rows.weight > 0].all():
+                warnings.warn(
+                    "Some inputs do not have OOB scores: all trees saw them. Grow more trees",
+                    EpicycleWarning,
+                    stacklevel=3,
+                )
         if "history_" in earlier:
             solution.history = concatenate_histories(earlier["history_"], solution.history)
             solution.n_iter = solution.history.n_iter
@@ -262,7 +287,7 @@ class Forest(TreeModel, ABC):
             grown.append(new.tree)
             if oob is not None and new.oob_rows is not None:
                 oob.add(new)
-                objective = oob.loss(problem.rows.y, problem.target.n_classes)
+                objective = oob.loss(problem.rows.y, problem.target)
             else:
                 objective = new.tree.risk
             if leaf_samples is not None and new.leaf_rows is not None:
@@ -360,13 +385,56 @@ class Forest(TreeModel, ABC):
         self._check_fitted()
         if not -n_trees(self.trees_) <= t < n_trees(self.trees_):
             raise ParameterError(f"t={t}; the forest has {n_trees(self.trees_)} trees")
-        model = self._decision_tree()
+        model = self.estimator_
+        model.random_state = int(stream(self._seed_, "tree", t % n_trees(self.trees_)).integers(2**31))
         for name in ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "classes_", "_vector_"):
             if name in vars(self):
                 setattr(model, name, getattr(self, name))
-        two_classes = len(getattr(self, "classes_", ())) == 2
-        model.tree_ = tree_of(self.trees_, t % n_trees(self.trees_), two_classes=two_classes)
+        classes = getattr(self, "classes_", None)
+        sizes = None
+        if classes is not None:
+            sizes = np.array([len(c) for c in classes] if isinstance(classes, list) else [len(classes)])
+        model.tree_ = tree_of(
+            self.trees_,
+            t % n_trees(self.trees_),
+            two_classes=sizes is not None and len(sizes) == 1 and sizes[0] == 2,
+            n_features=self.n_features_in_,
+            n_classes=sizes,
+        )
         return model
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree of the forest before its fit."""
+        self._check_fitted()
+        model = self._decision_tree()
+        shared = set(model.get_params(deep=False)) - {"criterion", "class_weight", "n_jobs", "random_state"}
+        model.set_params(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
+        return model
+
+    @property
+    def _n_samples_bootstrap(self) -> int:
+        return self._n_drawn_
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of columns of the target."""
+        self._check_fitted()
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            return len(classes) if isinstance(classes, list) else 1
+        return int(self.trees_["value"].shape[1])
+
+    def __len__(self) -> int:
+        return n_trees(self.trees_)
+
+    def __getitem__(self, t: int) -> Any:
+        if not -len(self) <= t < len(self):
+            raise IndexError(f"tree {t}: the forest has {len(self)} trees")
+        return self.tree(t)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
 
     @property
     def estimators_(self) -> list[Any]:

@@ -8,14 +8,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.stats._labels import class_weights
-from epicycle.tree._classes import class_shares, encode_classes, map_rows
-from epicycle.tree.cart._classifier import DecisionTreeClassifier
-from epicycle.tree.cart._grow import class_target
+from epicycle.tree._classes import (
+    choose_labels,
+    class_shares,
+    encode_classes,
+    encode_label_columns,
+    has_label_columns,
+    label_column_weights,
+    map_rows,
+    refuse_label_columns,
+    split_outputs,
+)
+from epicycle.tree.cart._classifier import DecisionTreeClassifier, check_label_columns, check_monotone_classes
+from epicycle.tree.cart._grow import Target, class_target, label_columns_target
 from epicycle.tree.forest._base import Forest
+from epicycle.tree.forest._grow import OutOfBag
 
 
 class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
@@ -24,21 +35,23 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
     _docs: ClassVar[dict[str, str]] = {
         "criterion": 'criterion : {"gini", "entropy", "log_loss"}, default={default}\n'
         "    Impurity that splits lower; the last two are the same.",
-        "target_parameters": 'class_weight : dict, "balanced", "balanced_subsample" or None, default=None\n'
+        "target_parameters": 'class_weight : dict, list, "balanced", "balanced_subsample" or None, default=None\n'
         '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total,\n'
-        '    "balanced_subsample" does so in the sample of every tree.',
+        '    "balanced_subsample" does so in the sample of every tree. A list has the\n'
+        "    factors of each of several label columns.",
         "monotonic_cst": DecisionTreeClassifier._docs["monotonic_cst"],
         "oob_attributes": "oob_score_, oob_decision_function_ : float, ndarray\n"
         "    With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.",
     }
     _target = "labels"
+    _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
         "criterion": Choice("gini", "entropy", "log_loss"),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced", "balanced_subsample"))),
+        "class_weight": NoneOr(AnyOf(InstanceOf(dict, list), Choice("balanced", "balanced_subsample"))),
     }
 
-    class_weight: Mapping[Any, float] | str | None
+    class_weight: Mapping[Any, float] | list[Any] | str | None
 
     oob_decision_function_: np.ndarray
     oob_score_: float
@@ -47,42 +60,90 @@ class ForestClassifier(ClassifierMixin, Forest):  # type: ignore[misc]  # the mi
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with labels y."""
-        data = self._forest_data(X, y, sample_weight)
-        self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
-        if self.monotonic_cst is not None and len(self.classes_) > 2:
-            raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability")
+        columns, factors = has_label_columns(y), None
+        balance = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        if columns:
+            check_label_columns(self.criterion, self.monotonic_cst)
+            self.classes_, codes = encode_label_columns(y, type(self).__name__)
+            if self.oob_score and max(len(c) for c in self.classes_) > 2:
+                raise DataError(
+                    "The type of target cannot be used to compute OOB estimates: y has several columns of more than "
+                    "two classes"
+                )
+            data = self._forest_data(X, codes, sample_weight, label_columns=True)
+        else:
+            data = self._forest_data(X, y, sample_weight)
+            self.classes_, self._totals_, data = encode_classes(data, self.n_jobs)
+            check_monotone_classes(self.monotonic_cst, len(self.classes_))
         earlier = self._earlier()
         rows = self._read(data, earlier)
-        label = rows.y.astype(np.intp)
-        balance = self.class_weight == "balanced_subsample"
-        factors = None if balance else class_weights(self.class_weight, self.classes_, self._totals_)
-        oob = self._fit_trees(
-            rows,
-            class_target(label, len(self.classes_)),
-            earlier,
-            factors=None if factors is None else factors[label],
-            balance=balance,
-        )
+        if columns:
+            # Several columns have no common balance in a sample: it is that of all rows.
+            factors = label_column_weights("balanced" if balance else self.class_weight, y)
+            target, balance = label_columns_target(rows.y, [len(c) for c in self.classes_]), False
+        else:
+            label = rows.y.astype(np.intp)
+            target = class_target(label, len(self.classes_))
+            if isinstance(self.class_weight, list):
+                raise ParameterError(
+                    "class_weight: y has one column; the number of elements in class_weight should match number of "
+                    "outputs. Expected a dict"
+                )
+            weights = None if balance else class_weights(self.class_weight, self.classes_, self._totals_)
+            factors = None if weights is None else weights[label]
+        oob = self._fit_trees(rows, target, earlier, factors=factors, balance=balance)
         if oob is not None:
-            self.oob_decision_function_ = class_shares(oob.mean, len(self.classes_))
-            self.oob_score_ = 1.0 - oob.loss(rows.y, len(self.classes_))
+            self._score_out_of_bag(oob, rows.y, target)
         return self
+
+    def _score_out_of_bag(self, oob: OutOfBag, y: np.ndarray, target: Target) -> None:
+        if isinstance(self.classes_, list):
+            # (n, n_classes, n_outputs), as in scikit-learn
+            shares = np.stack(split_outputs(oob.mean, self.classes_), axis=2)
+        else:
+            shares = class_shares(oob.mean, len(self.classes_))
+        self.oob_decision_function_ = shares
+        self.oob_score_ = 1.0 - oob.loss(y, target)
+        if callable(self.oob_score):
+            seen = oob.seen
+            self.oob_score_ = float(self.oob_score(y[seen], shares[seen].argmax(axis=1)))
+
+    @property
+    def n_classes_(self) -> int | list[int]:
+        """Number of classes; of several label columns a list."""
+        self._check_fitted()
+        return [len(c) for c in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
 
     def predict(self, X: Any) -> Any:
         """Predict the most probable class of every row."""
-        return map_rows(self._mean(X), _most_probable, self.classes_)
+        means, classes = self._mean(X), self.classes_
+        return map_rows(means, choose_labels if isinstance(classes, list) else _most_probable, classes)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the mean of the class shares in the leaves of all trees, in the order of `classes_`."""
+        """Return the mean of the class shares in the leaves of all trees, in the order of `classes_`.
+
+        Of several label columns a list.
+        """
+        if isinstance(self._fitted_classes(), list):
+            return split_outputs(np.asarray(self._mean(X)), self.classes_)
         return map_rows(self._mean(X), class_shares, len(self.classes_))
+
+    def _fitted_classes(self) -> Any:
+        self._check_fitted()
+        return self.classes_
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities."""
+        shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
 
     def _decision_tree(self) -> DecisionTreeClassifier:
         return DecisionTreeClassifier(criterion=self.criterion)
+
+    def _responses(self, X: np.ndarray) -> np.ndarray:
+        refuse_label_columns(self._fitted_classes(), "this inspection")
+        return super()._responses(X)
 
     # ------------------------------------------------------------------------------------------- inspection
 
@@ -127,10 +188,11 @@ class RandomForestClassifier(ForestClassifier):
 
     _random_splits = False
 
+    @stores_arguments
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str = "gini",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -142,8 +204,8 @@ class RandomForestClassifier(ForestClassifier):
         leaf_cost: float = 0.0,
         bootstrap: bool = True,
         max_samples: float | None = None,
-        oob_score: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
+        oob_score: Any = False,
+        class_weight: Mapping[Any, float] | list[Any] | str | None = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         max_bins: int | None = 255,
@@ -153,30 +215,7 @@ class RandomForestClassifier(ForestClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
 
 class ExtraTreesClassifier(ForestClassifier):
@@ -211,10 +250,11 @@ class ExtraTreesClassifier(ForestClassifier):
 
     _random_splits = True
 
+    @stores_arguments
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str = "gini",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -226,8 +266,8 @@ class ExtraTreesClassifier(ForestClassifier):
         leaf_cost: float = 0.0,
         bootstrap: bool = False,
         max_samples: float | None = None,
-        oob_score: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
+        oob_score: Any = False,
+        class_weight: Mapping[Any, float] | list[Any] | str | None = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         max_bins: int | None = 255,
@@ -237,27 +277,4 @@ class ExtraTreesClassifier(ForestClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...

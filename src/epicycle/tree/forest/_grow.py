@@ -151,7 +151,7 @@ def _oob_values(problem: Problem, grown: Grown, tree: Tree, rows: np.ndarray) ->
         leaf = leaves_of_batch(Batch(batch.X[rows]), nodes, roots, levels, 1)[:, 0]
     else:
         raise ParameterError("oob_score=True with ccp_alpha > 0 needs the rows in memory")
-    value = tree.value[leaf]
+    value = tree.values[leaf]
     return value[:, 1:] if problem.target.n_classes == 2 else value
 
 
@@ -178,14 +178,18 @@ class OutOfBag:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.sum / self.count[:, None])
 
-    def loss(self, y: np.ndarray, n_classes: int) -> float:
-        """Share of wrong classes, or the mean squared error where `n_classes` is 0, of the rows with a prediction."""
+    def loss(self, y: np.ndarray, target: Target) -> float:
+        """Share of wrong classes, or the mean squared error of numbers, of the rows with a prediction."""
         seen = self.seen
         values, y = self.sum[seen] / self.count[seen, None], y[seen]
         if not len(y):
             return np.nan
-        if n_classes:
-            return float(np.mean(class_shares(values, n_classes).argmax(axis=1) != y))
+        if target.outputs is not None:
+            columns = np.split(values, np.cumsum(target.outputs)[:-1], axis=1)
+            chosen = np.stack([shares.argmax(axis=1) for shares in columns], axis=1)
+            return float(np.mean((chosen != y).any(axis=1)))
+        if target.n_classes:
+            return float(np.mean(class_shares(values, target.n_classes).argmax(axis=1) != y))
         return float(np.mean((values - y.reshape(len(y), -1)) ** 2))
 
 
@@ -207,7 +211,7 @@ def permutation_rises(
 
     def loss() -> float:
         leaf = leaves_of_batch(Batch(X), nodes, roots, levels, 1)[:, 0]
-        return float(row_losses(tree.value[leaf], y).mean())
+        return float(row_losses(tree.values[leaf], y).mean())
 
     base, random, used = loss(), stream(seed, "shuffle", t), tree.feature
     for j in np.unique(used[used >= 0]):  # features without a split change nothing

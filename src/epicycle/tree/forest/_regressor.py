@@ -9,7 +9,8 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain
-from epicycle.core.estimator._estimator import fitting
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.tree._parameters import plain_criterion, warns_of_friedman_mse
 from epicycle.tree.cart._grow import number_target
 from epicycle.tree.cart._regressor import DecisionTreeRegressor, check_numbers
 from epicycle.tree.forest._arrays import LeafSamples, quantiles_of
@@ -21,8 +22,8 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
 
     _docs: ClassVar[dict[str, str]] = {
         "fit_y": "%(targets)s",
-        "criterion": 'criterion : {"squared_error", "absolute_error", "poisson"}, default={default}\n'
-        '    Loss that splits lower; leaves of "absolute_error" hold medians.',
+        "criterion": 'criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}, default={default}\n'
+        '    Loss that splits lower; leaves of "absolute_error" hold medians. The last is the first by another name.',
         "target_parameters": "keep_leaf_values : bool, default=False\n"
         "    Whether to store the targets of the leaves, which `predict_quantiles` needs.",
         "oob_attributes": "oob_score_, oob_prediction_ : float, ndarray\n"
@@ -32,7 +33,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
     _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
-        "criterion": Choice("squared_error", "absolute_error", "poisson"),
+        "criterion": Choice("squared_error", "absolute_error", "poisson", "friedman_mse"),
         "keep_leaf_values": Boolean(),
     }
 
@@ -49,16 +50,19 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         self._vector_ = data.target_is_vector
         if data.n_targets > 1:
             if self.monotonic_cst is not None:
-                raise DataError(f"monotonic_cst: y has {data.n_targets} columns; expected one")
+                raise DataError(
+                    f"monotonic_cst: y has {data.n_targets} columns; expected one. "
+                    "Monotonicity constraints are not supported with multiple output"
+                )
             if self.keep_leaf_values:
                 raise DataError(f"keep_leaf_values: y has {data.n_targets} columns; expected one")
         if self.keep_leaf_values and self.ccp_alpha > 0:
             raise ParameterError("keep_leaf_values=True is for trees that are not pruned; expected ccp_alpha=0")
-        earlier = self._earlier()
+        earlier, criterion = self._earlier(), plain_criterion(self.criterion)
         rows = self._read(data, earlier)
-        check_numbers(rows.y, rows.weight, self.criterion)
+        check_numbers(rows.y, rows.weight, criterion)
         leaf_samples = self._leaf_samples(rows.y, earlier) if self.keep_leaf_values else None
-        target = number_target(rows.y, rows.weight, self.criterion, 0.0)
+        target = number_target(rows.y, rows.weight, criterion, 0.0)
         oob = self._fit_trees(rows, target, earlier, leaf_samples=leaf_samples)
         if oob is not None:
             from sklearn.metrics import r2_score
@@ -66,6 +70,8 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
             mean, seen = oob.mean, oob.seen
             self.oob_prediction_ = mean[:, 0] if self._vector_ else mean
             self.oob_score_ = float(r2_score(rows.y[seen], mean[seen])) if np.count_nonzero(seen) > 1 else float("nan")
+            if callable(self.oob_score):
+                self.oob_score_ = float(self.oob_score(rows.y[seen], self.oob_prediction_[seen]))
         return self
 
     def _leaf_samples(self, y: np.ndarray, earlier: dict[str, Any]) -> LeafSamples:
@@ -103,7 +109,7 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         return quantiles_of(self.apply(X), self.trees_["roots"], self._leaf_samples_, levels)
 
     def _decision_tree(self) -> DecisionTreeRegressor:
-        return DecisionTreeRegressor(criterion=self.criterion)
+        return DecisionTreeRegressor(criterion=plain_criterion(self.criterion))
 
     # ------------------------------------------------------------------------------------------- inspection
 
@@ -142,10 +148,12 @@ class RandomForestRegressor(ForestRegressor):
 
     _random_splits = False
 
+    @warns_of_friedman_mse
+    @stores_arguments
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str = "squared_error",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -157,7 +165,7 @@ class RandomForestRegressor(ForestRegressor):
         leaf_cost: float = 0.0,
         bootstrap: bool = True,
         max_samples: float | None = None,
-        oob_score: bool = False,
+        oob_score: Any = False,
         keep_leaf_values: bool = False,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
@@ -168,30 +176,7 @@ class RandomForestRegressor(ForestRegressor):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.keep_leaf_values = keep_leaf_values
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...
 
 
 class ExtraTreesRegressor(ForestRegressor):
@@ -224,10 +209,12 @@ class ExtraTreesRegressor(ForestRegressor):
 
     _random_splits = True
 
+    @warns_of_friedman_mse
+    @stores_arguments
     def __init__(
         self,
-        *,
         n_estimators: int = 100,
+        *,
         criterion: str = "squared_error",
         max_depth: int | None = None,
         min_samples_split: float = 2,
@@ -239,7 +226,7 @@ class ExtraTreesRegressor(ForestRegressor):
         leaf_cost: float = 0.0,
         bootstrap: bool = False,
         max_samples: float | None = None,
-        oob_score: bool = False,
+        oob_score: Any = False,
         keep_leaf_values: bool = False,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
@@ -250,27 +237,4 @@ class ExtraTreesRegressor(ForestRegressor):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.leaf_cost = leaf_cost
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.keep_leaf_values = keep_leaf_values
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ) -> None: ...

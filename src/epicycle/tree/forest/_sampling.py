@@ -87,9 +87,11 @@ class RowSamples:
         if asked is None:
             return self.total
         if isinstance(asked, numbers.Integral):
-            if asked > self.total:
+            if asked > self.total and not self.bootstrap:
                 raise ParameterError(f"max_samples={asked}; there are {self.total} rows of positive weight")
             return int(asked)
+        if asked > 1 and not self.bootstrap:
+            raise ParameterError(f"max_samples={asked:g}; expected a share of at most 1 without bootstrap")
         return max(1, round(self.total * asked))
 
     @property
