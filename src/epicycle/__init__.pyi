@@ -122,6 +122,7 @@ from .svm import (
     LinearSVC as LinearSVC,
     LinearSVR as LinearSVR,
     NuSVC as NuSVC,
+    NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
 )
 from .tree import (

@@ -186,3 +186,10 @@ def test_what_is_refused():
         GaussianProcessRegressor(RBF(), method="inducing").fit(X, Y)
     with pytest.warns(ep.exceptions.ConvergenceWarning, match="close to the specified upper bound"):
         GaussianProcessRegressor(RBF(0.3, (1e-3, 0.4)), alpha=0.1).fit(X, Y)
+
+
+def test_constant_targets_are_not_scaled_by_their_rounding():
+    targets = np.ones(6)  # whose weighted mean is 1 less a rounding
+    model = GaussianProcessRegressor(RBF(), optimizer=None, normalize_y=True).fit(np.arange(6.0)[:, None], targets)
+    assert model._y_train_std == 1.0
+    assert_allclose(model.predict([[2.5]]), 1.0)

@@ -213,3 +213,20 @@ def test_jitter_of_lars(rows):
     assert_array_equal(first, second)
     plain = ep.Lars().fit(X, y).coef_
     assert 0 < np.abs(first - plain).max() < 1e-2
+
+
+def test_arguments_of_ridge_cv(rows):
+    X, y, _ = rows
+    plain = ep.RidgeCV([0.1, 1.0]).fit(X, y)
+    for mode in ("auto", "svd", "eigen"):
+        assert ep.RidgeCV([0.1, 1.0], gcv_mode=mode).fit(X, y).best_score_ == plain.best_score_
+    with pytest.warns(FutureWarning, match="not supported for sparse X"):
+        ep.RidgeCV([0.1, 1.0], gcv_mode="svd").fit(sp.csr_array(X), y)
+    for alphas, words in [
+        ((1, -1), r"alphas\[1\] == -1, must be > 0"),
+        ((1.0, "1"), r"alphas\[1\] must be an instance"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=words):
+            ep.RidgeCV(alphas).fit(X, y)
+    with pytest.raises(ParameterError, match="number of penalties do not correspond: 3 != 2"):
+        ep.Ridge([1, 2, 3]).fit(X, np.column_stack([y, y]))

@@ -84,6 +84,22 @@ def test_huge_powers_are_finite_and_right(table, algorithm, p, scale):
     assert_array_equal(own.ravel(), np.arange(len(X)))
 
 
+@pytest.mark.parametrize("scale", [2.0**-1029, 2.0**-664, 2.0**531, 2.0**996])  # exact, so that ties stay ties
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("metric", "p"), [("minkowski", 2), ("minkowski", 3), ("minkowski", 1e3), ("cosine", 2)])
+def test_values_whose_powers_leave_the_range(table, scale, sparse, metric, p):
+    X, Q = (np.where(A > 0, np.round(16 * A), 0.0) for A in table)
+    made = sp.csr_array if sparse else np.asarray
+    distances, rows = ep.NearestNeighbors(metric=metric, p=p).fit(made(X)).kneighbors(made(Q))
+    model = ep.NearestNeighbors(metric=metric, p=p).fit(made(X * scale))
+    found, which = model.kneighbors(made(Q * scale))
+    unit = 1.0 if metric == "cosine" else scale
+    assert_allclose(found / unit, distances, rtol=1e-12 if scale > 2.0**-1000 else 1e-10, atol=1e-14)
+    assert_array_equal(which, rows)
+    inside = model.radius_neighbors(made(Q * scale), radius=float(np.median(found)), return_distance=False)
+    assert sum(map(len, inside)) >= found.size / 2
+
+
 def test_powers_below_one(table):
     X, Q = table
     D = (np.abs(Q[:, None] - X[None]) ** 0.5).sum(axis=2) ** 2

@@ -8,7 +8,7 @@ from sklearn import svm
 from sklearn.datasets import load_iris, make_regression
 
 import epicycle as ep
-from epicycle import SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM
+from epicycle import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from epicycle.exceptions import ConvergenceError, DataError, DataTypeError, NotFittedError, ParameterError
 
 X, THREE = load_iris(return_X_y=True)
@@ -16,7 +16,7 @@ TWO = (THREE == 2).astype(int)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-@pytest.mark.parametrize("cls", [SVC, NuSVC, SVR, OneClassSVM])
+@pytest.mark.parametrize("cls", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_rows_give_the_answers_of_dense_ones(cls, kernel, container, tmp_path):
     model = {"kernel": kernel, "gamma": 0.1}
@@ -112,7 +112,8 @@ def test_no_error_beyond_the_tube():
 @pytest.mark.parametrize("scaling", [1.0, 20.0])
 def test_l1_penalty_is_that_of_liblinear(y, scaling):
     mine = LinearSVC("l1", "squared_hinge", dual=False, tol=1e-9, intercept_scaling=scaling).fit(X, y)
-    peer = svm.LinearSVC(penalty="l1", dual=False, tol=1e-10, max_iter=10**6, intercept_scaling=scaling).fit(X, y)
+    like = {"penalty": "l1", "dual": False, "intercept_scaling": scaling, "random_state": 0}
+    peer = svm.LinearSVC(tol=1e-8, max_iter=10**6, **like).fit(X, y)
     assert mine.certificate_.holds
     assert_allclose(mine.coef_, peer.coef_, atol=1e-5)
     assert_allclose(mine.intercept_, peer.intercept_, atol=1e-5)
@@ -155,3 +156,32 @@ def test_sparsify_and_densify(cls):
     assert sp.issparse(model.sparsify().coef_)
     assert_array_equal(model.predict(X), before)
     assert_array_equal(model.densify().coef_, coef)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("nu", [0.1, 0.4, 1.0])
+def test_nu_regression_is_that_of_libsvm_and_of_its_own_tube(kernel, nu):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(150, 2))
+    y, v = np.sin(A[:, 0]) + 0.1 * rng.normal(size=150), rng.integers(0, 3, size=150).astype(float)
+    mine = NuSVR(kernel=kernel, nu=nu, tol=1e-6).fit(A, y)
+    peer = svm.NuSVR(kernel=kernel, nu=nu, tol=1e-8).fit(A, y)
+    assert mine.certificate_.holds
+    assert_allclose(mine.predict(A), peer.predict(A), atol=1e-4)
+    assert_allclose(mine.intercept_, peer.intercept_, atol=1e-4)
+    assert np.mean(np.abs(y - mine.predict(A)) > mine.epsilon_ + 1e-4) <= nu <= len(mine.support_) / 150
+    # With the width of its tube given, C-regression has the same solution.
+    tube = SVR(kernel=kernel, epsilon=mine.epsilon_, tol=1e-7).fit(A, y)
+    assert_allclose(mine.predict(A), tube.predict(A), atol=1e-3)
+    weighted = NuSVR(kernel=kernel, nu=nu, tol=1e-6, gamma=0.5).fit(A, y, v)
+    n = v.astype(int)
+    repeated = NuSVR(kernel=kernel, nu=nu, tol=1e-6, gamma=0.5).fit(np.repeat(A, n, axis=0), np.repeat(y, n))
+    # Where no row is free the constant may lie anywhere between two bounds.
+    assert np.ptp(weighted.predict(A) - repeated.predict(A)) < 1e-4
+
+
+def test_nu_regression_on_a_given_matrix():
+    y = X[:, 3]
+    K = X[:, :3] @ X[:, :3].T
+    given, linear = NuSVR(kernel="precomputed", tol=1e-6).fit(K, y), NuSVR(kernel="linear", tol=1e-6).fit(X[:, :3], y)
+    assert_allclose(given.predict(K), linear.predict(X[:, :3]), atol=1e-4)

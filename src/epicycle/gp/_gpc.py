@@ -290,7 +290,7 @@ class GaussianProcessClassifier(KernelClassifier):
         """
         self._check_fitted()
         if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
+            return np.float64(self.log_marginal_likelihood_value_)
         if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
         values = theta_argument(theta, self.theta_)
@@ -300,4 +300,4 @@ class GaussianProcessClassifier(KernelClassifier):
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
         if not clone_kernel:
             self.kernel_ = self.kernel_.with_theta(values)
-        return (value, gradient) if eval_gradient else value
+        return (np.float64(value), gradient) if eval_gradient else np.float64(value)

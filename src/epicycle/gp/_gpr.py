@@ -281,7 +281,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         offset = mean.offset(rows, Y.shape[1])
         Y = Y - offset
         share = weight / weight.sum()
-        centre, spread = share @ Y, np.sqrt(np.maximum(share @ Y**2 - (share @ Y) ** 2, 0.0))
+        centre = share @ Y
+        spread = np.sqrt(share @ (Y - centre) ** 2)
         if self.normalize_y:
             spread = np.where(spread > _CONSTANT * np.abs(centre), spread, 1.0)
         else:
@@ -576,7 +577,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         """
         self._check_fitted()
         if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
+            return np.float64(self.log_marginal_likelihood_value_)
         if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
         values = theta_argument(theta, self.theta_)
@@ -585,7 +586,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
         if not clone_kernel:
             self.kernel_ = likelihood.model.at(values).kernel
-        return (value, gradient) if eval_gradient else value
+        return (np.float64(value), gradient) if eval_gradient else np.float64(value)
 
 
 def _basis(mean: MeanFunction, obs: Observations) -> np.ndarray:

@@ -27,6 +27,7 @@ from epicycle.neighbors._search import (
     distance_block,
     nearest,
     nearest_in_blocks,
+    power_overflows,
     tree_pays,
     within_radius,
     within_radius_by_tree,
@@ -269,7 +270,8 @@ converged_ : bool""",
             else:
                 native: Any = metric.native
                 X, Q = metric.scaled(self.X_fit_), metric.scaled(Q)
-                if not sp.issparse(Q) and tree_pays(X, 1, native, self.algorithm) and np.all(np.isfinite(radius)):
+                tree = not sp.issparse(Q) and tree_pays(X, 1, native, self.algorithm) and np.all(np.isfinite(radius))
+                if tree and not power_overflows(X, Q, native):
                     distances, rows = within_radius_by_tree(X, Q, radius, native, self.n_jobs)
                 else:
                     distances, rows = within_radius(partial(distance_block, native), X, Q, radius, self.n_jobs)

@@ -72,8 +72,13 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(distances, rows) of the k rows of X nearest to every row of Q, nearest first."""
     dense = not (sp.issparse(X) or sp.issparse(Q))
-    if metric.kind == MINKOWSKI and _power_overflows(X, Q, metric.power):
-        return nearest_in_blocks(partial(_scaled_block, metric.power), X, Q, k, n_jobs)
+    if power_overflows(X, Q, metric):
+        X, Q, exponent = _to_unit(X, Q)
+        if power_overflows(X, Q, metric):
+            distances, rows = nearest_in_blocks(partial(_scaled_block, metric.power), X, Q, k, n_jobs)
+        else:
+            distances, rows = nearest(X, Q, k, metric, algorithm, n_jobs)
+        return _times_power_of_two(distances, exponent), rows
     if dense and tree_pays(X, k, metric, algorithm):
         return _by_tree(X, Q, k, metric, n_jobs)
     return _brute_force(X, Q, k, metric, n_jobs)
@@ -112,13 +117,34 @@ def _over_queries(X: Any, n: int, work: Callable[[tuple[int, int]], None], n_job
     in_order(spans, work, lambda _done: None, n_threads(float(n) * X.shape[0] * X.shape[1], n_jobs))
 
 
-def _power_overflows(X: Any, Q: Any, power: float) -> bool:
+def power_overflows(X: Any, Q: Any, metric: Metric) -> bool:
     """Whether |d|^p could leave the range of floating point for differences that matter."""
+    if metric.kind not in (EUCLIDEAN, MINKOWSKI):
+        return False
     largest = max(_largest(X), _largest(Q))
     if largest == 0.0:
         return False
     exponent = np.log10(largest) + np.log10(2.0)
-    return bool(power * exponent > _RANGE or power * (exponent - _DIGITS) < -_RANGE)
+    return bool(metric.power * exponent > _RANGE or metric.power * (exponent - _DIGITS) < -_RANGE)
+
+
+def _to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
+    """X and Q in float64, divided by the power of two that brings the largest element below one, and its exponent."""
+    exponent = math.frexp(max(_largest(X), _largest(Q)))[1]
+    return (*(_scaled_rows(A, -exponent) for A in (X, Q)), exponent)
+
+
+def _scaled_rows(A: Any, exponent: int) -> Any:
+    if not sp.issparse(A):
+        return np.ldexp(np.asarray(A, dtype=np.float64), exponent)
+    A = sp.csr_array(A, dtype=np.float64, copy=True)
+    A.data = np.ldexp(A.data, exponent)
+    return A
+
+
+def _times_power_of_two(distances: np.ndarray, exponent: int) -> np.ndarray:
+    with np.errstate(over="ignore"):  # a distance beyond the largest number there is: infinity
+        return np.asarray(np.ldexp(distances, exponent))
 
 
 def _largest(X: Any) -> float:
@@ -146,8 +172,10 @@ def _scaled_block(power: float, Q: Any, X: Any) -> np.ndarray:
 
 def distance_block(metric: Metric, Q: Any, X: Any) -> np.ndarray:
     """All distances of the rows of Q and X, from their differences; X is sparse where Q is."""
-    if metric.kind == MINKOWSKI and _power_overflows(X, Q, metric.power):
-        return _scaled_block(metric.power, Q, X)
+    if power_overflows(X, Q, metric):
+        X, Q, exponent = _to_unit(X, Q)
+        apart = _scaled_block(metric.power, Q, X) if power_overflows(X, Q, metric) else distance_block(metric, Q, X)
+        return _times_power_of_two(apart, exponent)
     which = (metric.kind, metric.power)
     if sp.issparse(X):
         A, B = _like(*(_unit_sparse(M) if metric.kind == COSINE else M for M in (sp.csr_array(Q), sp.csr_array(X))))
@@ -391,7 +419,13 @@ class _SparseSearch:
 
 def _unit_sparse(X: Any) -> Any:
     X = sp.csr_array(X).astype(np.float64)
-    lengths = np.sqrt(squared_lengths(X))
+    squares = squared_lengths(X)
+    if ((squares > 10.0**_RANGE) | ((squares < 10.0**-_RANGE) & (np.diff(X.indptr) > 0))).any():
+        # Squares that overflow or vanish: divide by the largest element of the row first.
+        longest = np.asarray(abs(X).max(axis=1).todense()).ravel()
+        X.data = X.data / np.repeat(np.where(longest > 0, longest, 1.0), np.diff(X.indptr))
+        squares = squared_lengths(X)
+    lengths = np.sqrt(squares)
     X.data = X.data / np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(X.indptr))
     return X
 

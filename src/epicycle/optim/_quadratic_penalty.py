@@ -109,6 +109,7 @@ def checked_alpha(alpha: Any, n_targets: int) -> np.ndarray:
         raise ParameterError(f"alpha={alpha!r}; expected a number or one for each target") from None
     if values.ndim > 1 or values.size not in (1, n_targets):
         raise ParameterError(
+            f"Number of targets and number of penalties do not correspond: {values.size} != {n_targets}. "
             f"alpha has shape {values.shape}; expected a number or one for each of {n_targets} target(s); factors for "
             "each feature are penalty_weights"
         )

@@ -3,8 +3,9 @@
 from epicycle.svm._linear_svc import LinearSVC
 from epicycle.svm._linear_svr import LinearSVR
 from epicycle.svm._nu_svc import NuSVC
+from epicycle.svm._nu_svr import NuSVR
 from epicycle.svm._one_class import OneClassSVM
 from epicycle.svm._svc import SVC, HullPoints
 from epicycle.svm._svr import SVR
 
-__all__ = ["SVC", "SVR", "HullPoints", "LinearSVC", "LinearSVR", "NuSVC", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "HullPoints", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]

@@ -40,6 +40,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         the squared hinge, and is minimised by proximal Newton whatever the `solver`.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         q = 1 or 2.
+    multi_class : {"ovr"}, default="ovr"
+        More than two classes are separated one against the rest.
     %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
@@ -82,6 +84,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "penalty": Choice("l2", "l1"),
+        "multi_class": Choice("ovr"),
         "loss": Choice("hinge", "squared_hinge"),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         **LINEAR_PARAMETERS,
@@ -97,6 +100,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         loss: str = "squared_hinge",
         *,
         dual: bool | str = "auto",
+        multi_class: str = "ovr",
         C: float = 1.0,
         tol: float = 1e-5,
         fit_intercept: bool = True,

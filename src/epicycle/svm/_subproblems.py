@@ -46,8 +46,9 @@ class Split(NamedTuple):
 class Subproblem:
     """Rows (by number), the dual problem on them, and how its solution becomes a function.
 
-    `form` is "plain" (the coefficients are the variables), "nu" (the variables are divided by the margin they lead to)
-    or "hull" (the variables are the nearest points of two convex hulls).
+    `form` is "plain" (the coefficients are the variables), "nu" (the variables are divided by the margin they lead to),
+    "hull" (the variables are the nearest points of two convex hulls) or "tube" (the variables of the rows above a tube,
+    then those of the rows below it).
     """
 
     rows: Array
@@ -66,6 +67,8 @@ class Subproblem:
         """(coefficients, intercept, the factor between variables and coefficients)."""
         if self.form == "plain":
             return b, float(constants[0]), 1.0
+        if self.form == "tube":  # the two constants are those of the upper and the lower edge
+            return b, float(constants.mean()), 1.0
         # Free rows of either class have f = -constant.
         half = -(constants[0] - constants[1]) / 2
         factor = 1 / half if half > 0 else np.nan

@@ -49,6 +49,42 @@ def test_degree_20_far_from_zero_keeps_its_digits():
     assert np.abs(np.polyval(raw, x[:, 0]) - y).max() > 1e-4  # what the basis is for
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("p", [1, 2])
+def test_leave_one_out_errors_are_those_of_refits_in_the_same_domain(seed, p):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, size=(25, p))
+    y = np.sin(X).sum(axis=1) + 0.3 * rng.normal(size=25)
+    alphas = np.array([1e-3, 0.1, 10.0])
+    domain = np.stack([X.min(axis=0), X.max(axis=0)])
+    model = ep.PolynomialRegression(3, alpha=alphas).fit(X, y)
+    same = ep.PolynomialRegression(3, alpha=alphas, domain=domain).fit(X, y)
+    assert_allclose(same.loo_errors_, model.loo_errors_, rtol=1e-12)
+    assert_allclose(same.predict(X), model.predict(X), rtol=1e-12)
+    errors = np.zeros(3)
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        for k, alpha in enumerate(alphas):
+            one = ep.PolynomialRegression(3, alpha=alpha, domain=domain).fit(X[rest], y[rest])
+            errors[k] += (one.predict(X[[i]])[0] - y[i]) ** 2 / len(X)
+    assert_allclose(model.loo_errors_, errors, rtol=1e-8)
+    assert model.alpha_ == alphas[np.argmin(errors)]
+
+
+@pytest.mark.parametrize("domain", [(1.0, 1.0), (0.0, np.inf), [[0.0], [1.0]], (2.0, 1.0), "auto", ["a", "b"]])
+def test_a_domain_that_is_none_is_named(domain):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises((ParameterError, TypeError), match="domain="):
+        ep.PolynomialRegression(domain=domain).fit(X, X[:, 0])
+
+
+def test_the_domain_makes_no_difference_without_a_penalty():
+    x, y = curve()
+    wide = ep.PolynomialRegression(5, domain=(-10.0, 10.0)).fit(x, y)
+    assert_allclose(wide.predict(x), ep.PolynomialRegression(5).fit(x, y).predict(x), rtol=1e-6, atol=1e-8)
+    assert_allclose([wide.centre_[0], wide.half_range_[0]], [0.0, 10.0])
+
+
 @pytest.mark.parametrize("interactions", [True, False])
 def test_several_columns(interactions):
     rng = np.random.default_rng(1)

@@ -84,7 +84,7 @@ class LinearSpline(BasisRegressor):
         Knots of every column, where they are not given.
     alpha : float, sequence of float or "loo", default=0.0
         Strength of the penalty on the changes of slope. A sequence leaves the choice to leave-one-out, which is
-        computed exactly and without refitting; "loo" brings its own sequence.
+        computed without refitting, for the same knots; "loo" brings its own sequence.
     knots : {"quantile", "uniform"} or array-like, default="quantile"
         Knots at evenly spaced quantiles or values of each column, or the knots themselves: an array for one column (or
         for all alike), a sequence of arrays for each.

@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
@@ -37,10 +37,15 @@ class PolynomialRegression(BasisRegressor):
     Parameters
     ----------
     degree : int, sequence of int or "loo", default=2
-        Total degree. Of several degrees the one with the least leave-one-out error is taken, which is computed exactly
-        and without refitting; "loo" chooses from 1 to 12.
+        Total degree. Of several degrees the one with the least leave-one-out error is taken, which is computed without
+        refitting; "loo" chooses from 1 to 12.
     alpha : float, sequence of float or "loo", default=0.0
         Strength of the penalty; of several, leave-one-out chooses.
+    domain : array-like of shape (2,) or (2, n_features), optional
+        Smallest and largest value, of all columns or of each, between which the Chebyshev polynomials lie; default: the
+        range of the training data. It decides what the penalty means, and nothing else. The leave-one-out errors are
+        those of refits without the row in the same domain; give the domain to repeat them, or to compare fits to
+        different rows with the same alpha.
     interactions : bool, default=True
         Whether products of different columns take part; False gives a sum of polynomials of one column each.
     tol : float, default=1e-10
@@ -59,7 +64,7 @@ class PolynomialRegression(BasisRegressor):
     loo_errors_ : ndarray
         Mean squared leave-one-out error of every candidate (degrees, then alphas), where there was a choice.
     centre_, half_range_ : ndarrays of shape (n_features,)
-        The range of the training data.
+        The middle and half the width of the domain.
     rank_ : int
         Number of functions that the data tell apart.
     effective_dof_ : float
@@ -87,6 +92,7 @@ class PolynomialRegression(BasisRegressor):
         **BasisRegressor._parameters,
         "degree": AnyOf(Integer(minimum=1), Choice("loo"), ArrayLike()),
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
+        "domain": NoneOr(ArrayLike()),
         "interactions": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -102,6 +108,7 @@ class PolynomialRegression(BasisRegressor):
         degree: int | str | Any = 2,
         alpha: float | str | Any = 0.0,
         *,
+        domain: Any = None,
         interactions: bool = True,
         tol: float = 1e-10,
         n_jobs: int | None = None,
@@ -124,11 +131,27 @@ class PolynomialRegression(BasisRegressor):
             f"a polynomial of degree {highest} in {data.n_features} columns, which has {d} coefficients,",
             "lower the degree or set interactions=False",
         )
-        low, high = column_ranges(data, self.n_jobs)
+        low, high = self._domain(data)
         self.centre_ = low + (high - low) / 2
         half = (high - low) / 2
         self.half_range_ = np.where(half > 0, half, 1.0)
         self.degrees_ = degrees_of(data.n_features, highest, interactions=self.interactions)
+
+    def _domain(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        if self.domain is None:
+            return column_ranges(data, self.n_jobs)
+        p = data.n_features
+        try:
+            ends = np.asarray(self.domain, dtype=np.float64)
+        except (TypeError, ValueError):
+            ends = np.empty(0)
+        if ends.shape not in ((2,), (2, p)) or not np.isfinite(ends).all() or (ends[0] >= ends[1]).any():
+            raise ParameterError(
+                f"PolynomialRegression: domain={self.domain!r:.80}; expected a smaller and a larger number, or such a "
+                f"pair of rows with one number for each of {p} columns"
+            )
+        low, high = np.broadcast_to(ends.reshape(2, -1), (2, p))
+        return low.copy(), high.copy()
 
     def _basis(self) -> ChebyshevBasis:
         return ChebyshevBasis(self.centre_, self.half_range_, self.degrees_)

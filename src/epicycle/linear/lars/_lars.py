@@ -124,7 +124,7 @@ class Lars(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # scikit
         "n_nonzero_coefs": NoneOr(Integer(minimum=1)),
         "positive": Boolean(),
         "fit_path": Boolean(),
-        "precompute": COMPATIBILITY_PARAMETERS["precompute"],
+        "precompute": NoneOr(COMPATIBILITY_PARAMETERS["precompute"]),
         "copy_X": COMPATIBILITY_PARAMETERS["copy_X"],
         "jitter": NoneOr(Real(minimum=0)),
         "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),

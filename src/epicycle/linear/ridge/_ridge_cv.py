@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.metrics import get_scorer
 
-from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError
+from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
@@ -160,6 +160,13 @@ class RidgeCV(BaseRidge):
         given = None if self.alphas is None else _checked_alphas(self.alphas, zero=self.cv is not None)
         scorer = self._scorer()
         data = self._training_data(X, y, sample_weight)
+        if self.gcv_mode == "svd" and data.sparse:
+            self._run.notices.append(
+                FutureWarning(
+                    "RidgeCV: gcv_mode='svd'. The 'svd' mode is not supported for sparse X, and another factorisation "
+                    "is used; scikit-learn is going to refuse it. Leave gcv_mode out."
+                )
+            )
         penalty = quadratic_penalty(np.ones(data.n_targets), data.n_features, self.penalty_weights, self.penalty_matrix)
         if data.n_rows == 1:
             raise DataError("X: has n_samples=1; choosing alpha needs rows to leave out, at least two")
@@ -189,7 +196,9 @@ class RidgeCV(BaseRidge):
         if self.criterion == "gcv" and self.cv is None and (self.scoring is not None or self.store_cv_results):
             raise ParameterError("criterion='gcv': has a score of its own and none for each row; use criterion='loo'")
         if self.cv is not None and self.store_cv_results:
-            raise ParameterError("store_cv_results=True: is for leave-one-out; with cv there is fold_scores_")
+            raise ParameterError(
+                "cv!=None and store_cv_results=True are incompatible: with cv there is fold_scores_, for every fold"
+            )
         if self.scoring is None:
             return None
         if not isinstance(self.scoring, str):
@@ -310,12 +319,22 @@ class RidgeCV(BaseRidge):
 
 
 def _checked_alphas(alphas: Any, *, zero: bool) -> np.ndarray:
+    for i, alpha in enumerate(alphas if isinstance(alphas, list | tuple) else ()):
+        if isinstance(alpha, str):
+            raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not str; expected numbers")
     try:
         values = np.atleast_1d(np.array(alphas, dtype=np.float64))
     except (TypeError, ValueError):
         raise ParameterError(f"alphas={alphas!r}; expected numbers") from None
     if values.ndim != 1 or values.size == 0:
         raise ParameterError(f"alphas has shape {values.shape}; expected a list of numbers")
-    if not (np.isfinite(values).all() and (values >= 0).all() and (zero or (values > 0).all())):
-        raise ParameterError(f"alphas: expected finite numbers {'>= 0' if zero else '> 0 (0 needs cv)'}")
+    expected = f"alphas: expected finite numbers {'>= 0' if zero else '> 0 (0 needs cv)'}"
+    if not np.isfinite(values).all():
+        raise ParameterError(expected)
+    low = (values < 0) if zero else (values <= 0)
+    if low.any():
+        i = int(np.argmax(low))
+        raise ParameterError(
+            f"alphas[{i}] == {np.ravel(alphas)[i]}, must be {'>= 0.0' if zero else '> 0.0'}. {expected}"
+        )
     return values

@@ -20,7 +20,6 @@ from scipy.optimize import OptimizeResult, minimize
 
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._conjugate_gradient import conjugate_descent
 from epicycle.optim.solvers._line_search import wolfe
@@ -30,7 +29,6 @@ from epicycle.optim.solvers._whitening import in_metric
 Array = np.ndarray
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def bfgs(
     objective: Objective,
     start: Array,
@@ -93,7 +91,6 @@ def _state(B: Array) -> State:
     return {"inverse_hessian": B.copy()}
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def lbfgs(
     objective: Objective,
     start: Array,

@@ -14,7 +14,6 @@ import numpy as np
 
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import wolfe
 from epicycle.optim.solvers._run import Run, State
@@ -26,7 +25,6 @@ Array = np.ndarray
 REFRESH = 20
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def conjugate_gradient(
     objective: Objective,
     start: Array,

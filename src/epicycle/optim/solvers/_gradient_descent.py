@@ -23,7 +23,6 @@ Array = np.ndarray
 RECENT = 10
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def gradient_descent(
     objective: Objective,
     start: Array,

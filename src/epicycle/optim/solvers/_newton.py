@@ -19,7 +19,6 @@ from scipy.linalg.lapack import dpocon
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import Trial, backtracking, decreases
 from epicycle.optim.solvers._run import Run, State
@@ -27,7 +26,6 @@ from epicycle.optim.solvers._run import Run, State
 Array = np.ndarray
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def newton(
     objective: Objective,
     start: Array,

@@ -25,7 +25,6 @@ import numpy as np
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._adam import GAMMA, RULES, SCHEDULES, Memory, scheduled
 from epicycle.optim.solvers._run import Run, State, check_choice, check_number
@@ -67,7 +66,6 @@ class Walk:
         return Walk(self.x.copy(), memory, self.t, self.scale, self.mean.copy())
 
 
-@in_catalogue("optim", "A2", certificate="that of the objective")
 def stochastic(
     objective: Objective,
     start: Array,
