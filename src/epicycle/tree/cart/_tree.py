@@ -233,7 +233,7 @@ class Tree:
         """Return the value of the leaf of every row: (n,), (n, max_n_classes), or with several outputs as `value`."""
         found = self.value[self.apply(X)]
         found = found[:, 0] if self.n_outputs == 1 else found
-        return found[..., 0] if self.max_n_classes == 1 else found
+        return np.asarray(found[..., 0] if self.max_n_classes == 1 else found)
 
     def decision_path(self, X: Any) -> sp.csr_array:
         """Return the nodes on the path of every row, as an indicator matrix of shape (n, node_count)."""
