@@ -91,7 +91,7 @@ def test_scikit_learn_inspects(name):
     for features in ([0], [0, 1]):
         mine = model.partial_dependence(X, features if len(features) > 1 else features[0], grid_resolution=6)
         grid = dict(zip(features, mine.grid, strict=True))
-        theirs = sklearn_dependence(model, X, features, custom_values=grid, kind="average")
+        theirs = sklearn_dependence(model, X, features, custom_values=grid, kind="average", method="brute")
         assert_allclose(mine.average.reshape(theirs["average"].shape), theirs["average"], rtol=1e-10)
     result = permutation_importance(model, X, y, n_repeats=2, random_state=0)
     assert result.importances_mean.argmax() == 0
