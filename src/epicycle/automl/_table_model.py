@@ -196,7 +196,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.asarray(self.model_.predict(features))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes.
 
         Parameters
@@ -206,9 +206,10 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            A list of them where the model has several labels.
         """
-        features = self._features(X)
-        return np.asarray(self.model_.predict_proba(features))
+        probabilities = self.model_.predict_proba(self._features(X))
+        return probabilities if isinstance(probabilities, list) else np.asarray(probabilities)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
@@ -242,10 +243,11 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
     @property
-    def classes_(self) -> np.ndarray:
+    def classes_(self) -> Any:
         """The classes, in the order of the columns of probabilities."""
         self._check_fitted()
-        return np.asarray(self.model_.classes_)
+        classes = self.model_.classes_
+        return classes if isinstance(classes, list) else np.asarray(classes)
 
     @property
     def certificate_(self) -> Certificate:
