@@ -208,7 +208,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         ndarray of shape (n_samples, n_classes)
             A list of them where the model has several labels.
         """
-        probabilities = self.model_.predict_proba(self._features(X))
+        features = self._features(X)  # checks that there is a model
+        probabilities = self.model_.predict_proba(features)
         return probabilities if isinstance(probabilities, list) else np.asarray(probabilities)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
