@@ -279,8 +279,8 @@ def test_an_interrupt_ends_a_long_fit():
     import _thread
 
     rng = np.random.default_rng(0)
-    X = sp.csc_array(np.abs(rng.standard_normal((1500, 1))) + 1e-3 * rng.standard_normal((1500, 3000)))
-    y = rng.standard_normal(1500)
+    X = sp.csc_array(np.abs(rng.standard_normal((1000, 1))) + 1e-3 * rng.standard_normal((1000, 500)))
+    y = rng.standard_normal(1000)
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
     began = time.monotonic()
