@@ -287,7 +287,7 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
     >>> members = [("tree", DecisionTreeClassifier(max_depth=4)), ("neighbours", KNeighborsClassifier())]
     >>> model = StackingClassifier(members).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.95
+    0.92
     """
 
     _parameters: ClassVar[dict[str, Domain]] = {**Stacking._parameters, "stack_method": Choice("auto", *_METHODS)}

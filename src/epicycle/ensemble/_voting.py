@@ -146,7 +146,7 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
     >>> members = [("logistic", LogisticRegression()), ("neighbours", KNeighborsClassifier())]
     >>> model = VotingClassifier(members, voting="soft").fit(X, y)
     >>> round(model.score(X, y), 2)
-    0.98
+    0.97
     """
 
     _members_are = "classifier"
@@ -255,7 +255,7 @@ class VotingRegressor(RegressorMixin, Voting):  # type: ignore[misc]  # the mixi
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = VotingRegressor([("ridge", Ridge(alpha=0.1)), ("neighbours", KNeighborsRegressor())]).fit(X, y)
     >>> round(model.score(X, y), 2)
-    0.58
+    0.59
     """
 
     _members_are = "regressor"
