@@ -19,6 +19,13 @@ from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
+from epicycle.gp._binary_parts import (
+    fit_parts,
+    log_marginal_likelihood as likelihood_of_parts,
+    pair_scores,
+    rest_probabilities,
+    solution_of,
+)
 from epicycle.gp._laplace import BinaryLaplace, SoftmaxLaplace
 from epicycle.gp._laplace_low_rank import LowRankLaplace
 from epicycle.gp._latent import (
@@ -70,6 +77,9 @@ class GaussianProcessClassifier(KernelClassifier):
         the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
+    multi_class : {"softmax", "one_vs_rest", "one_vs_one"}, default="softmax"
+        More than two classes: all at once, one classifier for each class against the rest, or one for each pair of
+        classes, which has no probabilities. Every such part learns its own hyper-parameters.
     max_iter_predict : int, default=100
         Maximum number of Newton steps to the mode of the posterior.
     warm_start : bool, default=False
@@ -82,12 +92,14 @@ class GaussianProcessClassifier(KernelClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    kernel_ : Kernel
-        The kernel with the hyper-parameters found.
+    kernel_ : Kernel, or list of kernels
+        The kernel with the hyper-parameters found; one for each of `estimators_` where there are any.
+    estimators_ : list of GaussianProcessClassifier
+        The classifiers of two classes that `multi_class` asks for; they hold the attributes `X_fit_` and `dual_coef_`.
     theta_ : ndarray
         Logarithms of its hyper-parameters.
     log_marginal_likelihood_value_ : float
-        Laplace's approximation at theta_.
+        Laplace's approximation at theta_; the mean over `estimators_`.
     %(X_fit_)s
     dual_coef_ : ndarray of shape (n_rows, 1) or (n_rows, n_classes)
         Coefficients of these rows in the latent functions.
@@ -116,6 +128,7 @@ class GaussianProcessClassifier(KernelClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GP_PARAMETERS,
         "method": Choice("auto", "exact", "inducing"),
+        "multi_class": Choice("softmax", "one_vs_rest", "one_vs_one"),
         "max_iter_predict": Integer(minimum=1),
         "warm_start": Boolean(),
     }
@@ -134,6 +147,7 @@ class GaussianProcessClassifier(KernelClassifier):
         max_iter_predict: int = 100,
         warm_start: bool = False,
         copy_X_train: bool = True,
+        multi_class: str = "softmax",
         n_inducing: int | None = None,
         inducing: str = "greedy",
         tol: float = 1e-5,
@@ -164,6 +178,8 @@ class GaussianProcessClassifier(KernelClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
+        if self._in_parts():
+            return self._fit_parts(X, codes, weight, kept)
         state = self._resume_state()
         seed = int((state or {}).get("seed", seed_of(self.random_state)))
         obs = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
@@ -193,6 +209,24 @@ class GaussianProcessClassifier(KernelClassifier):
             Solution(found.theta, -found.value, history, certificate, found.n_iter, reason, state=found.state)
         )
         del self._given_rows_
+        return self
+
+    def _in_parts(self) -> bool:
+        return self.multi_class != "softmax" and len(self.classes_) > 2
+
+    def _fit_parts(self, X: Any, codes: np.ndarray, weight: np.ndarray, kept: np.ndarray) -> Self:
+        """Fit a classifier for each class or pair; rows of weight 0 are told by their weights."""
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        all_codes, all_weights = np.zeros(n, dtype=np.intp), np.zeros(n)
+        all_codes[kept], all_weights[kept] = codes, weight
+        parts = fit_parts(self, X, all_codes, all_weights)
+        self.estimators_, self.kernel_ = parts, [part.kernel_ for part in parts]
+        solution = solution_of(parts)
+        self.theta_, self.theta_names_ = solution.x, [name for part in parts for name in part.theta_names_]
+        self.log_marginal_likelihood_value_, self.method_ = -solution.value, parts[0].method_
+        self.n_newton_ = sum(part.n_newton_ for part in parts)
+        self.n_evaluations_ = sum(part.n_evaluations_ for part in parts)
+        self._conclude(solution)
         return self
 
     def _build_likelihood(self, obs: Counts, seed: int) -> Any:
@@ -259,6 +293,12 @@ class GaussianProcessClassifier(KernelClassifier):
         -------
         mean, variance : ndarrays of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
+        self._check_fitted()
+        if self._in_parts():
+            raise ParameterError(
+                "latent_mean_and_variance: Returning the mean and variance of the latent function f is only supported "
+                f"for binary classification and multi_class='softmax', not for {self.multi_class!r}; see estimators_"
+            )
         found = np.asarray(self._values(X, covariance=True))
         k = self.dual_coef_.shape[1]
         variance = np.einsum("ikk->ik", found[:, k:].reshape(-1, k, k))
@@ -266,6 +306,14 @@ class GaussianProcessClassifier(KernelClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`, averaged over the posterior of the functions."""
+        self._check_fitted()
+        if self._in_parts():
+            if self.multi_class == "one_vs_one":
+                raise ParameterError(
+                    "predict_proba: one_vs_one multi-class mode does not support predicting probability estimates. "
+                    "Use one_vs_rest mode instead, or softmax."
+                )
+            return rest_probabilities(self.estimators_, X)
         found = np.asarray(self._values(X, covariance=True))
         k = self.dual_coef_.shape[1]
         if k == 1:
@@ -277,8 +325,12 @@ class GaussianProcessClassifier(KernelClassifier):
         return P.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else P
 
     def _scores(self, X: Any) -> Any:
-        """The latent mean for two classes; logarithms of the averaged probabilities for more."""
+        """The latent mean for two classes; logarithms of the averaged probabilities for more; votes of pairs."""
         self._check_fitted()
+        if self._in_parts() and self.multi_class == "one_vs_one":
+            return pair_scores(self.estimators_, X, len(self.classes_))
+        if self._in_parts():
+            return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
         if self.dual_coef_.shape[1] == 1:
             return self._values(X, covariance=False)
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
@@ -291,9 +343,11 @@ class GaussianProcessClassifier(KernelClassifier):
         self._check_fitted()
         if theta is None and not eval_gradient:
             return np.float64(self.log_marginal_likelihood_value_)
+        if self._in_parts():
+            return likelihood_of_parts(self.estimators_, theta, eval_gradient)
         if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = theta_argument(theta, self.theta_)
+        values = theta_argument(theta, len(self.theta_))
         obs = Counts(self.X_fit_, self._N_, self._total_)
         exact = BinaryLaplace if obs.n_latent == 1 else SoftmaxLaplace
         likelihood = exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)

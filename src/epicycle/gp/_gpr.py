@@ -580,7 +580,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             return np.float64(self.log_marginal_likelihood_value_)
         if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
             raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = theta_argument(theta, self.theta_)
+        values = theta_argument(theta, len(self.theta_))
         likelihood = self._likelihood()
         likelihood.start(values)
         value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
