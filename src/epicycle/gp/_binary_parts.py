@@ -66,7 +66,7 @@ def pair_scores(parts: list[Any], X: Any, n_classes: int) -> np.ndarray:
         votes[:, b] += won
         sure[:, a] += 0.5 - second
         sure[:, b] += second - 0.5
-    return votes + sure / (3 * (np.abs(sure) + 1))
+    return np.asarray(votes + sure / (3 * (np.abs(sure) + 1)))
 
 
 def log_marginal_likelihood(parts: list[Any], theta: Any, eval_gradient: bool) -> Any:
