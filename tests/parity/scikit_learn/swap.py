@@ -5,7 +5,8 @@ in its wheel; every public name that epicycle has too is ours. A test counts if 
 one of our functions called, and if scikit-learn itself does not expect it to fail.
 
 Environment variables: EPICYCLE_SWAP_OUTCOMES names the JSON file of outcomes, EPICYCLE_SWAP_LEFT_OUT tests that are not
-run (one to a line, as in the exception tables), EPICYCLE_SWAP_LIMIT the seconds after which a test counts as failed.
+run (one to a line, as in the exception tables), EPICYCLE_SWAP_LIMIT the seconds of processor time after which a test
+counts as failed.
 """
 
 from __future__ import annotations
@@ -52,9 +53,8 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def swapped() -> dict[str, list[str]]:
-    """Replace the names, and list them by module."""
-    done: dict[str, list[str]] = {}
+def swap_names() -> None:
+    """Replace the names."""
     for name in MODULES:
         module = importlib.import_module(f"sklearn.{name}")
         for public in module.__all__ if hasattr(module, "__all__") else dir(module):
@@ -62,8 +62,6 @@ def swapped() -> dict[str, list[str]]:
             is_class = isinstance(ours, type) and issubclass(ours, Estimator)
             if public in epicycle.__all__ and (is_class or public in FUNCTIONS):
                 setattr(module, public, ours if is_class else _counted(ours))  # type: ignore[arg-type]
-                done.setdefault(name, []).append(public)
-    return done
 
 
 def _new(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -71,9 +69,13 @@ def _new(cls: type, *args: Any, **kwargs: Any) -> Any:
     return object.__new__(cls)
 
 
-SWAPPED = swapped()
-Estimator.__new__ = _new  # type: ignore[method-assign, assignment]
 outcomes: dict[str, dict[str, Any]] = {}
+
+
+def pytest_configure() -> None:
+    """Swap before the tests import anything; importing this module alone changes nothing."""
+    swap_names()
+    Estimator.__new__ = _new  # type: ignore[method-assign, assignment]
 
 
 def matches(test: str, pattern: str) -> bool:
@@ -111,15 +113,13 @@ def _out_of_time(*_: Any) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     built.clear()
-    limit = int(os.environ.get("EPICYCLE_SWAP_LIMIT", "0"))
-    before = signal.signal(signal.SIGALRM, _out_of_time) if limit else None
-    signal.alarm(limit)  # 0: none
-    began = time.perf_counter()
+    signal.signal(signal.SIGPROF, _out_of_time)
+    # processor time, because a machine may have other things to do; 0 is no limit
+    signal.setitimer(signal.ITIMER_PROF, float(os.environ.get("EPICYCLE_SWAP_LIMIT", "0")))
+    began = time.process_time()
     yield
-    signal.alarm(0)
-    if before is not None:
-        signal.signal(signal.SIGALRM, before)
-    outcomes.setdefault(_name(item), {}).update(built=sorted(built), seconds=round(time.perf_counter() - began, 3))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    outcomes.setdefault(_name(item), {}).update(built=sorted(built), seconds=round(time.process_time() - began, 3))
 
 
 @pytest.hookimpl(hookwrapper=True)
