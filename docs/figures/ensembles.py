@@ -19,7 +19,8 @@ ax.plot(grid[:, 0], model.predict(grid), color="C0", lw=2, label="average of 60 
 ax.plot(grid[:, 0], np.sin(2 * grid[:, 0]) + 0.3 * grid[:, 0], color="C1", ls="--", label="true function")
 ax.scatter(x, y, s=8, color="C2", lw=0, label="rows")
 parts = model.oob_decomposition_
-ax.set_title(f"out of bag: members {parts['members']:.3f} - ambiguity {parts['ambiguity']:.3f} = {parts['squared']:.3f}")
+error, members, ambiguity = (parts[name] for name in ("squared", "members", "ambiguity"))
+ax.set_title(f"out of bag: members {members:.3f} - ambiguity {ambiguity:.3f} = {error:.3f}")
 ax.set(xlabel="$x$", ylabel="$y$")
 ax.legend(frameon=False)
 plt.show()
