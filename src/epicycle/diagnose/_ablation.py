@@ -43,7 +43,6 @@ class Ablation(Finding):
     cumulative : dict
         The score without each component and those before it.
     metric : str
-    %(finding)s
     """
 
     score: float
@@ -56,10 +55,7 @@ class Ablation(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the loss without each component, with two standard errors.
-
-        %(plot)s
-        """
+        """Draw the loss without each component, with two standard errors."""
         names = sorted(self.drops, key=lambda name: -self.drops[name])[:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.3 * len(names)))
         errors = 2 * np.array([self.drop_errors[name] for name in names])
@@ -94,21 +90,9 @@ def ablation(
     Parameters
     ----------
     model : estimator
-    %(rows)s
     components : dict, optional
         By name: columns of X (a name, a number or a list of these), which are left out; or a dictionary of parameters
         of the model that switch a part off, such as ``{"scaler": "passthrough"}``. By default every column is one.
-    %(cv)s
-    %(scoring)s
-    %(groups)s
-    %(sample_weight)s
-    %(ordered)s
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Ablation
 
     Examples
     --------

@@ -69,7 +69,6 @@ class BiasVariance(Finding):
         Scores by number of rows, and by the parameter where one was given (otherwise None).
     best_value : object
         The value of the parameter with the best validation score.
-    %(finding)s
     """
 
     kind: str
@@ -97,12 +96,7 @@ class BiasVariance(Finding):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         against : {"rows", "parameter"}, default="rows"
-
-        Returns
-        -------
-        Axes
         """
         if against not in ("rows", "parameter") or (against == "parameter" and self.complexity is None):
             raise ParameterTypeError(f"against={against!r}; expected 'rows', or 'parameter' where one was given")
@@ -164,7 +158,6 @@ def bias_variance(
     Parameters
     ----------
     model : estimator
-    %(rows)s
     desired : float or estimator, optional
         The desired level: a number (of people, of an earlier system, of the noise), or a flexible model whose
         cross-validated score on the same folds is taken. By default that of a random forest, or of the
@@ -175,21 +168,11 @@ def bias_variance(
         A parameter of the model, as of ``set_params``, to draw the scores against.
     values : sequence, optional
         Its values.
-    %(cv)s
-    %(scoring)s
-    %(groups)s
-    %(sample_weight)s
     ordered : bool, default=False
         Whether the rows are in order of time: folds are then predicted from the rows before them, and smaller sizes
         take the latest.
     tolerance : float, default=0.05
         Share of D - B below which a difference does not count.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    BiasVariance
 
     Examples
     --------

@@ -36,7 +36,6 @@ class ErrorAnalysis(Finding):
         Gain of score by the true output of each stage, given the true outputs of those before it, and its standard
         error.
     metric : str
-    %(finding)s
     """
 
     score: float
@@ -47,10 +46,7 @@ class ErrorAnalysis(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the gain by the true output of each stage, with two standard errors.
-
-        %(plot)s
-        """
+        """Draw the gain by the true output of each stage, with two standard errors."""
         names = list(self.gains)
         ax = axes_of(ax, (6.4, 1.2 + 0.34 * len(names)))
         errors = 2 * np.array([self.gain_errors[name] for name in names])
@@ -104,10 +100,6 @@ def error_analysis(
         A scorer of predictions; by default accuracy for labels, R2 for numbers.
     random_state : int, Generator, RandomState or None, default=0
         For standard errors, by resampling rows.
-
-    Returns
-    -------
-    ErrorAnalysis
 
     Examples
     --------

@@ -45,7 +45,6 @@ class OptimizerOrObjective(Finding):
     proven : bool
         Whether the certificate of model A proves that it reached its minimum.
     metric : str
-    %(finding)s
     """
 
     kind: str
@@ -60,10 +59,7 @@ class OptimizerOrObjective(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both models by objective and score: further right predicts better, lower optimises better.
-
-        %(plot)s
-        """
+        """Draw both models by objective and score: further right predicts better, lower optimises better."""
         ax = axes_of(ax)
         points = ((self.score_a, self.objective_a, "blue", "o"), (self.score_b, self.objective_b, "vermilion", "D"))
         for name, (x, y, colour, marker) in zip(self.names, points, strict=True):
@@ -128,10 +124,6 @@ def optimizer_or_objective(
         Names of the models.
     random_state : int, Generator, RandomState or None, default=0
         For the standard error of the difference of scores, by resampling rows.
-
-    Returns
-    -------
-    OptimizerOrObjective
 
     Examples
     --------

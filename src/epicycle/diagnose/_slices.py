@@ -77,10 +77,7 @@ class Slices(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw by how much the loss of each slice differs from that of the rest, with its interval.
-
-        %(plot)s
-        """
+        """Draw by how much the loss of each slice differs from that of the rest, with its interval."""
         ax = axes_of(ax, (6.8, 1.2 + 0.36 * max(len(self.rules), 1)))
         y = np.arange(len(self.rules))[::-1]
         middle, low, high = (np.asarray(self.columns[c], dtype=np.float64) for c in ("above_rest", "lower", "upper"))
@@ -130,7 +127,6 @@ def slices(
     ----------
     model : regressor or classifier
         Fitted already with ``cv="prefit"``; X and y are then rows that it was not fitted to.
-    %(rows)s
     features : frame or array with as many rows, optional
         Columns that describe the slices, where these are not X: raw columns in place of encoded ones, for example.
         Numbers, categories or text.
@@ -151,12 +147,6 @@ def slices(
         Number of rows with the largest losses to list.
     level : float, default=0.95
         Confidence level of all intervals together.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Slices
 
     Examples
     --------

@@ -59,7 +59,6 @@ class Threshold(Finding):
         The positive class.
     model_ : estimator
         The model on all rows; None where scores were given.
-    %(finding)s
     """
 
     threshold: float
@@ -99,12 +98,7 @@ class Threshold(Finding):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         kind : {"threshold", "precision-recall"}, default="threshold"
-
-        Returns
-        -------
-        Axes
         """
         if kind not in ("threshold", "precision-recall"):
             raise ParameterError(f"kind={kind!r}; expected 'threshold' or 'precision-recall'")
@@ -170,7 +164,6 @@ def threshold(
     ----------
     model : classifier for two classes, or any model with predict_proba, decision_function or score_samples
         Fitted already with ``cv="prefit"``.
-    %(rows)s
     metric : str or callable, default="f1"
         "f1", "f2", "f0.5" and so on, "accuracy", "balanced_accuracy", "mcc", "youden" (recall of both classes less
         one), "cost" (needs `costs`), or ``metric(tp, fp, fn, tn)`` on arrays; larger is better.
@@ -181,16 +174,8 @@ def threshold(
     positive : label, optional
         By default the rarer of the two.
     cv : int, splitter, splits or "prefit", default=5
-    %(groups)s
-    %(sample_weight)s
     ordered : bool, default=False
         Whether the rows are in order of time; the first ones are then never predicted, and left out.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Threshold
 
     Examples
     --------
@@ -262,11 +247,6 @@ def threshold_of_scores(
     sample_weight : array-like of shape (n,), optional
     default : float, default=0.5
         The threshold to compare with.
-    %(random_state)s
-
-    Returns
-    -------
-    Threshold
 
     Examples
     --------

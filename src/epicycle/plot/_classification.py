@@ -38,14 +38,9 @@ def calibration(
 
     Parameters
     ----------
-    %(labels)s
     p : array-like of shape (n,)
         Probabilities of the positive class.
-    %(ax)s
     n_bins : int, default=10
-    %(positive)s
-    %(weight)s
-    %(label)s
     level : float, default=0.95
         Of the interval of each bin (Clopper and Pearson); with weights by the effective number of rows.
 
@@ -130,10 +125,8 @@ def confusion(
     ----------
     y, predicted : array-like of shape (n,)
         True and predicted labels.
-    %(ax)s
     labels : array-like, optional
         Classes in the order of the rows and columns; by default sorted. Rows of others are left out.
-    %(weight)s
     normalize : bool, default=True
         Whether shares of the true class are written under the counts.
 
@@ -250,14 +243,8 @@ def precision_recall(
 
     Parameters
     ----------
-    %(labels)s
-    %(score)s
-    %(ax)s
-    %(positive)s
-    %(weight)s
     threshold : float, optional
         A threshold to mark.
-    %(label)s
 
     Returns
     -------
@@ -312,15 +299,6 @@ def roc(
     """Draw the ROC curve: true against false positive rate over all thresholds of a score.
 
     The standard error of the area is that of DeLong, DeLong and Clarke-Pearson; with weights there is none.
-
-    Parameters
-    ----------
-    %(labels)s
-    %(score)s
-    %(ax)s
-    %(positive)s
-    %(weight)s
-    %(label)s
 
     Returns
     -------

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 
 #: Docstring entries of the plot functions.
 DOCS = {
-    "labels": """y : array-like of shape (n,)
+    "y": """y : array-like of shape (n,)
     Labels of two classes.""",
     "score": """score : array-like of shape (n,)
     Scores, larger for more likely positives.""",
     "positive": """positive : label, optional
     The positive class; by default the larger of the two labels.""",
-    "ax": """ax : matplotlib Axes, optional
-    The axes to draw on; by default new ones.""",
-    "weight": """sample_weight : array-like of shape (n,), optional
+    "sample_weight": """sample_weight : array-like of shape (n,), optional
     Weights of the rows.""",
     "label": """label : str, default={default}
     Name of the curve in the legend.""",

@@ -40,23 +40,12 @@ class Finding(ABC):
 
     #: Entries for the docstrings of the subclasses.
     _docs: ClassVar[Mapping[str, str]] = {
-        "finding": """verdict : str
-    The result in words.
-table : DataFrame
-    The numbers.
-next_steps : tuple of str
-    Advice, the most promising step first.
-notes : tuple of str
-    Limitations of the numbers.""",
-        "plot": """Parameters
-----------
-ax : matplotlib Axes, optional
-    The axes to draw on; by default new ones.
-
-Returns
--------
-Axes""",
+        "verdict": "verdict : str\n    The result in words.",
+        "table": "table : DataFrame\n    The numbers.",
+        "next_steps": "next_steps : tuple of str\n    Advice, the most promising step first.",
+        "notes": "notes : tuple of str\n    Limitations of the numbers.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("verdict", "table", "next_steps", "notes")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

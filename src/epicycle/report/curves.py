@@ -33,7 +33,7 @@ _DOCS = {
     Scores, larger for more likely positives.""",
     "most": """most : int, default={default}
     Number of points that are kept, evenly spread along the curve. Areas are those of all points.""",
-    "weight": """sample_weight : array-like of shape (n,), optional
+    "sample_weight": """sample_weight : array-like of shape (n,), optional
     Weights of the rows.""",
 }
 
@@ -95,13 +95,6 @@ def calibration(
 def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> RocCurve:
     """True against false positive rates by falling threshold, and the area under the whole curve.
 
-    Parameters
-    ----------
-    %(y)s
-    %(scores)s
-    %(most)s
-    %(weight)s
-
     Returns
     -------
     dict
@@ -125,13 +118,6 @@ def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> R
 @documented(_DOCS)
 def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> PrecisionRecallCurve:
     """Precision against recall by falling threshold.
-
-    Parameters
-    ----------
-    %(y)s
-    %(scores)s
-    %(most)s
-    %(weight)s
 
     Returns
     -------
@@ -173,12 +159,8 @@ def operating_points(
 
     Parameters
     ----------
-    %(y)s
-    %(scores)s
     chosen, default : float, optional
         Thresholds to mark.
-    %(most)s
-    %(weight)s
 
     Returns
     -------

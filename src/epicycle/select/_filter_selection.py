@@ -286,14 +286,6 @@ class FilterSelection(FeatureSelection):
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the cross-validated score against the number of features; where `k` was given, the features' scores.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
         """
         self._check_fitted()
         if len(self.path_n_features_) == 0:

@@ -120,31 +120,13 @@ class GreedySelection(FeatureSelection):
     """Greedy search forward or backward, by the class attribute `_forward`."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "greedy_sections": """Parameters
-----------
-%(estimator)s
-%(n_features_to_select)s
-%(cv)s
-%(scoring)s
-%(tol)s
-%(one_standard_error)s
-%(patience)s
-%(floating)s
-%(n_jobs)s
-%(random_state)s
-%(verbose)s
-
-Attributes
-----------
-%(support_)s
+        "greedy_attributes": """%(support_)s
 %(n_features_)s
 %(greedy_ranking_)s
 %(order_)s
 %(path_)s
 %(estimator_)s
-%(metric_)s
-%(greedy_certificate_)s
-%(greedy_history_)s""",
+%(metric_)s""",
         "n_features_to_select": "n_features_to_select : int, optional\n"
         "    Number of features; None takes the number with the best cross-validated score.",
         "patience": "patience : int, optional\n"
@@ -155,9 +137,9 @@ Attributes
         "greedy_ranking_": "ranking_ : ndarray of shape (n_features,)\n"
         "    1 for chosen features, the others from 2 on.",
         "order_": "order_ : ndarray\n    The features in the order in which they were added or removed.",
-        "greedy_certificate_": "certificate_ : Certificate\n"
+        "certificate_": "certificate_ : Certificate\n"
         "    None: the search is greedy. Its meaning names what the model on the chosen features proves.",
-        "greedy_history_": "history_ : History\n"
+        "history_": "history_ : History\n"
         "    Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the negative "
         "score.",
     }
@@ -253,14 +235,6 @@ Attributes
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the cross-validated score against the number of features, with the choice.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
         """
         self._check_fitted()
         return self._draw_sizes(axes_of(ax), "features")
@@ -276,7 +250,9 @@ class ForwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and
     optimistic; :func:`~epicycle.select.k_fold` of the whole search gives an unbiased one.
 
-    %(greedy_sections)s
+    Attributes
+    ----------
+    %(greedy_attributes)s
 
     See Also
     --------
@@ -311,7 +287,9 @@ class BackwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Features that help only together, which a
     forward search may miss, are kept; it costs more where few of many features are needed.
 
-    %(greedy_sections)s
+    Attributes
+    ----------
+    %(greedy_attributes)s
 
     See Also
     --------

@@ -30,7 +30,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 #: Docstring entries of the functions that fit models over folds.
 CROSS_VALIDATION_DOCS = {
-    "rows": """X, y : array-like
+    "X": """X, y : array-like
     Rows and targets, in memory.""",
     "cv": """cv : int, splitter or splits, default={default}
     Number of folds, in random order, stratified for classifiers; or a splitter of scikit-learn.""",

@@ -84,29 +84,14 @@ def k_fold(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     cv : int, splitter or splits, default=10
         Number of folds, in random order, stratified for classifiers, with the rows of a group in one fold; or a
         splitter of scikit-learn.
-    %(scoring)s
-    %(groups)s
-    %(ordered)s
-    %(sample_weight)s
-    %(test)s
     one_standard_error : bool, default=False
         Take the first given model whose score is within one standard error of the best, for models in the order of
         their complexity.
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, fold, score)`` after every fit, in a fixed order.
-
-    Returns
-    -------
-    Selection
 
     See Also
     --------
@@ -161,26 +146,12 @@ def hold_out(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     test_size : float, default=0.3
         Share of the rows for the validation set.
-    %(scoring)s
-    %(groups)s
     ordered : bool, default=False
         The validation set is the last rows.
-    %(sample_weight)s
-    %(test)s
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, 0, score)`` after every fit.
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------
@@ -245,21 +216,9 @@ def leave_one_out(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     scoring : str or callable, optional
         A scorer of scikit-learn, larger is better; by default accuracy or R2. Another callable scores row by row, and
         the mean counts.
-    %(sample_weight)s
-    %(test)s
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------
@@ -334,25 +293,12 @@ def nested(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     cv : int, splitter or splits, default=5
         Outer folds; also those of the final choice.
     inner_cv : int or splitter, default=5
         Folds inside the training part of each outer fold.
-    %(scoring)s
-    %(groups)s
-    %(ordered)s
-    %(sample_weight)s
-    %(refit)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, outer fold, score)`` for the model chosen in each outer fold.
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------

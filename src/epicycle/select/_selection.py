@@ -65,10 +65,7 @@ class Selection(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores with two standard errors, the best on top, folds as faint points.
-
-        %(plot)s
-        """
+        """Draw the scores with two standard errors, the best on top, folds as faint points."""
         names = [str(name) for name in self.columns["model"]][:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.32 * len(names)))
         y = np.arange(len(names))[::-1]

@@ -48,10 +48,6 @@ def separable(X: Any, y: Any, *, intercept: bool = True) -> bool:
     intercept : bool, default=True
         Whether the boundary may miss the origin.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from epicycle.theory import vc
@@ -173,11 +169,6 @@ def dimension(
         Sets of each size.
     largest : int, default=12
         Where to end.
-    random_state : int, Generator, RandomState or None, default=0
-
-    Returns
-    -------
-    Dimension
 
     Examples
     --------

@@ -66,6 +66,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Attributes that every docstring lists, with the shared entries where it has none of its own.
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("certificate_", "history_", "n_iter_", "converged_")
 
     _run: Run
     n_features_in_: int

@@ -66,10 +66,6 @@ SOLVERS: dict[str, SolverInfo] = {
 }
 
 
-for _solver in (gradient_descent, stochastic, conjugate_gradient, bfgs, lbfgs, newton):
-    in_catalogue("optim", "A2", certificate="that of the objective")(_solver)
-
-
 @in_catalogue("optim", "A2", certificate="that of the objective")
 def solve(
     name: str,

@@ -141,10 +141,6 @@ def lagrangian(
         The point.
     multipliers, equality_multipliers : array
         lam and nu.
-
-    Returns
-    -------
-    float
     """
     x = np.asarray(x, dtype=np.float64)
     g, lam, h, nu = _constraints(program, x, multipliers, equality_multipliers)
