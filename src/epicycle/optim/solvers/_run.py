@@ -265,7 +265,7 @@ class Run:
         }
 
 
-_DOCS = {
+SOLVER_DOCS: dict[str, str] = {
     "objective": "objective : Objective\n    F, with its gradient.",
     "start": "start : array of shape (d,)\n    Where to begin.",
     "tol": "tol : float, default={default}\n    What the certificate of the objective has to reach.",
@@ -312,7 +312,7 @@ def solver_like(
     """The function `minimise` with these parameters, under the name and docstring of `body`."""
     minimise = wraps(body)(minimise)
     minimise.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation="Solution")
-    return in_catalogue("optim", "A2", certificate="that of the objective")(documented(_DOCS)(minimise))
+    return in_catalogue("optim", "A2", certificate="that of the objective")(documented(SOLVER_DOCS)(minimise))
 
 
 def check_number(
