@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -12,14 +12,11 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._plot_style import Axes, axes_of, bars, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.plot import axes_of, bars, styled
 from epicycle.report._finding import Finding
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

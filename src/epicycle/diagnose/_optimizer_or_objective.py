@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -19,16 +19,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from epicycle.core._exceptions import NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, short, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.linear import ElasticNet, Lasso, LinearRegression, LogisticRegression, QuantileRegressor, Ridge
-from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import checked_rows
 from epicycle.select._scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -20,11 +20,11 @@ from sklearn.utils.validation import _num_samples
 from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
-from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows, take
 from epicycle.tree import DecisionTreeRegressor
@@ -32,7 +32,6 @@ from epicycle.tree.cart._export import question
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _NOTE = "slices were found on one half of the rows and measured on the other; intervals hold for all at once"
 

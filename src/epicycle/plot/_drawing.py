@@ -10,10 +10,10 @@ import numpy as np
 
 from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.core._plot_style import Axes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Docstring entries of the plot functions.
@@ -92,13 +92,3 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, Any]:
     elif positive not in classes:
         raise DataError(f"positive={positive!r}; y has {classes.tolist()!r}")
     return labels == positive, positive
-
-
-def weights_of(sample_weight: Any, n: int) -> np.ndarray:
-    """Checked weights, by default ones."""
-    if sample_weight is None:
-        return np.ones(n)
-    w = column("sample_weight", sample_weight, n)
-    if (w < 0).any() or not w.any():
-        raise DataError("sample_weight: expected numbers >= 0, not all zero")
-    return w

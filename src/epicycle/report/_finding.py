@@ -13,10 +13,10 @@ import numpy as np
 
 from epicycle.core._checks import optional_import
 from epicycle.core._docs import complete_docstrings
+from epicycle.core._plot_style import Axes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: Columns of printed text, and rows of a printed table.
 _WIDTH, _ROWS = 100, 25
@@ -79,7 +79,8 @@ class Finding(ABC):
     def __str__(self) -> str:
         parts = [textwrap.fill(self.verdict, _WIDTH), _text_table(self.columns)]
         if self.next_steps:
-            parts.append("\n".join(["Next steps:", *(_item(step) for step in self.next_steps)]))
+            bullet = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent="    ")
+            parts.append("\n".join(["Next steps:", *map(bullet.fill, self.next_steps)]))
         parts += [textwrap.fill(f"Note: {note}.", _WIDTH) for note in self.notes]
         return "\n\n".join(part for part in parts if part)
 
@@ -100,10 +101,6 @@ class Finding(ABC):
         notes = "".join(f"<p><small>Note: {escape(note)}.</small></p>" for note in self.notes)
         table = f"<table><tr>{head}</tr>{rows}</table>" if self.columns else ""
         return f"<div><p><b>{escape(self.verdict)}</b></p>{table}{more}{steps}{notes}</div>"
-
-
-def _item(step: str) -> str:
-    return textwrap.fill(step, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def _length(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> int:

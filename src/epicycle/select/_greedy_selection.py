@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
+from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.optim import Solution
-from epicycle.plot import axes_of, styled
 from epicycle.select._base import COMMON, FeatureSelection, chosen_size, rounding
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 from epicycle.select._subset_scores import Subset, SubsetScores, subset_scores
 from epicycle.stats._intervals import standard_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Move:
@@ -153,6 +151,7 @@ class GreedySelection(FeatureSelection):
 
     order_: np.ndarray
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -167,18 +166,7 @@ class GreedySelection(FeatureSelection):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.cv = cv
-        self.scoring = scoring
-        self.tol = tol
-        self.one_standard_error = one_standard_error
-        self.patience = patience
-        self.floating = floating
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     def _search(
         self, model: Any, rows: Rows, splits: list[Split], scorer: Scorer, state: Mapping[str, Any], seed: int
@@ -234,8 +222,7 @@ class GreedySelection(FeatureSelection):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the cross-validated score against the number of features, with the choice.
-        """
+        """Draw the cross-validated score against the number of features, with the choice."""
         self._check_fitted()
         return self._draw_sizes(axes_of(ax), "features")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -236,8 +236,3 @@ def take(X: Any, columns: np.ndarray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
-
-
-def classifies(estimator: Any) -> bool:
-    """Whether the estimator is a classifier."""
-    return bool(is_classifier(estimator))

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
@@ -33,9 +34,9 @@ from epicycle.select._fit_and_score import (
     one_out_predictions,
     one_out_splits,
     raise_if_all_failed,
-    run_all,
+    run_tasks,
 )
-from epicycle.select._inputs import CROSS_VALIDATION_DOCS, classifies, folds_of, held_out_part
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, folds_of, held_out_part
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import standard_error
@@ -112,7 +113,7 @@ def k_fold(
         models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
     )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    splits = folds_of(rows, cv, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
+    splits = folds_of(rows, cv, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
     scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
     how = f"{len(splits)}-fold cross-validation"
     return conclude(
@@ -165,15 +166,11 @@ def hold_out(
         models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
     )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    split = held_out_part(rows, test_size, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
-    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    split = held_out_part(rows, test_size, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
+    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
     tasks = [Task(c.name, c.estimator, 0, split) for c in chosen]
     pooled = poolable(scorer)
-
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, scorer, responses=pooled, classes=classes)
-
-    results = run_all(work, tasks, n_jobs, on_result(on_score))
+    results = run_tasks(tasks, rows, scorer, n_jobs, on_result(on_score), responses=pooled, classes=classes)
     raise_if_all_failed(results)
     scored = collected(chosen, results, 1)
     scored.by = "rows"
@@ -234,7 +231,7 @@ def leave_one_out(
     if not poolable(scorer):
         scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
         return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
-    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
     score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
     spread, failures = np.full((len(chosen), DRAWS), np.nan), {}
     closed = 0
@@ -245,11 +242,7 @@ def leave_one_out(
             responses = {"predict": one_out_predictions(c.estimator, rows, n_jobs)}
         else:
             tasks = [Task(c.name, c.estimator, j, split) for j, split in enumerate(one_out_splits(rows.n))]
-
-            def work(task: Task) -> FoldResult:
-                return fit_and_score(task, rows, None, responses=True, classes=classes)
-
-            results = run_all(work, tasks, n_jobs)
+            results = run_tasks(tasks, rows, None, n_jobs, responses=True, classes=classes)
             if failed := next((r.failure for r in results if r.failure), ""):
                 failures[c.name] = failed
                 continue
@@ -311,7 +304,7 @@ def nested(
     """
     rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state, on_score=on_score)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    classifier = classifies(chosen[0].estimator)
+    classifier = is_classifier(chosen[0].estimator)
     outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
     if hasattr(inner_cv, "__iter__") and not hasattr(inner_cv, "split"):
         raise ParameterTypeError("inner_cv: splits of all rows do not fit a part; expected a number or a splitter")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from epicycle.plot import COLOURS, axes_of, ink, short, styled
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._scorers import TestScore
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
