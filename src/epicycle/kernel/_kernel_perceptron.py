@@ -277,7 +277,10 @@ class KernelPerceptron(KernelClassifier):
         self.support_ = kept[support]
         place = np.full(len(coefficients), -1)
         place[support] = np.arange(len(support))
-        self._stream_ = {"shown": total, "learners": [learner.compressed(support, place) for learner in learners]}
+        self._stream_: dict[str, Any] = {
+            "shown": total,
+            "learners": [learner.compressed(support, place) for learner in learners],
+        }
         if self.kernel_.takes == "precomputed":
             self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
         else:

@@ -429,7 +429,8 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         counts = np.array([len(row) for row in rows])
         share = None
         if not is_uniform(weights):
-            share = np.concatenate([np.zeros(0), *(np.ravel(neighbor_weights(weights, d[None, :])) for d in distances)])
+            parts: list[Any] = [neighbor_weights(weights, d[None, :]) for d in distances]
+            share = np.concatenate([np.zeros(0), *(part[0] for part in parts)])
         return Voters(counts, np.concatenate(rows), share, distances[0].dtype)
 
     def radius_neighbors_graph(

@@ -100,8 +100,8 @@ ndarray of shape (n_queries, n_classes), or list of them
 
         %(prediction)s
         """
-        chosen, outliers = [], vars(self).get("outlier_label_")
-        for column, ((classes, _), share) in enumerate(zip(self._outputs(), self._shares(X), strict=True)):
+        shares, chosen, outliers = self._shares(X), [], vars(self).get("outlier_label_")
+        for column, ((classes, _), share) in enumerate(zip(self._outputs(), shares, strict=True)):
             labels = choose_class(share, classes)
             outside = ~share.any(axis=1)
             if outside.any() and outliers is not None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn import linear_model
-from sklearn.datasets import load_iris
 from sklearn.svm import OneClassSVM
 
 import epicycle as ep
@@ -52,7 +51,7 @@ def same_steps(ours, theirs):
 def test_classifier_takes_scikit_learns_steps(loss, K, average, sparse):
     X, t = table(sparse=sparse)
     y = np.digitize(t, np.quantile(t, np.linspace(0, 1, K + 1)[1:-1]))
-    chosen = {"C": 0.3, "loss": loss, "average": average, "class_weight": {0: 0.5}, **PASSES}
+    chosen = {"C": 0.3, "loss": loss, "average": average, **PASSES}
     same_steps(
         PassiveAggressiveClassifier(**chosen).fit(X, y), linear_model.PassiveAggressiveClassifier(**chosen).fit(X, y)
     )
@@ -88,13 +87,12 @@ def test_one_class_takes_scikit_learns_steps(average, schedule, sparse):
     assert_allclose(streamed.offset_, ours.offset_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("penalty", ["l2", "l1"])  # of elastic nets scikit-learn's L1 debts do not shrink with w
 def test_a_penalised_perceptron_takes_scikit_learns_steps(penalty):
     X, t = table()
     chosen = {"penalty": penalty, "alpha": 0.01, "eta0": 0.3, **PASSES}
     ours, theirs = Perceptron(**chosen).fit(X, t > 0), linear_model.Perceptron(**chosen).fit(X, t > 0)
-    # Elastic nets differ: scikit-learn's L1 debts do not shrink with the weights (see native/online/sgd.hpp).
-    assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-11 if penalty != "elasticnet" else 0.2)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-11)
     assert not hasattr(ours, "mistake_bound_")
     assert ours.certificate_.holds
 
@@ -189,11 +187,13 @@ def test_they_are_sgd_with_those_steps():
 
 @pytest.mark.parametrize("nu", [0.1, 0.5])
 def test_the_one_class_machine_is_that_of_its_dual(nu):
-    X = load_iris().data
-    model = SGDOneClassSVM(nu=nu, learning_rate="constant", eta0=3e-4, max_iter=3000, tol=None, random_state=0).fit(X)
-    dual = OneClassSVM(kernel="linear", nu=nu, tol=1e-6).fit(X)
-    assert np.corrcoef(model.decision_function(X), dual.decision_function(X))[0, 1] > 0.99
-    assert (model.predict(X) < 0).mean() == pytest.approx(nu, abs=0.03)
+    X = np.random.default_rng(0).normal(size=(400, 3)) + np.array([3.0, 1.0, 0.0])
+    chosen = {"learning_rate": "constant", "eta0": 0.01, "average": 200_000, "max_iter": 2000, "tol": None}
+    model = SGDOneClassSVM(nu=nu, random_state=0, **chosen).fit(X)
+    dual = OneClassSVM(kernel="linear", nu=nu, tol=1e-6).fit(X)  # its w is larger by the weight nu n of all rows
+    assert_allclose(model.coef_, dual.coef_[0] / (nu * 400), rtol=0.01, atol=0.02)
+    assert_allclose(model.offset_, dual.offset_ / (nu * 400), rtol=0.01)
+    assert (model.predict(X) < 0).mean() == pytest.approx(nu, abs=0.01)
     assert model.certificate_.kind == "duality gap"
     with pytest.raises(DataError, match="does not match"):
         SGDOneClassSVM().fit(X, offset_init=np.zeros(3))
@@ -221,13 +221,21 @@ def test_dask_partitions_in_their_order_are_memory(cls):
 def test_on_a_cluster(client):
     import dask.array as da
 
+    X, t = table(n=200)
+    lazy = [da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, t > 0.5)]
+    chosen = {"max_iter": 1, "shuffle": False, "tol": None}
+    assert_array_equal(SGDClassifier(**chosen).fit(*lazy).coef_, SGDClassifier(**chosen).fit(X, t > 0.5).coef_)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "adam"])
+def test_stochastic_solvers_take_partitions_in_turn(solver):
+    import dask.array as da
+
     X, t = table(n=400)
     lazy = [da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, t > 0.5)]
-    chosen = {"max_iter": 3, "shuffle": False, "tol": None}
-    assert_array_equal(SGDClassifier(**chosen).fit(*lazy).coef_, SGDClassifier(**chosen).fit(X, t > 0.5).coef_)
-    logistic = {"tol": 1e-8, "max_iter": 500, "random_state": 0}
-    ours = ep.LogisticRegression(solver="sgd", **logistic).fit(*lazy)
-    assert_allclose(ours.coef_, ep.LogisticRegression(tol=1e-12).fit(X, t > 0.5).coef_, atol=1e-3)
+    with ep.config(on_nonconvergence="ignore"):
+        ours = ep.LogisticRegression(solver=solver, max_iter=30, random_state=0).fit(*lazy)
+    assert_allclose(ours.coef_, ep.LogisticRegression(tol=1e-12).fit(X, t > 0.5).coef_, rtol=0.02)
 
 
 def test_negative_powers_warn():

@@ -63,7 +63,7 @@ def _where_averaged(part: int, *, mean: bool) -> Any:
     def value(self: Any) -> np.ndarray:
         if not self.average:
             raise AttributeError(f"{type(self).__name__}(average=False) has no mean of its coefficients")
-        found = self._weights(mean=mean)[part]
+        found: np.ndarray = self._weights(mean=mean)[part]
         return found if part or hasattr(self, "classes_") else found[0]
 
     return property(value)
@@ -170,7 +170,7 @@ class StochasticModel(Estimator, ABC):
     def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any, intercept_init: Any, earlier: Any) -> Self:
         """Learn from all rows, epoch after epoch, and conclude with the evidence."""
         data, positive, factors = self._targets(X, y, sample_weight)
-        if earlier is not None and not np.array_equal(earlier, self.classes_):  # type: ignore[attr-defined]
+        if earlier is not None and not np.array_equal(earlier, self.classes_):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
         rule, resume = self._rule(), self._resume_state()
         if self.power_t < 0:
@@ -187,7 +187,8 @@ class StochasticModel(Estimator, ABC):
             keep = ~held
 
             def score(state: State) -> float:
-                return self._validation_score(data, held, *coefficients(state, rule))
+                rows: Any = data  # in memory, or nothing could be held out
+                return self._validation_score(rows, held, *coefficients(state, rule))
 
         rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors, keep=keep)
         dual = None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import ConvergenceError
+from epicycle.core._exceptions import DataError
 from epicycle.linear.online._learner import (
     CAPPED,
     ETA,
@@ -151,7 +151,7 @@ def run_epochs(
         done += 1
         W, b = coefficients(state, rule)
         if not (math.isfinite(losses) and np.isfinite(W).all() and np.isfinite(b).all()):
-            raise ConvergenceError(
+            raise DataError(
                 f"Floating-point under-/overflow occurred at epoch #{done}. Scaling input data with StandardScaler or "
                 "MinMaxScaler might help, or a smaller eta0"
             )

@@ -12,12 +12,12 @@ POSITIVE = Real(0, inclusive=False)
 SHARED_PARAMETERS: Mapping[str, Domain] = {
     "tol": NoneOr(Real(0)),
     "shuffle": Boolean(),
-    "eta0": POSITIVE,
     "early_stopping": Boolean(),
     "validation_fraction": Real(0, 1, inclusive=False),
     "n_iter_no_change": Integer(1),
 }
 PENALTY_PARAMETERS: Mapping[str, Domain] = {
+    "eta0": POSITIVE,
     "penalty": NoneOr(Choice("l2", "l1", "elasticnet")),
     "alpha": Real(0),
     "l1_ratio": NoneOr(Real(0, 1)),

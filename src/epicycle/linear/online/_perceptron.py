@@ -223,6 +223,8 @@ class Perceptron(OnlineClassifier):
         """
         if self.variant == "voted" and self.warm_start and hasattr(self, "_learner_"):
             raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit do not go on")
+        if self.variant == "voted" and hasattr(self, "solver_state_"):
+            raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
         if self.variant == "voted" and self.penalty is not None:
             raise ParameterError(
                 f"variant='voted' keeps the sums of mistakes, which are not the weights with penalty={self.penalty!r}; "
@@ -231,8 +233,6 @@ class Perceptron(OnlineClassifier):
         return super().fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
 
     def _stopping(self, task: Task) -> Separation:
-        if self.variant == "voted" and task.resumed:
-            raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
         # With a penalty mistakes need not end, and with a validation set they are not what counts.
         plain = self.penalty is None and not self.early_stopping
         return Separation(
