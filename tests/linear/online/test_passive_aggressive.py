@@ -235,7 +235,7 @@ def test_stochastic_solvers_take_partitions_in_turn(solver):
     lazy = [da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, t > 0.5)]
     with ep.config(on_nonconvergence="ignore"):
         ours = ep.LogisticRegression(solver=solver, max_iter=30, random_state=0).fit(*lazy)
-    assert_allclose(ours.coef_, ep.LogisticRegression(tol=1e-12).fit(X, t > 0.5).coef_, rtol=0.02)
+    assert_allclose(ours.coef_, ep.LogisticRegression(tol=1e-12).fit(X, t > 0.5).coef_, rtol=0.1)
 
 
 def test_negative_powers_warn():
