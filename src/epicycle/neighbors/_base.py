@@ -36,7 +36,6 @@ from epicycle.neighbors._search import (
     within_radius_by_tree,
     without_self,
 )
-from epicycle.optim import Solution
 
 SEARCH_PARAMETERS: Mapping[str, Domain] = {
     "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
@@ -100,9 +99,7 @@ effective_metric_ : str or callable
 effective_metric_params_ : dict
 certificate_ : Certificate
     The search is exact.
-history_ : History
-n_iter_ : int
-converged_ : bool""",
+%(evidence)s""",
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "queries": """X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
     Default: the rows of the fit, each without itself. With metric="precomputed" distances, of shape
@@ -211,13 +208,10 @@ converged_ : bool""",
             raise DataError("Negative values in data passed to precomputed distance matrix.")
 
     def _conclude_exact(self) -> None:
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=0.0)
         meaning = (
             "nothing is fitted: the rows are kept, and every search is exact, ties going to the row that comes first"
         )
-        certificate = Certificate("exact search", 0.0, 0.0, meaning)
-        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        self._conclude_directly(Certificate("exact search", 0.0, 0.0, meaning))
 
     def _query_data(self, X: Any) -> Data:
         """Queries, checked; sparse distances are :func:`_distance_graph`."""
