@@ -238,7 +238,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._run.warning = message
 
     def _conclude_directly(
-        self, certificate: Certificate, *, x: np.ndarray | None = None, objective: float = 0.0, **facts: float
+        self, certificate: Certificate, *, x: np.ndarray | None = None, objective: float = 0.0, **facts: Any
     ) -> None:
         """Set the evidence of a fit in one step, without iterations."""
         x = np.zeros(0) if x is None else x
