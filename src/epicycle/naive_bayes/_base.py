@@ -22,7 +22,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Batch, Data, as_data
-from epicycle.naive_bayes._explanation import LogOdds
+from epicycle.naive_bayes._log_odds import LogOdds
 from epicycle.naive_bayes._temperature import fit_temperature
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, log_probabilities
@@ -204,7 +204,9 @@ converged_ : bool""",
 
     def _map(self, X: Any, last: Any) -> Any:
         function, parameters = self._likelihood()
-        return engine.map(_apply, self._rows(X), function, parameters, self.class_log_prior_, last, n_jobs=self.n_jobs)
+        return engine.map(
+            _apply, self._rows(X), function, parameters, self._prior_of_scores(), last, n_jobs=self.n_jobs
+        )
 
     def predict_joint_log_proba(self, X: Any) -> Any:
         """log P(x, c) of every row and class, before calibration.
@@ -301,9 +303,7 @@ def _without_infinity(data: Data) -> Data:
     if isinstance(data, ArrayData):
         values = data.X.data if data.sparse else data.X
         if np.isinf(values).any():
-            raise DataError(
-                "Input X contains infinity; expected finite numbers, or NaN where a value is missing"
-            )
+            raise DataError("Input X contains infinity; expected finite numbers, or NaN where a value is missing")
     return data
 
 

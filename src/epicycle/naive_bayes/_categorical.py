@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Integer, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
@@ -71,7 +71,8 @@ class CategoricalNB(TableNaiveBayes):
 
     with :math:`N_{cjl}` the weight of the rows of class :math:`c` in which feature :math:`j` has level :math:`l`, of
     :math:`L_j` levels. Features are codes 0, 1, ..., or columns of type category of a data frame, whose levels are
-    found by value. A missing entry, and a level that the fit did not see, is left out.
+    found by value; of a number that is not whole the whole part is the code, as in scikit-learn. A missing entry, and a
+    level that the fit did not see, is left out.
 
     Parameters
     ----------
@@ -193,13 +194,9 @@ class CategoricalNB(TableNaiveBayes):
         return terms, np.zeros(len(terms))
 
 
-def _codes(column: np.ndarray, name: str, j: int) -> np.ndarray:
-    """Codes of a column, -1 where it is missing."""
-    missing = np.isnan(column)
-    values = np.where(missing, 0.0, column)
-    if not np.isfinite(values).all() or (values != np.floor(values)).any():
-        raise DataError(f"X: column {j} holds values that are no codes 0, 1, ...; {name} takes categories")
-    return np.where(missing, -1, values).astype(np.int64)
+def _codes(column: np.ndarray) -> np.ndarray:
+    """Whole parts of a column as codes, -1 where it is missing."""
+    return np.where(np.isnan(column), -1, np.trunc(np.nan_to_num(column))).astype(np.int64)
 
 
 def level_counts(rows: CodedRows, least: np.ndarray, name: str) -> tuple[LevelCounts]:
@@ -207,9 +204,9 @@ def level_counts(rows: CodedRows, least: np.ndarray, name: str) -> tuple[LevelCo
     counts = []
     refuse_negative(rows.X, name)
     for j, column in enumerate(dense(rows.X).T):
-        level = _codes(column, name, j)
-        known = level >= 0
-        n_levels = max(int(level.max(initial=-1)) + 1, int(least[j]))
+        level = _codes(column)
+        known = level >= 0 if rows.weight is None else (level >= 0) & (rows.weight > 0)
+        n_levels = max(int(level[known].max(initial=-1)) + 1, int(least[j]))
         require_memory(
             8.0 * rows.n_classes * n_levels, f"the counts of the {n_levels} levels of column {j}", "recode it"
         )
@@ -233,5 +230,5 @@ def level_likelihood(X: Any, tables: list[np.ndarray], name: str) -> np.ndarray:
     refuse_negative(rows, name)
     scores = np.zeros((len(rows), len(tables[0])))
     for j, table in enumerate(tables):
-        scores += level_terms(_codes(rows[:, j], name, j), table)
+        scores += level_terms(_codes(rows[:, j]), table)
     return scores

@@ -98,10 +98,11 @@ class DiscreteNaiveBayes(NaiveBayes):
 
 def refuse_negative(X: Any, name: str) -> None:
     """Counts are not negative."""
-    values = X.data if sp.issparse(X) else X
-    if values.size and np.nanmin(values) < 0:
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    negative = values < 0  # false for NaN
+    if negative.any():
         raise DataError(
-            f"X: Negative values in data passed to {name} (input X): {np.nanmin(values):g}; expected counts"
+            f"X: Negative values in data passed to {name} (input X): {values[negative][0]:g}; expected counts or codes"
         )
 
 

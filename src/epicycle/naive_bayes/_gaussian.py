@@ -33,10 +33,11 @@ class ClassMoments:
     def __add__(self, other: ClassMoments) -> ClassMoments:
         n = self.weight + other.weight
         share = np.divide(other.weight, n, out=np.zeros_like(n), where=n > 0)
-        d = other.mean - self.mean
+        d = np.where((self.weight > 0) & (other.weight > 0), other.mean - self.mean, 0.0)
         # Where one side is empty its mean is no number to go by: the other's is taken as it is.
         mean = np.where(self.weight > 0, self.mean + d * share, other.mean)
-        return ClassMoments(n, mean, self.square + other.square + d**2 * self.weight * share)
+        with np.errstate(over="ignore"):  # an infinite sum of squares is refused when all rows are in
+            return ClassMoments(n, mean, self.square + other.square + d**2 * self.weight * share)
 
     def placed(self, at: np.ndarray, n_classes: int) -> ClassMoments:
         """The same with its classes at other positions."""
@@ -126,9 +127,9 @@ class GaussianNB(NaiveBayes):
 
     def _learn(self, statistic: Statistic) -> float:
         moments: ClassMoments = statistic[1]
-        if not np.isfinite(moments.square).all():
-            raise DataError("X: contains infinity, or sums of squares of its columns overflow; scale them down")
         everything = moments.over_classes()
+        if not np.isfinite(moments.square).all() or not np.isfinite(everything.square).all():
+            raise DataError("X: contains infinity, or sums of squares of its columns overflow; scale them down")
         observed = everything.weight[0] > 0
         variance = everything.square[0, observed] / everything.weight[0, observed]
         self.epsilon_ = float(self.var_smoothing * (variance.max() if len(variance) else 0.0))
