@@ -51,6 +51,8 @@ class NaiveBayes(ClassifierMixin, Estimator, ABC):  # type: ignore[misc]  # scik
         "naive_attributes": """classes_ : ndarray of shape (n_classes,)
 class_count_ : ndarray of shape (n_classes,)
     Weight of the rows of every class.
+class_log_prior_ : ndarray of shape (n_classes,)
+    Logarithms of the probabilities of the classes.
 temperature_ : float
     What log-odds are divided by; 1 without calibration.
 certificate_ : Certificate

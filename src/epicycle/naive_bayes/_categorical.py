@@ -96,7 +96,6 @@ class CategoricalNB(TableNaiveBayes):
         Number of levels of every feature.
     categories_ : dict
         Levels of the columns of type category, by the number of the column.
-    class_log_prior_ : ndarray of shape (n_classes,)
     %(naive_attributes)s
 
     Examples

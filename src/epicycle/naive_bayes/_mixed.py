@@ -66,7 +66,6 @@ class MixedNB(TableNaiveBayes):
         Edges of the bins, by the number of the column.
     categories_ : dict
         Levels of the columns of type category, by the number of the column.
-    class_log_prior_ : ndarray of shape (n_classes,)
     %(naive_attributes)s
 
     Examples

@@ -43,7 +43,6 @@ class MultinomialNB(DiscreteNaiveBayes):
         The counts N.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Logarithms of theta.
-    class_log_prior_ : ndarray of shape (n_classes,)
     %(naive_attributes)s
 
     Examples
