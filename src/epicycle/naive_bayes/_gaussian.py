@@ -185,4 +185,4 @@ def normal_events(rows: CodedRows) -> tuple[ClassMoments]:
 def normal_likelihood(X: Any, mean: np.ndarray, precision: np.ndarray, log_norm: np.ndarray) -> np.ndarray:
     """log P(x | c) of normal features."""
     # Squares that overflow leave the least number, so that differences of scores stay numbers.
-    return np.maximum(_native.bayes.normal_scores(dense(X), mean, precision, log_norm), -1e300)
+    return np.asarray(np.maximum(_native.bayes.normal_scores(dense(X), mean, precision, log_norm), -1e300))
