@@ -120,7 +120,7 @@ class DaskData(Data):
     def batches(self) -> Iterator[Batch]:
         raise EngineError("a Dask collection is not gathered: use engine.sum or engine.map")
 
-    def encode_target(self, function: TargetEncoder) -> DaskData:
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> DaskData:
         from dask import delayed
 
         if not self.n_targets:
@@ -132,8 +132,8 @@ class DaskData(Data):
             feature_names=self.feature_names,
             dtype=self.dtype,
             sparse=self.sparse,
-            n_targets=self.n_targets,
-            target_is_vector=self.target_is_vector,
+            n_targets=self.n_targets if n_columns is None else n_columns,
+            target_is_vector=self.target_is_vector and n_columns is None,
             has_weight=self.has_weight,
             sizes=self.sizes,
             parent=self,

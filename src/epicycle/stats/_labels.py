@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
 
 
@@ -107,3 +108,23 @@ def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, t
             raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number > 0")
         weights[known[label]] = weight
     return weights
+
+
+def label_table(y: Any) -> np.ndarray | None:
+    """A table of labels as zeros and ones (minus one is zero), one column for each; None where y is one label a row."""
+    if sp.issparse(y):
+        y = y.toarray()
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        y = np.asarray(y)
+        shape = y.shape
+    if shape is None or len(shape) != 2 or shape[1] < 2:
+        return None
+    table = np.asarray(y)
+    if table.dtype.kind not in "biuf":
+        raise DataTypeError("y: a table of labels has zeros and ones; expected numbers or booleans")
+    if not (np.isin(table, (0, 1)).all() or np.isin(table, (-1, 1)).all()):
+        raise DataError(
+            "y should be a 1d array, or a table of zeros and ones with one column for each label; got other numbers"
+        )
+    return np.asarray(table > 0, dtype=np.int64)
