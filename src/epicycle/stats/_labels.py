@@ -63,7 +63,9 @@ def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.asarray(y == labels[1], dtype=np.float64)
 
 
-def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
+def encode_labels(
+    data: Data, estimator_name: str, n_jobs: int | None = None, *, at_least: int = 2
+) -> tuple[np.ndarray, np.ndarray, Data]:
     """(classes, their weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
     if isinstance(data, ArrayData):
         (found,) = label_statistic(Batch(data.X, data.y, data.weight))
@@ -71,7 +73,7 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
         (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
     present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
     classes, weights = found.labels[present], found.weights[present]
-    if len(classes) < 2:
+    if len(classes) < at_least:
         raise _single_class(classes, estimator_name)
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)

@@ -26,6 +26,15 @@ class BaseRidge(LeastSquaresModel, ABC):
     criterion: str
     cv: Any
 
+    # What cross-validation sets.
+    alpha_: Any
+    alphas_: np.ndarray
+    best_score_: Any
+    scores_: np.ndarray
+    fold_scores_: np.ndarray
+    cv_results_: np.ndarray
+    dof_path_: np.ndarray
+
     def _alpha(self) -> Any:
         """The strength of the penalty: what cross-validation chose, or was given."""
         return getattr(self, "alpha_", getattr(self, "alpha", None))

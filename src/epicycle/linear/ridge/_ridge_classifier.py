@@ -29,7 +29,7 @@ from epicycle.stats._labels import class_weights, codes, encode_labels, label_ta
 
 def signed_columns(y: np.ndarray, n_classes: int) -> np.ndarray:
     """+1 in the column of a row's class and -1 elsewhere, from codes; one column, of the second, for two classes."""
-    if n_classes == 2:
+    if n_classes <= 2:
         return np.where(y > 0, 1.0, -1.0)[:, None]
     columns = np.full((len(y), n_classes), -1.0)
     columns[np.arange(len(y)), np.asarray(y, dtype=np.intp)] = 1.0
@@ -52,13 +52,14 @@ class RidgeLabels(ClassifierMixin, BaseRidge):  # type: ignore[misc]
     Factors of the weights of rows, by class; "balanced" gives every class the same weight in all. For X in memory.""",
         "classes_": """classes_ : ndarray of shape (n_classes,)
     The classes, or the numbers of the columns of a table of labels.""",
-        "coef_": """coef_ : ndarray of shape (1, n_features) for two classes, else (n_classes, n_features)
+        "coef_": """coef_ : ndarray of shape (n_features,) for two classes, else (n_classes, n_features)
 intercept_ : ndarray of shape (1,) or (n_classes,); 0.0 without an intercept""",
     }
     class_weight: Any
     classes_: np.ndarray
     #: Whether y was a table of labels.
     _multilabel_: bool
+    _flattens: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -71,12 +72,13 @@ intercept_ : ndarray of shape (1,) or (n_classes,); 0.0 without an intercept""",
         if table is not None:
             data = self._fit_data(X, table, sample_weight, target="numeric", multi_output=True)
             self.classes_ = np.arange(table.shape[1])
-            return self._reweighted(data.encode_target(_signed_table), table)
+            signed: Data = self._reweighted(data.encode_target(_signed_table), table)
+            return signed
         data = self._fit_data(X, y, sample_weight, target="labels")
-        self.classes_, totals, coded = encode_labels(data, type(self).__name__, self.n_jobs)
+        self.classes_, totals, coded = encode_labels(data, type(self).__name__, self.n_jobs, at_least=1)
         factors = class_weights(self.class_weight, self.classes_, totals)
         K = len(self.classes_)
-        encoded = coded.encode_target(partial(signed_columns, n_classes=K), n_columns=1 if K == 2 else K)
+        encoded = coded.encode_target(partial(signed_columns, n_classes=K), n_columns=1 if K <= 2 else K)
         if factors is None:
             return encoded
         if not isinstance(data, ArrayData):
@@ -237,7 +239,8 @@ class RidgeClassifierCV(RidgeLabels):
     fold_scores_ : ndarray of shape (n_alphas, n_folds)
         With `cv`: the score of every fold.
     cv_results_ : ndarray of shape (n_samples, n_targets, n_alphas)
-        With `store_cv_results`: squared errors of rows that are left out, or with `scoring` their scores.
+        With `store_cv_results`: squared errors of rows that are left out, times their weights; with `scoring` their
+        scores.
     dof_path_ : ndarray of shape (n_alphas,)
         Effective degrees of freedom of every alpha, the intercept among them.
     effective_dof_ : ndarray
@@ -262,7 +265,7 @@ class RidgeClassifierCV(RidgeLabels):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RidgeClassifierCV().fit(X, y)
     >>> round(model.score(X, y), 3), model.coef_.shape
-    (0.967, (1, 30))
+    (0.967, (30,))
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

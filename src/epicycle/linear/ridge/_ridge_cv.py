@@ -58,7 +58,8 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
     fold_scores_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         With `cv`: the score of every fold.
     cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        With `store_cv_results`: squared errors of rows that are left out, or with `scoring` their predictions.
+        With `store_cv_results`: squared errors of rows that are left out, times their weights; with `scoring` their
+        predictions.
     dof_path_ : ndarray of shape (n_alphas,)
         Effective degrees of freedom of every alpha, the intercept among them.
     effective_dof_ : float or ndarray of shape (n_targets,)

@@ -143,8 +143,9 @@ def _scores_without_rows(model: Any, data: Data, spectrum: Spectrum, scoring: Sc
     y, predictions, weight = loo_predictions(data, spectrum, alphas, model.n_jobs)
     refuse_undefined(predictions[weight > 0])
     if scoring is None:
-        table = (y[:, :, None] - predictions) ** 2
-        scores = -np.average(table, axis=0, weights=weight)
+        # As in scikit-learn, an error in the table is multiplied by the weight of its row.
+        table = weight[:, None, None] * np.where(weight[:, None, None] > 0, y[:, :, None] - predictions, 0.0) ** 2
+        scores = np.asarray(-table.sum(axis=0) / weight.sum())
     else:
         table, w = predictions, weight if data.has_weight else None
         scores = np.stack([scoring(y, predictions[:, :, a], w) for a in range(len(alphas))], axis=-1)
