@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear._scikit_learn import GLM_SOLVERS
 from epicycle.linear.glm._generalized_linear_model import GeneralizedLinearModel
-from epicycle.optim import SOLVERS
 from epicycle.stats._family import Family
 from epicycle.stats.families import Tweedie
 
@@ -24,12 +23,9 @@ class PowerRegressor(GeneralizedLinearModel):
     _docs: ClassVar[Mapping[str, str]] = {
         "alpha": """alpha : float, default={default}
     Strength of the L2 penalty; 0 fits without one and gives inference.""",
-        "solver": """solver : str, default={default}
-    "auto" takes Newton's method on summed Hessians, and L-BFGS for thousands of coefficients, as the names of
-    scikit-learn's solvers do ("newton-cholesky", and "lbfgs" as it is); any solver of
-    :data:`epicycle.optim.SOLVERS` can be named.""",
-        "solver_options": """solver_options : dict, optional
-    Options of that solver.""",
+        "solver": """solver : {"auto", "newton", "irls", "lbfgs", "newton-cholesky"}, default={default}
+    "auto", and by scikit-learn's name "newton-cholesky", takes Newton's method on summed Hessians, and L-BFGS for
+    thousands of coefficients; "irls" is Newton's method with expected Hessians.""",
         "tol": """tol : float, default={default}
     Bound on the distance of the objective from its minimum, relative to that of the model without features.""",
         "fitted": """coef_ : ndarray of shape (n_features,)
@@ -53,8 +49,7 @@ converged_ : bool""",
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alpha": Real(minimum=0),
-        "solver": Choice("auto", "irls", *SOLVERS, *GLM_SOLVERS),
-        "solver_options": NoneOr(InstanceOf(dict)),
+        "solver": Choice("auto", "newton", "irls", "lbfgs", *GLM_SOLVERS),
     }
     l1_ratio = 0.0
     penalty_weights = None
@@ -62,6 +57,7 @@ converged_ : bool""",
     categorical_features = "from_dtype"
     drop = "auto"
     handle_unknown = "error"
+    solver_options = None
     random_state = None
     link: Any = "log"
     _polishes = True
@@ -82,7 +78,6 @@ class PoissonRegressor(PowerRegressor):
     ----------
     %(alpha)s
     %(solver)s
-    %(solver_options)s
 
     Attributes
     ----------
@@ -113,7 +108,6 @@ class PoissonRegressor(PowerRegressor):
         alpha: float = 1.0,
         fit_intercept: bool = True,
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
         max_iter: int = 1000,
         tol: float = 1e-8,
         warm_start: bool = False,
@@ -132,7 +126,6 @@ class GammaRegressor(PowerRegressor):
     ----------
     %(alpha)s
     %(solver)s
-    %(solver_options)s
 
     Attributes
     ----------
@@ -163,7 +156,6 @@ class GammaRegressor(PowerRegressor):
         alpha: float = 1.0,
         fit_intercept: bool = True,
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
         max_iter: int = 1000,
         tol: float = 1e-8,
         warm_start: bool = False,
@@ -189,7 +181,6 @@ class TweedieRegressor(PowerRegressor):
     link : {"auto", "identity", "log"}, default="auto"
         g; "auto" is the identity for powers up to 0 and the logarithm above.
     %(solver)s
-    %(solver_options)s
 
     Attributes
     ----------
@@ -226,7 +217,6 @@ class TweedieRegressor(PowerRegressor):
         fit_intercept: bool = True,
         link: str = "auto",
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
         max_iter: int = 1000,
         tol: float = 1e-8,
         warm_start: bool = False,

@@ -3,7 +3,8 @@
 With m rows a trial and a share e of inliers, a trial sees inliers alone with probability e^m, and none of N trials does
 with probability (1 - e^m)^N: the trials end when that is at most 1 - stop_probability, for the e found so far.
 Trial t draws from a stream of its own and the trials are compared in their order, so that the result does not depend on
-the number of threads.
+the number of threads. Equal rows are drawn as one of their total weight, in an order that follows from what they hold:
+so a weight acts as that many rows would, and the order of the rows does not matter.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import warnings
 from collections.abc import Callable as Function, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,19 +50,16 @@ class Trial:
 
     skipped: str = ""
     inliers: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    size: float = 0.0
     score: Function[[], float] = lambda: -np.inf
-
-    @property
-    def size(self) -> int:
-        return int(np.count_nonzero(self.inliers))
 
 
 @dataclass
 class Consensus:
-    """The best trial so far, and the number of those that were skipped, by reason."""
+    """The best trial so far, its inliers by weight, and the number of trials that were skipped, by reason."""
 
     inliers: np.ndarray | None = None
-    size: int = 1
+    size: float = 0.0
     score: float = -np.inf
     n_trials: int = 0
     skips: dict[str, int] = field(default_factory=lambda: {"no_inliers": 0, "invalid_data": 0, "invalid_model": 0})
@@ -68,11 +67,11 @@ class Consensus:
     def take(self, trial: Trial) -> bool:
         """Compare a trial with the best; whether it is better."""
         self.n_trials += 1
-        reason = trial.skipped or ("no_inliers" if trial.size < self.size else "")
+        reason = trial.skipped or ("no_inliers" if trial.size < self.size or not trial.size else "")
         if reason:
             self.skips[reason] += 1
             return False
-        score = trial.score()
+        score = float(trial.score())
         if trial.size == self.size and score < self.score:
             return False
         self.inliers, self.size, self.score = trial.inliers, trial.size, score
@@ -88,6 +87,7 @@ class Consensus:
             "seed": seed,
             "n_trials": self.n_trials,
             "score": self.score,
+            "size": self.size,
             "inliers": np.packbits(inliers),
             "skips": np.array(list(self.skips.values())),
         }
@@ -96,11 +96,8 @@ class Consensus:
     def resumed(cls, state: Mapping[str, Any], n_rows: int) -> Consensus:
         counts = dict(zip(cls().skips, map(int, state["skips"]), strict=True))
         bits = np.asarray(state["inliers"], dtype=np.uint8)
-        if not len(bits):
-            return cls(None, 1, -np.inf, int(state["n_trials"]), counts)
-        inliers = np.unpackbits(bits, count=n_rows).astype(bool)
-        size = int(np.count_nonzero(inliers))
-        return cls(inliers, size, float(state["score"]), int(state["n_trials"]), counts)
+        inliers = np.unpackbits(bits, count=n_rows).astype(bool) if len(bits) else None
+        return cls(inliers, float(state["size"]), float(state["score"]), int(state["n_trials"]), counts)
 
 
 class _Enough(Exception):  # noqa: N818  # not an error: it ends the trials in whatever thread consumes
@@ -247,7 +244,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in every fit; rows are drawn and counted alike.
+            A row of weight v counts as v rows, also where rows are drawn and inliers are counted.
         """
         data = self._fit_data(X, y, sample_weight, target="numeric", multi_output=True)
         if not isinstance(data, ArrayData):
@@ -259,7 +256,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         state = self._resume_state()
         seed = seed_of(self.random_state) if state is None else int(state["seed"])
         best = Consensus() if state is None else Consensus.resumed(state, data.n_rows)
-        runner = _Runner(self, data, base, n_drawn, _loss_of(self.loss, data.y.ndim == 1), self._threshold(data), seed)
+        runner = _Runner.of(self, data, base, n_drawn, self._threshold(data), seed)
         monitor = self._monitor(
             None if math.isinf(self.max_trials) else int(self.max_trials),
             lambda _x: {"estimator_": runner.fitted_to(best.inliers), "n_trials_": best.n_trials},
@@ -280,7 +277,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
                     "`max_skips`. See estimator attributes for diagnostics (n_skips_*)."
                 )
             )
-        share = best.size / data.n_rows
+        share = best.size / runner.total
         miss = float((1 - share**n_drawn) ** best.n_trials)
         meaning = (
             f"with {share:.1%} inliers, {best.n_trials} trials of {n_drawn} rows all had an outlier with probability "
@@ -302,22 +299,25 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
                     "min_samples=None: `min_samples` needs to be explicitly set when estimator is no LinearRegression"
                 )
             given = data.n_features + 1
-        drawn = math.ceil(given * n) if 0 < given < 1 else int(given)
-        if not 1 <= drawn <= n:
+        drawn = max(math.ceil(given * n) if 0 < given < 1 else int(given), 1)
+        if drawn > n:
             raise ParameterError(
                 f"min_samples={self.min_samples!r}: `min_samples` may not be larger than number of samples: "
-                f"n_samples = {n}; expected 1 to {n} rows, got {drawn}"
+                f"n_samples = {n}; expected at most that, got {drawn}"
             )
         return drawn
 
     def _threshold(self, data: ArrayData) -> float:
         if self.residual_threshold is not None:
             return float(self.residual_threshold)
-        return float(np.median(np.abs(data.y - np.median(data.y))))
+        y = data.y.ravel()
+        w = np.ones(data.n_rows) if data.weight is None else data.weight
+        w = np.repeat(w, data.n_targets)
+        return _median(np.abs(y - _median(y, w)), w)
 
     def _search(self, runner: _Runner, best: Consensus, monitor: Monitor) -> str:
         """Trials until enough, in the order of their numbers; why they ended."""
-        n, limit = runner.data.n_rows, self.max_trials
+        n, limit = runner.total, self.max_trials
         if best.inliers is not None:
             limit = min(limit, trials_needed(best.size / n, runner.n_drawn, self.stop_probability))
         ended = "max_trials"
@@ -334,13 +334,12 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
                     limit = min(limit, trials_needed(best.size / n, runner.n_drawn, self.stop_probability))
                     if best.size >= self.stop_n_inliers or best.score >= self.stop_score:
                         limit, ended = 0, "stopped"
-                size = 0 if best.inliers is None else best.size
                 stop = monitor(
                     best.n_trials,
-                    np.array([size / n]),
-                    objective=1 - size / n,
+                    np.array([best.size / n]),
+                    objective=1 - best.size / n,
                     state=lambda: best.state(runner.seed),
-                    inliers=size,
+                    inliers=best.size,
                     skips=best.n_skips,
                 )
                 if stop:
@@ -404,9 +403,21 @@ def _loss_of(loss: Any, vector: bool) -> Function[[np.ndarray, np.ndarray], np.n
 # ------------------------------------------------------------------------------------------------ trials
 
 
+def _median(values: np.ndarray, weight: np.ndarray) -> float:
+    """The median of values that count by their weights, as of so many rows."""
+    order = np.argsort(values)
+    share = np.cumsum(weight[order]) / weight.sum()
+    low = int(np.searchsorted(share, 0.5 * (1 - 1e-14)))
+    high = int(np.searchsorted(share, 0.5 * (1 + 1e-14), side="right"))
+    return float(values[order[low]] + values[order[min(high, len(values) - 1)]]) / 2
+
+
 @dataclass(frozen=True)
 class _Runner:
-    """Trials by their numbers: one estimator each, or many least-squares fits at once."""
+    """Trials by their numbers: one estimator each, or many least-squares fits at once.
+
+    rows, weight : one row of every set of equal ones, and its total weight; None where all rows are different.
+    """
 
     model: RANSACRegressor
     data: ArrayData
@@ -415,6 +426,26 @@ class _Runner:
     loss: Function[[np.ndarray, np.ndarray], np.ndarray]
     threshold: float
     seed: int
+    rows: np.ndarray
+    weight: np.ndarray
+    total: float
+
+    @classmethod
+    def of(
+        cls, model: RANSACRegressor, data: ArrayData, base: Any, n_drawn: int, threshold: float, seed: int
+    ) -> _Runner:
+        own = np.ones(data.n_rows) if data.weight is None else data.weight
+        # A number for what a row holds: equal rows have the same, in whatever order they come.
+        v = stream(0, "rows").normal(size=data.n_features + data.n_targets)
+        X = data.X @ v[: data.n_features] if sp.issparse(data.X) else (data.X * v[: data.n_features]).sum(axis=1)
+        key = np.asarray(X) + (target_columns(data.y) * v[data.n_features :]).sum(axis=1)
+        _, rows, group = np.unique(key, return_index=True, return_inverse=True)
+        weight = np.bincount(group, weights=own)
+        kept = weight > 0
+        n_drawn = min(n_drawn, int(np.count_nonzero(kept)))
+        loss = _loss_of(model.loss, data.y.ndim == 1)
+        total = float(own.sum())
+        return cls(model, data, base, n_drawn, loss, threshold, seed, rows[kept], weight[kept], total)
 
     @property
     def at_once(self) -> bool:
@@ -436,30 +467,37 @@ class _Runner:
         return [self._trial(t) for t in numbers]
 
     def _drawn(self, t: int) -> np.ndarray:
-        return stream(self.seed, "trial", t).choice(self.data.n_rows, self.n_drawn, replace=False, shuffle=False)
+        """Different rows, one after the other with probabilities by weight: the first of so many waiting times."""
+        waiting = stream(self.seed, "trial", t).exponential(size=len(self.rows)) / self.weight
+        return np.sort(np.argpartition(waiting, self.n_drawn - 1)[: self.n_drawn])
 
     def _trial(self, t: int) -> Trial:
-        data, model, rows = self.data, self.model, self._drawn(t)
+        data, model, drawn = self.data, self.model, self._drawn(t)
+        rows = self.rows[drawn]
         X, y = data.X[rows], data.y[rows]
         if model.is_data_valid is not None and not model.is_data_valid(X, y):
             return Trial("invalid_data")
-        fitted = self._fit(rows, stream(self.seed, "estimator", t))
+        fitted = self._fit(rows, self.weight[drawn], stream(self.seed, "estimator", t))
         if model.is_model_valid is not None and not model.is_model_valid(fitted, X, y):
             return Trial("invalid_model")
         inliers = self.loss(data.y, np.asarray(fitted.predict(data.X))) <= self.threshold
-        return Trial("", inliers, lambda: float(fitted.score(data.X[inliers], data.y[inliers])))
+        extra = {} if data.weight is None else {"sample_weight": data.weight[inliers]}
+        score = partial(fitted.score, data.X[inliers], data.y[inliers], **extra)
+        return Trial("", inliers, self._size(inliers), score)
+
+    def _size(self, inliers: np.ndarray) -> float:
+        return float(np.count_nonzero(inliers) if self.data.weight is None else self.data.weight[inliers].sum())
 
     def _least_squares(self, numbers: range) -> list[Trial]:
         """Least squares of the rows of every trial, of least norm about their mean, by one call for all of them."""
         data, intercept = self.data, self.base.fit_intercept
-        rows = np.array([self._drawn(t) for t in numbers])
+        drawn = np.array([self._drawn(t) for t in numbers])
+        rows, w = self.rows[drawn], self.weight[drawn]
         A, B = (
             np.asarray(data.X[rows], dtype=np.float64),
             target_columns(data.y)[rows],
         )  # (trials, m, p), (trials, m, k)
-        w = np.ones(rows.shape) if data.weight is None else data.weight[rows]
-        total = w.sum(axis=1)[:, None]
-        share = w / np.where(total > 0, total, 1.0)
+        share = w / w.sum(axis=1)[:, None]
         a, b = np.einsum("tm,tmp->tp", share, A), np.einsum("tm,tmk->tk", share, B)
         if not intercept:
             a, b = np.zeros_like(a), np.zeros_like(b)
@@ -477,17 +515,22 @@ class _Runner:
     def _judged(self, predicted: np.ndarray) -> Trial:
         y = self.data.y
         inliers = self.loss(y, predicted) <= self.threshold
-        return Trial("", inliers, lambda: float(r2_score(y[inliers], predicted[inliers])))
+        own = None if self.data.weight is None else self.data.weight[inliers]
+        score = partial(r2_score, y[inliers], predicted[inliers], sample_weight=own)
+        return Trial("", inliers, self._size(inliers), score)
 
-    def _fit(self, rows: np.ndarray, rng: np.random.Generator) -> Any:
+    def _fit(self, rows: np.ndarray, own: np.ndarray | None, rng: np.random.Generator) -> Any:
         fitted = clone(self.base)
         if "random_state" in fitted.get_params():
             fitted.set_params(random_state=int(rng.integers(2**31)))
-        weight = {} if self.data.weight is None else {"sample_weight": self.data.weight[rows]}
+        given = own is not None and not (own == 1).all() and has_fit_parameter(fitted, "sample_weight")
+        weight = {"sample_weight": own} if given else {}
         return fitted.fit(self.data.X[rows], self.data.y[rows], **weight)
 
     def fitted_to(self, inliers: np.ndarray | None) -> Any:
         """The estimator fitted to all inliers; None where there are none yet."""
         if inliers is None:
             return None
-        return self._fit(np.flatnonzero(inliers), stream(self.seed, "inliers"))
+        rows = np.flatnonzero(inliers)
+        own = None if self.data.weight is None else self.data.weight[rows]
+        return self._fit(rows, own, stream(self.seed, "inliers"))
