@@ -7,6 +7,7 @@ from . import (
     data as data,
     diagnose as diagnose,
     engine as engine,
+    ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
     io as io,
@@ -50,6 +51,14 @@ from .core.estimator import (
 from .data import (
     scan as scan,
 )
+from .ensemble import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+    StackingClassifier as StackingClassifier,
+    StackingRegressor as StackingRegressor,
+    VotingClassifier as VotingClassifier,
+    VotingRegressor as VotingRegressor,
+)
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
@@ -88,6 +97,8 @@ from .linear import (
     LogisticRegressionCV as LogisticRegressionCV,
     MatchingPursuit as MatchingPursuit,
     OneVsRest as OneVsRest,
+    PassiveAggressiveClassifier as PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor as PassiveAggressiveRegressor,
     Perceptron as Perceptron,
     PoissonRegressor as PoissonRegressor,
     PolynomialRegression as PolynomialRegression,
@@ -99,6 +110,7 @@ from .linear import (
     RidgeClassifierCV as RidgeClassifierCV,
     RidgeCV as RidgeCV,
     SGDClassifier as SGDClassifier,
+    SGDOneClassSVM as SGDOneClassSVM,
     SGDRegressor as SGDRegressor,
     ShrunkenMeans as ShrunkenMeans,
     Stagewise as Stagewise,

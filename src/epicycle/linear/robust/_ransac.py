@@ -23,7 +23,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceWarning, DataError, ParameterError
+from epicycle.core._exceptions import CollinearityWarning, ConvergenceWarning, DataError, ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
@@ -533,4 +533,6 @@ class _Runner:
             return None
         rows = np.flatnonzero(inliers)
         own = None if self.data.weight is None else self.data.weight[rows]
-        return self._fit(rows, own, stream(self.seed, "inliers"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollinearityWarning)  # few inliers need not tell features apart
+            return self._fit(rows, own, stream(self.seed, "inliers"))
