@@ -280,8 +280,8 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         share = best.size / runner.total
         miss = float((1 - share**runner.n_drawn) ** best.n_trials)
         meaning = (
-            f"with {share:.1%} inliers, {best.n_trials} trials of {runner.n_drawn} rows all had an outlier with probability "
-            f"{miss:.1e}"
+            f"with {share:.1%} inliers, {best.n_trials} trials of {runner.n_drawn} rows all had an outlier with "
+            f"probability {miss:.1e}"
         )
         certificate = Certificate("failure probability", miss, 1 - self.stop_probability, meaning)
         if certificate.holds:
