@@ -199,7 +199,7 @@ class TweedieRegressor(PowerRegressor):
     >>> y = rng.poisson(np.exp(0.5 + X @ [0.3, -0.2])) * rng.gamma(2, 0.5, size=1000)
     >>> model = TweedieRegressor(power=1.5, alpha=0.01).fit(X, y)
     >>> model.coef_.round(1), model.certificate_.holds
-    (array([ 0.3, -0.2]), True)
+    (array([ 0.4, -0.2]), True)
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
