@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -33,7 +34,6 @@ from epicycle.neighbors._search import (
     within_radius_by_tree,
     without_self,
 )
-from epicycle.optim import Solution
 
 SEARCH_PARAMETERS: Mapping[str, Domain] = {
     "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
@@ -44,14 +44,13 @@ SEARCH_PARAMETERS: Mapping[str, Domain] = {
 }
 K: Domain = Integer(minimum=1)
 RADIUS: Domain = Real(minimum=0, allow_inf=True)
-WEIGHTS: Domain = NoneOr(AnyOf(Choice("uniform", "distance"), Callable()))
 MODE: Domain = Choice("distance", "connectivity")
 CARD: MethodCard = MethodCard(
     family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
 )
 
 
-class NeighborsEstimator(Estimator):
+class NeighborsEstimator(Estimator, ABC):
     """Rows of the fit and their neighbours."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -80,6 +79,13 @@ class NeighborsEstimator(Estimator):
         "p": """p : float, default={default}
     Power of Minkowski's distance; infinity for the largest difference. Below 1 it is no metric, and the search is by
     brute force.""",
+        "prediction": """Parameters
+----------
+%(left_out)s
+
+Returns
+-------
+%(predictions)s""",
         "mode": """mode : {"distance", "connectivity"}, default={default}
     Distances, or ones.""",
         "attributes": """X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
@@ -90,9 +96,7 @@ effective_metric_ : str or callable
 effective_metric_params_ : dict
 certificate_ : Certificate
     The search is exact.
-history_ : History
-n_iter_ : int
-converged_ : bool""",
+%(evidence)s""",
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "queries": """X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
     Default: the rows of the fit, each without itself. With metric="precomputed" distances, of shape
@@ -201,13 +205,10 @@ converged_ : bool""",
             raise DataError("Negative values in data passed to precomputed distance matrix.")
 
     def _conclude_exact(self) -> None:
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=0.0)
         meaning = (
             "nothing is fitted: the rows are kept, and every search is exact, ties going to the row that comes first"
         )
-        certificate = Certificate("exact search", 0.0, 0.0, meaning)
-        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        self._conclude_directly(Certificate("exact search", 0.0, 0.0, meaning))
 
     def _query_data(self, X: Any) -> Data:
         """Queries, checked; sparse distances are :func:`_distance_graph`."""
@@ -323,17 +324,6 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
             )
         return int(k)
 
-    def _neighbours_of(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
-        if X is None:
-            return self.kneighbors()  # type: ignore[return-value]
-        data: Data = self._query_data(X)
-        k = self._wanted(None, self_excluded=False)
-        if isinstance(data, ArrayData):
-            return self._search(data.X, k)
-        found = [self._search(batch.X, k) for batch in data.batches()]
-        return np.concatenate([d for d, _ in found]), np.concatenate([r for _, r in found])
-
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
         """The neighbours as a sparse matrix.
 
@@ -404,15 +394,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
             distances = [d[order] for d, order in zip(distances, orders, strict=True)]
             rows = [r[order] for r, order in zip(rows, orders, strict=True)]
         return distances, rows
-
-    def _in_reach_of(self, X: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
-        if X is not None:
-            data = self._query_data(X)
-            if not isinstance(data, ArrayData):
-                found = [self._search_radius(batch.X, self.radius) for batch in data.batches()]
-                return [d for part, _ in found for d in part], [r for _, part in found for r in part]
-        return self._within(X, self.radius)
 
     def radius_neighbors_graph(
         self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
@@ -503,43 +484,3 @@ def _within_graph(graph: Any, radius: Any) -> tuple[list[np.ndarray], list[np.nd
     inside = graph.data <= reach
     ends = np.concatenate([[0], np.cumsum(inside)])[graph.indptr][1:-1]
     return np.split(graph.data[inside], ends), np.split(graph.indices[inside].astype(np.int64), ends)
-
-
-# ------------------------------------------------------------------------------------------- weights
-
-
-def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
-    """The weights of neighbours, of shape (n, k); None where all count alike.
-
-    By distance, neighbours at distance zero count alone; so do neighbours of infinite weight.
-    """
-    if weights is None or (isinstance(weights, str) and weights == "uniform"):
-        return None
-    if isinstance(weights, str):
-        zero = distances == 0
-        with np.errstate(divide="ignore"):
-            inverse = 1.0 / distances.astype(np.float64)
-        exact = zero.any(axis=1)
-        inverse[exact] = zero[exact]
-        # Distances near the smallest number there is have an infinite inverse.
-        return _limits(inverse)
-    values = np.asarray(weights(distances), dtype=np.float64)
-    if values.shape != distances.shape or np.isnan(values).any() or (values < 0).any():
-        raise ParameterError(
-            f"weights: the function gave shape {values.shape} for distances of shape {distances.shape}; expected as "
-            "many numbers >= 0"
-        )
-    values = _limits(np.array(values))
-    if values.shape[1] and not values.any(axis=1).all():
-        raise ParameterError(
-            "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if you "
-            "are using a user-defined function."
-        )
-    return values
-
-
-def _limits(values: np.ndarray) -> np.ndarray:
-    """Weights of which the infinite ones, where a row has any, count alone."""
-    beyond = np.isinf(values).any(axis=1)
-    values[beyond] = np.isinf(values[beyond])
-    return values
