@@ -161,7 +161,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     # ------------------------------------------------------------------------------------------- fit
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AdaBoostClassifier:
         """Fit to rows X with labels y."""
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(

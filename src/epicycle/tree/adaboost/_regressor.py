@@ -117,7 +117,7 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
         return tags
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AdaBoostRegressor:
         """Fit to rows X with targets y."""
         if self.estimator is not None and is_classifier(self.estimator):
             raise ParameterTypeError(f"estimator={self.estimator!r:.60} is a classifier; expected a regressor")
@@ -141,6 +141,7 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
         weights: list[float] = []
         errors: list[float] = []
         D = weight / weight.sum()
+        size = RowSamples(keys, weight, None, bootstrap=True).size  # whole weights are repetitions
 
         def attributes(x: np.ndarray | None = None) -> dict[str, Any]:
             m = len(members) if x is None else int(x[0])
@@ -159,10 +160,11 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
             number = len(members)
             model = known[number] if number < len(known) else None
             if model is None:
-                rows = RowSamples(keys, D, None, bootstrap=True).drawn(seed, number)
+                rows = RowSamples(keys, D, size, bootstrap=True).drawn(seed, number)
+                rows = rows[np.argsort(keys[rows], kind="stable")]  # the order of the rows of X does not matter
                 model = seeded_clone(self._member(), seed, number)
                 model = model.fit(_safe_indexing(X, rows), y[rows]) or model
-            loss = _losses(np.abs(np.asarray(model.predict(X)) - y), D > 0, self.loss)
+            loss = _losses(y, np.asarray(model.predict(X)), D > 0, self.loss)
             error = float(D @ loss)
             if error >= 0.5 and number > 0:
                 break  # no better than what is there
@@ -235,10 +237,12 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
         return np.column_stack([np.asarray(model.predict(given)) for model in self.estimators_])
 
 
-def _losses(error: np.ndarray, there: np.ndarray, loss: str) -> np.ndarray:
-    """Losses of errors, relative to the largest one of the rows `there`."""
+def _losses(y: np.ndarray, predicted: np.ndarray, there: np.ndarray, loss: str) -> np.ndarray:
+    """Losses of errors, relative to the largest one of the rows `there`; zero where it is the rounding of y."""
+    error = np.abs(predicted - y)
     largest = error[there].max()
-    share = np.minimum(error / largest, 1.0) if largest > 0 else np.zeros(len(error))
+    rounding = 8 * np.finfo(np.float64).eps * np.abs(y[there]).max()
+    share = np.minimum(error / largest, 1.0) if largest > rounding else np.zeros(len(error))
     return np.asarray(LOSSES[loss](share))
 
 

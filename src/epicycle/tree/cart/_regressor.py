@@ -46,8 +46,8 @@ class TreeRegressor(RegressorMixin):  # type: ignore[misc]  # the mixin is untyp
             )
         if criterion == "poisson" and (there.reshape(len(there), -1).sum(axis=0) == 0).any():
             raise DataError(
-                "y: Sum of y is not strictly positive which is necessary for Poisson regression. criterion='poisson' needs a "
-                "positive target; all are zero"
+                "y: Sum of y is not strictly positive which is necessary for Poisson regression. criterion='poisson' "
+                "needs a positive target; all are zero"
             )
         return number_target(y, weight, criterion, l2)
 

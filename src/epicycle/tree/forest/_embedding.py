@@ -19,6 +19,19 @@ from epicycle.tree.forest._base import Forest
 from epicycle.tree.forest._sampling import uniform_of_keys
 
 
+#: Parameters of forests that have one value here, as attributes of the class.
+_FIXED = (
+    "criterion",
+    "max_features",
+    "bootstrap",
+    "max_samples",
+    "oob_score",
+    "leaf_cost",
+    "ccp_alpha",
+    "monotonic_cst",
+)
+
+
 class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
     r"""Embedding of rows by the leaves that they reach in completely random trees (Moosmann, Triggs and Jurie, 2007).
 
@@ -76,12 +89,10 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
         family="tree", catalogue=("D2",), engines=("memory", "files", "dask"), certificate="none"
     )
     _parameters: ClassVar[dict[str, Domain]] = {
-        **{name: Forest._parameters[name] for name in Forest._parameters},
-        "sparse_output": Boolean(),
-    }
+        name: domain for name, domain in Forest._parameters.items() if name not in _FIXED
+    } | {"sparse_output": Boolean()}
     _random_splits = True
 
-    # Parameters of forests that have one value here.
     criterion = "squared_error"
     max_features = 1
     bootstrap = False
