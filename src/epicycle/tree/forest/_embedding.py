@@ -18,7 +18,6 @@ from epicycle.tree.cart._regressor import DecisionTreeRegressor
 from epicycle.tree.forest._base import Forest
 from epicycle.tree.forest._sampling import uniform_of_keys
 
-
 #: Parameters of forests that have one value here, as attributes of the class.
 _FIXED = (
     "criterion",
