@@ -156,6 +156,7 @@ from .svm import (
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
+    AdaBoostRegressor as AdaBoostRegressor,
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
     ExtraTreesClassifier as ExtraTreesClassifier,
@@ -166,6 +167,7 @@ from .tree import (
     HistGradientBoostingRegressor as HistGradientBoostingRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+    RandomTreesEmbedding as RandomTreesEmbedding,
 )
 
 __version__: str
