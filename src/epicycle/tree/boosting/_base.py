@@ -44,7 +44,7 @@ from epicycle.tree.boosting._stopping import Stopping
 from epicycle.tree.cart._regressor import DecisionTreeRegressor
 from epicycle.tree.cart._tree import Tree
 
-# Rows of a leaf by default, where there are enough for as many such leaves.
+# Rows of a leaf by default, where they are at most a tenth of all.
 _LEAST_ROWS = 20
 # Columns of the history: the loss of the rows that a round did not draw, before and after it.
 _LEFT_OUT = ("left_out_before", "left_out")
@@ -245,7 +245,7 @@ class GradientBoosting(TreeModel, ABC):
                 "min_samples_leaf, min_samples_split: a share needs data whose rows are counted; give a number of rows"
             )
         if least == "auto":
-            least = _LEAST_ROWS if n_rows is None else max(1, min(_LEAST_ROWS, n_rows // _LEAST_ROWS))
+            least = _LEAST_ROWS if n_rows is None else max(1, min(_LEAST_ROWS, n_rows // 10))
         categorical = np.zeros(p, np.uint8)
         categorical[list(self.categories_)] = 1
         names = getattr(self, "feature_names_in_", None)

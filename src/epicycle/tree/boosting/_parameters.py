@@ -22,7 +22,7 @@ max_depth : int or None, default=None
     Maximum depth of a tree.
 min_samples_leaf : int, float or "auto", default="auto"
     Minimum number of rows of a leaf, whatever their weights; a float is a share of the rows. "auto" is 20, and a
-    twentieth of the rows where there are fewer than 400.
+    tenth of the rows where there are fewer than 200.
 min_samples_split : int or float, default=2
     Minimum number of rows of a node that is split. With `max_leaf_nodes`, smaller nodes that were split become leaves
     again when the tree is grown.
