@@ -152,6 +152,15 @@ def _rows_of_part(part: Data) -> int:
     return part.n_rows or 0
 
 
+def cells_of(cv: Any, data: Data) -> Cells:
+    """The folds of rows that are not in memory, by their numbers."""
+    n = count_rows(data)
+    try:
+        return Cells.of_splitter(check_cv(cv, None, classifier=False), n)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"cv={cv!r}: {error}") from None
+
+
 def cell_moments(data: Data, cells: Cells, *, centre: bool, n_jobs: int | None) -> list[Moments]:
     """The moments of every cell around one point near the mean: one pass, or two where the first rows mislead."""
     d = data.n_features + data.n_targets + 1

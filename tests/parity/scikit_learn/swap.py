@@ -29,7 +29,7 @@ MODULES = (
     "svm",
     "tree",
 )
-FUNCTIONS = {"enet_path", "lasso_path"}
+FUNCTIONS = {"enet_path", "lars_path", "lars_path_gram", "lasso_path", "orthogonal_mp", "orthogonal_mp_gram"}
 
 built: set[str] = set()
 

@@ -43,6 +43,11 @@ STYLES = ("-", "--", "-.", ":")
 #: Longest grid of alphas: a longer one is a mistake, and would take memory and time without end.
 MAX_ALPHAS = 100_000
 
+NO_GRID = (
+    "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your estimator "
+    "with the appropriate `alphas=` argument. No alpha sets coefficients to zero where the penalty is L2 alone."
+)
+
 PATH_PARAMETERS: dict[str, Domain] = {
     "l1_ratio": Real(minimum=0, maximum=1),
     "eps": Real(minimum=0, maximum=1, inclusive=False),
@@ -76,13 +81,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class PathSettings:
-    """The settings of a path: penalty factors, signs, centring and accuracy."""
+    """The settings of a path: penalty factors, signs, centring, accuracy, whether all targets share their features."""
 
     factors: np.ndarray
     positive: bool
     centre: bool
     tol: float
     max_iter: int
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ def grid_of_alphas(
 ) -> np.ndarray:
     """A geometric grid from the smallest alpha at which all coefficients are zero down to eps times that."""
     if l1_ratio == 0:
-        raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
+        raise ParameterError(NO_GRID)
     largest = solver.alpha_of_zero(l1_ratio, factors, positive)
     if not largest > 0:  # y is constant, or orthogonal to all columns: every alpha gives zero
         largest = float(np.finfo(np.float64).resolution)
