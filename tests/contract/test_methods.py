@@ -34,6 +34,8 @@ LIGHT = {
     "GradientBoostingRegressor": {"n_estimators": 20},
     "LassoCV": {"n_alphas": 10, "cv": 3},
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
+    "MultiTaskElasticNetCV": {"n_alphas": 10, "cv": 3},
+    "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "MaxMarginClustering": {"n_init": 2},
     "RandomForestClassifier": {"n_estimators": 10},
     "RandomForestRegressor": {"n_estimators": 10},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from epicycle.core._exceptions import ParameterError
 from epicycle.data import ArrayData, Data
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
@@ -27,6 +28,8 @@ class CrossValidated(Protocol):
     fit_intercept: bool
     n_jobs: int | None
 
+    def _split_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]: ...
+
 
 @dataclass(frozen=True)
 class FoldPath:
@@ -40,14 +43,18 @@ class FoldPath:
     errors: Callable[[Any], np.ndarray]
 
 
-def paths_of_folds(model: CrossValidated, data: Data, trace: Trace) -> tuple[LassoProblem, list[FoldPath]]:
+def paths_of_folds(
+    model: CrossValidated, data: Data, trace: Trace, params: Mapping[str, Any]
+) -> tuple[LassoProblem, list[FoldPath]]:
     """The problem of all rows, and the paths of all folds; these run on threads, each on one."""
-    centre = model.fit_intercept
+    centre, arguments = model.fit_intercept, model._split_arguments(params)
     if isinstance(data, ArrayData):
         rows = data
         problem = lars_problem(rows, centre=centre, n_jobs=model.n_jobs)
-        folds = folds_of(model.cv, rows)
+        folds = folds_of(model.cv, rows, arguments)
         return problem, _on_threads(lambda f: _in_memory(rows, folds[f], centre, trace), len(folds), model.n_jobs)
+    if arguments:
+        raise ParameterError(f"{sorted(arguments)}: folds of rows that are not in memory are made by their numbers")
     check_columns(data.n_features)
     cells = cells_of(model.cv, data)
     parts = cell_moments(data, cells, centre=centre, n_jobs=model.n_jobs)

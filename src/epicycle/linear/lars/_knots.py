@@ -113,7 +113,7 @@ def lasso_gaps(knots: Knots) -> np.ndarray:
         s = np.where(knots.largest > knots.alphas, knots.alphas / knots.largest, 1.0)
     value = knots.squares / 2 + knots.alphas * knots.norms
     dual = s * (knots.squares + knots.inner) - s * s * knots.squares / 2
-    return np.maximum(value - np.maximum(dual, 0.0), 0.0)
+    return np.asarray(np.maximum(value - np.maximum(dual, 0.0), 0.0))
 
 
 def certify_path(path: LeastAngle, solver: LassoSolver, record: PathRecord, tol: float) -> tuple[Certificate, Knots]:

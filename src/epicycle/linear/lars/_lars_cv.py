@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.linear._folds import RoutesToSplitter
 from epicycle.linear.lars._folds import paths_of_folds
 from epicycle.linear.lars._path import PathOptions, follow
 from epicycle.linear.lars._path_model import PATH_PARAMETERS, PathModel
@@ -48,7 +49,7 @@ _DOCS = {
 }
 
 
-class LarsCV(PathModel):
+class LarsCV(RoutesToSplitter, PathModel):
     r"""Least angle regression that stops where cross-validation says.
 
     Every fold follows the path of :class:`Lars`,
@@ -76,7 +77,7 @@ class LarsCV(PathModel):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = LarsCV(cv=5).fit(X, y)
     >>> len(model.active_)
-    7
+    8
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = _PARAMETERS
@@ -98,14 +99,20 @@ class LarsCV(PathModel):
         tol: float = 1e-8,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose alpha by cross-validation and follow the path on all rows to it."""
-        _fit(self, X, y, sample_weight, PathOptions(lasso=False, eps=self.eps, max_iter=self.max_iter))
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose alpha by cross-validation and follow the path on all rows to it.
+
+        Parameters
+        ----------
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
+        """
+        _fit(self, X, y, sample_weight, params, PathOptions(lasso=False, eps=self.eps, max_iter=self.max_iter))
         return self
 
 
-class LassoLarsCV(PathModel):
+class LassoLarsCV(RoutesToSplitter, PathModel):
     r"""The lasso with alpha chosen by cross-validation over the exact paths of least angle regression.
 
     .. math:: \min_{w, b} \; \frac{1}{2n} \sum_i (y_i - b - w'x_i)^2 + \alpha \sum_j |w_j|
@@ -158,18 +165,26 @@ class LassoLarsCV(PathModel):
         tol: float = 1e-8,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose alpha by cross-validation and follow the path on all rows to it."""
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose alpha by cross-validation and follow the path on all rows to it.
+
+        Parameters
+        ----------
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
+        """
         options = PathOptions(lasso=True, positive=self.positive, eps=self.eps, max_iter=self.max_iter)
-        _fit(self, X, y, sample_weight, options)
+        _fit(self, X, y, sample_weight, params, options)
         return self
 
     def _penalty_line(self) -> str:
         return f"{self.alpha_:g} |w|_1, by cross-validation" if hasattr(self, "alpha_") else ""
 
 
-def _fit(model: LarsCV | LassoLarsCV, X: Any, y: Any, sample_weight: Any, options: PathOptions) -> None:
+def _fit(
+    model: LarsCV | LassoLarsCV, X: Any, y: Any, sample_weight: Any, params: Mapping[str, Any], options: PathOptions
+) -> None:
     """Follow the path of every fold, choose alpha, and follow the path on all rows to it."""
 
     def trace(problem: LassoProblem) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +192,7 @@ def _fit(model: LarsCV | LassoLarsCV, X: Any, y: Any, sample_weight: Any, option
         return np.array(record.alphas), np.asarray(record.matrix(problem.solvers[0].p).toarray().T)
 
     data = model._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
-    problem, paths = paths_of_folds(model, data, trace)
+    problem, paths = paths_of_folds(model, data, trace, params)
     alphas = np.unique(np.concatenate([path.points for path in paths]))
     alphas = alphas[:: max(1, -(-len(alphas) // model.max_n_alphas))]
     errors = np.stack([path.errors(_between(path.points, alphas)) for path in paths], axis=1)

@@ -73,7 +73,7 @@ class LassoLarsIC(PathModel):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = LassoLarsIC(criterion="bic").fit(X, y)
     >>> (model.coef_ != 0).nonzero()[0]
-    array([1, 2, 3, 6, 8])
+    array([1, 2, 3, 4, 6, 8, 9])
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {

@@ -19,6 +19,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.engine import single_threaded_blas
+from epicycle.linear._folds import RoutesToSplitter
 from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._folds import paths_of_folds
@@ -124,7 +125,7 @@ class OrthogonalMatchingPursuit(MultiOutputMixin, SparseLinearModel):  # type: i
         return self
 
 
-class OrthogonalMatchingPursuitCV(SparseLinearModel):
+class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
     r"""Orthogonal matching pursuit with the number of features chosen by cross-validation.
 
     Every fold chooses features one by one, by the largest :math:`|x_j'r|`, up to `max_iter`; the model is
@@ -189,9 +190,15 @@ class OrthogonalMatchingPursuitCV(SparseLinearModel):
         verbose: int = 0,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the number of features by cross-validation and fit to all rows."""
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose the number of features by cross-validation and fit to all rows.
+
+        Parameters
+        ----------
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
+        """
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
         p = data.n_features
         most = min(max(p // 10, 5), p) if self.max_iter is None else min(self.max_iter, p)
@@ -201,7 +208,7 @@ class OrthogonalMatchingPursuitCV(SparseLinearModel):
             W = [pursuit.w.copy() for _ in _steps(pursuit, most, 0.0)] or [pursuit.w]
             return np.arange(1, len(W) + 1), np.array(W)
 
-        problem, paths = paths_of_folds(self, data, trace)
+        problem, paths = paths_of_folds(self, data, trace, params)
         shortest = min(len(path.points) for path in paths)
         self.mse_path_ = np.stack([path.errors(None)[:shortest] for path in paths], axis=1)
         self.n_nonzero_coefs_ = int(np.argmin(self.mse_path_.mean(axis=1))) + 1
@@ -234,7 +241,7 @@ def _fit(
     for t, solver in enumerate(problem.solvers):
         pursuit = Pursuit(solver, "orthogonal", by_angle=False)
         pursuits.append(pursuit)
-        which = {"target": float(t)} if k > 1 else {}
+        which: dict[str, Any] = {"target": float(t)} if k > 1 else {}
         for j, correlation in _steps(pursuit, count, enough):
             done += 1
             W[t] = pursuit.w

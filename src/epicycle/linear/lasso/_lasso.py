@@ -27,8 +27,11 @@ _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
     "positive": Boolean(),
+    "tol": Real(minimum=0),  # 0 asks for all that rounding leaves
     **DESCENT_PARAMETERS,
 }
+#: The end of a fit at `max_iter`, in scikit-learn's words.
+NOT_CONVERGED = "Objective did not converge. You might want to increase the number of iterations"
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
     "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
@@ -279,9 +282,10 @@ def fit_penalised(
     worst = int(np.argmax([certificate.value for certificate in certificates]))
     history, value = monitor.history(), float(sum(outcome.objective for outcome in outcomes))
     reason, resume = outcomes[worst].reason, {"coef": W.copy()}
-    model._conclude(
-        Solution(W.ravel(), value, history, certificates[worst], max(1, history.n_iter), reason, state=resume)
-    )
+    # Where a start was given and is the solution, no round is needed.
+    n_iter = 0 if given is not None and all(o.n_rounds == 0 for o in outcomes) else max(1, history.n_iter)
+    message = NOT_CONVERGED if reason == "max_iter" else ""
+    model._conclude(Solution(W.ravel(), value, history, certificates[worst], n_iter, reason, message, state=resume))
     return outcomes
 
 

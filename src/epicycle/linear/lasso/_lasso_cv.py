@@ -14,7 +14,7 @@ from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._folds import cell_moments, cells_of, folds_of
+from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
@@ -45,7 +45,7 @@ _SINGLE_TARGET: dict[str, Domain] = {
 }
 
 
-class CrossValidatedRegressor(SparseLinearModel):
+class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
     """Parameters and drawing of these models; they differ in the shares of the L1 term to choose from."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -108,7 +108,8 @@ class CrossValidatedRegressor(SparseLinearModel):
         """
         self._check_fitted()
         ax = axes_of(ax)
-        alphas, mean, se = (np.atleast_2d(a) for a in (self.alphas_, self.mse_mean_, self.mse_se_))
+        mean, se = np.atleast_2d(self.mse_mean_), np.atleast_2d(self.mse_se_)
+        alphas = np.broadcast_to(self.alphas_, mean.shape)
         ratios = l1_ratios(self.l1_ratio, self.alphas) if len(alphas) > 1 else np.ones(1)
         for i, ratio in enumerate(ratios):
             (line,) = ax.plot(alphas[i], mean[i], lw=1.6, label=f"l1_ratio {ratio:g}" if len(alphas) > 1 else "mean")
@@ -185,15 +186,17 @@ class LassoCV(CrossValidatedRegressor):
 
     path = staticmethod(lasso_path)
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        fit_by_cross_validation(self, X, y, sample_weight, np.ones(1))
+        fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1))
         return self
 
 
@@ -213,6 +216,7 @@ class ElasticNetCV(CrossValidatedRegressor):
     alpha_, l1_ratio_ : float
         What was chosen.
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
     %(fit)s
@@ -258,15 +262,19 @@ class ElasticNetCV(CrossValidatedRegressor):
 
     path = staticmethod(enet_path)
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha and l1_ratio by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, l1_ratios(self.l1_ratio, self.alphas))
+        self.l1_ratio_ = fit_by_cross_validation(
+            self, X, y, sample_weight, params, l1_ratios(self.l1_ratio, self.alphas)
+        )
         return self
 
 
@@ -293,6 +301,7 @@ def fit_by_cross_validation(
     X: Any,
     y: Any,
     sample_weight: Any,
+    params: Mapping[str, Any],
     ratios: np.ndarray,
     *,
     together: bool = False,
@@ -302,6 +311,7 @@ def fit_by_cross_validation(
     With `together` there are several targets, and a feature is used for all of them or for none.
     """
     given = None if _is_number(model.alphas) else checked_alphas(model.alphas)
+    arguments = model._split_arguments(params)
     data = model._fit_data(X, y, sample_weight, target="numeric", multi_output=together, check_finite=False)
     centre, n_jobs = model.fit_intercept, model.n_jobs
     positive = getattr(model, "positive", False)
@@ -310,8 +320,10 @@ def fit_by_cross_validation(
     if isinstance(data, ArrayData):
         problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True, together=together)
         grids = _grids(model, problem, ratios, given, settings)
-        errors, failed = errors_of_folds(data, folds_of(model.cv, data), grids, settings, n_jobs)
+        errors, failed = errors_of_folds(data, folds_of(model.cv, data, arguments), grids, settings, n_jobs)
     else:
+        if arguments:
+            raise ParameterError(f"{sorted(arguments)}: folds of rows that are not in memory are made by their numbers")
         check_columns(data.n_features)
         cells = cells_of(model.cv, data)
         parts = cell_moments(data, cells, centre=centre, n_jobs=n_jobs)
@@ -320,10 +332,12 @@ def fit_by_cross_validation(
         errors, failed = errors_from_moments(parts, cells, grids, settings, n_jobs)
     mean, se = errors.mean(axis=-1), np.nan_to_num(standard_error(errors))
     g, a = choose(mean, se, model.rule)
-    kept = (np.array([grid.alphas for grid in grids]), errors, mean, se)
+    kept = (errors, mean, se)
     if len(grids) == 1:
         kept = tuple(of_grid[0] for of_grid in kept)
-    model.alphas_, model.mse_path_, model.mse_mean_, model.mse_se_ = kept
+    model.mse_path_, model.mse_mean_, model.mse_se_ = kept
+    alphas = np.array([grid.alphas for grid in grids])
+    model.alphas_ = alphas if given is None and len(grids) > 1 else alphas[0]
     model.alpha_, l1_ratio = float(grids[g].alphas[a]), grids[g].l1_ratio
     _fit_to_all(model, data, problem, l1_ratio, settings)
     if failed:

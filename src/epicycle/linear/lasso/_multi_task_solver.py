@@ -29,9 +29,11 @@ from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Look
 
 #: Features whose Gram matrix is formed at once; larger working sets are gone over piece by piece.
-MAX_PIECE = 2000
+MAX_PIECE = 4000
+#: How often, before all columns are looked at again.
+CYCLES_PER_ROUND = 5
 #: Coefficients on the support up to which Newton's method finishes a working set.
-MAX_NEWTON = 800
+MAX_NEWTON = 500
 
 
 class MultiTaskSolver(LassoSolver):
@@ -44,7 +46,7 @@ class MultiTaskSolver(LassoSolver):
         self.tasks = tasks
 
     def _sizes(self, c: np.ndarray) -> np.ndarray:
-        return np.sqrt(np.einsum("jt,jt->j", c, c))
+        return np.asarray(np.sqrt(np.einsum("jt,jt->j", c, c)))
 
     def update(self) -> None:
         for t, task in enumerate(self.tasks):
@@ -103,9 +105,9 @@ class MultiTaskSolver(LassoSolver):
         pieces = np.array_split(columns, -(-len(columns) // MAX_PIECE))
         # With several pieces each is only a step on the way: a few epochs, and on to the next.
         epochs = EPOCHS_PER_ROUND if len(pieces) == 1 else EPOCHS_PER_ROUND // 10
-        for piece in pieces:
+        for piece in pieces * (1 if len(pieces) == 1 else CYCLES_PER_ROUND):
             G, Q, W = np.ascontiguousarray(self.gram(piece)), self.correlation(piece), self.w[piece]
-            penalty, finish = self.penalty.on(piece), len(pieces) == 1 and self.finishes(target)
+            penalty, finish = self.penalty.on(piece), len(pieces) == 1
             self.w[piece] = _minimise_piece(G, Q, W, self.rr, penalty, target, epochs, finish=finish)
             self.update()
 
