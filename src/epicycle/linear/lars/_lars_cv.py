@@ -45,6 +45,7 @@ _DOCS = {
     "alphas_ : ndarray of shape (n_steps + 1,)\n    Breakpoints of the path on all rows down to `alpha_`.\n"
     "active_ : ndarray\n    Features of the model in the order in which they entered.\n"
     "coef_path_ : ndarray of shape (n_features, n_steps + 1)\n"
+    "intercept_path_ : ndarray of shape (n_steps + 1,)\n"
     "coef_ : ndarray of shape (n_features,)\nintercept_ : float",
 }
 
@@ -82,6 +83,9 @@ class LarsCV(RoutesToSplitter, PathModel):
 
     _parameters: ClassVar[Mapping[str, Domain]] = _PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = _DOCS
+
+    cv_alphas_: np.ndarray
+    mse_path_: np.ndarray
 
     @stores_arguments
     def __init__(
@@ -147,6 +151,9 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "positive": Boolean()}
     _docs: ClassVar[Mapping[str, str]] = _DOCS
+
+    cv_alphas_: np.ndarray
+    mse_path_: np.ndarray
 
     @stores_arguments
     def __init__(

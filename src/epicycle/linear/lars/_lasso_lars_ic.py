@@ -57,6 +57,7 @@ class LassoLarsIC(PathModel):
     active_ : ndarray
         Features of the model.
     coef_path_ : ndarray of shape (n_features, n_steps + 1)
+    intercept_path_ : ndarray of shape (n_steps + 1,)
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     %(gap_of_path)s
@@ -154,4 +155,5 @@ def _noise_variance(solver: LassoSolver, data: Data, n: float, fit_intercept: bo
     kept = np.flatnonzero(solver.square > 0)
     if len(kept):
         solver.fit_unpenalised(kept)
-    return n * solver.rr / left
+    # Residuals that are nothing but rounding have no variance of their own.
+    return max(n * solver.rr / left, np.finfo(float).eps ** 2 * solver.yy, np.finfo(float).tiny)

@@ -60,7 +60,7 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
     dual_gap_: float | np.ndarray
 
     _takes_sparse: ClassVar[bool] = True
-    #: Whether coefficients have an axis for targets also where there is one.
+    #: Whether coefficients have an axis for targets also where y has one column.
     _keeps_targets: ClassVar[bool] = False
 
     def _fit_data(self, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> Data:
@@ -77,7 +77,7 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
     def _attributes(self, data: Data, problem: LassoProblem, W: np.ndarray) -> dict[str, Any]:
         coef, intercept = W.astype(data.dtype), (problem.y_mean - W @ problem.x_mean).astype(data.dtype)
         return {
-            "coef_": coef[0] if len(coef) == 1 and not self._keeps_targets else coef,
+            "coef_": coef[0] if data.target_is_vector or (len(coef) == 1 and not self._keeps_targets) else coef,
             "intercept_": (intercept[0] if data.target_is_vector else intercept) if self.fit_intercept else 0.0,
         }
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -27,7 +25,7 @@ _PARAMETERS: dict[str, Domain] = {
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
     "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
-    "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own.",
+    "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own. A vector is one task.",
     "tasks": "coef_ : ndarray of shape (n_tasks, n_features)\n"
     "sparse_coef_ : csr_array of shape (n_tasks, n_features)\n"
     "intercept_ : ndarray of shape (n_tasks,)\n"
@@ -100,12 +98,8 @@ class MultiTaskLasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
         """Fit to rows X with the targets y of all tasks."""
-        check_tasks(y, "Lasso")
         fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=1.0, together=True)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        return several_tasks(super().__sklearn_tags__())
 
     def _penalty_line(self) -> str:
         return f"{self.alpha:g} sum_j |W_j|"
@@ -170,27 +164,8 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
         """Fit to rows X with the targets y of all tasks."""
-        check_tasks(y, "ElasticNet")
         fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio, together=True)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        return several_tasks(super().__sklearn_tags__())
-
     def _penalty_line(self) -> str:
         return f"{self.alpha:g} sum_j ({self.l1_ratio:g} |W_j| + {(1 - self.l1_ratio) / 2:g} |W_j|^2)"
-
-
-def check_tasks(y: Any, single: str) -> None:
-    """Refuse one target as a vector."""
-    if y is not None and not hasattr(y, "__dask_graph__") and np.ndim(y) == 1:
-        raise DataError(
-            f"y: For mono-task outputs, use {single}; expected shape (n_samples, n_tasks), got {np.shape(y)}"
-        )
-
-
-def several_tasks(tags: Any) -> Any:
-    """scikit-learn's tags of a model of several targets only."""
-    tags.target_tags.multi_output = True
-    tags.target_tags.single_output = False
-    return tags

@@ -12,10 +12,10 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios
-from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD, check_tasks, several_tasks
+from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD
 
 _DOCS = {
-    "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own.",
+    "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own. A vector is one task.",
     "fit": "coef_ : ndarray of shape (n_tasks, n_features)\nintercept_ : ndarray of shape (n_tasks,)\n"
     "dual_gap_ : float\ncertificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
     "history_ : History\nn_iter_ : int\nconverged_ : bool",
@@ -97,12 +97,8 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         **params : dict
             Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        check_tasks(y, "LassoCV")
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        return several_tasks(super().__sklearn_tags__())
 
 
 class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type: ignore[misc]  # no types
@@ -182,10 +178,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         **params : dict
             Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        check_tasks(y, "ElasticNetCV")
         ratios = l1_ratios(self.l1_ratio, self.alphas)
         self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        return several_tasks(super().__sklearn_tags__())
