@@ -7,11 +7,13 @@ from . import (
     data as data,
     diagnose as diagnose,
     engine as engine,
+    ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
     io as io,
     kernel as kernel,
     linear as linear,
+    naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
     optim as optim,
@@ -49,6 +51,14 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .ensemble import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+    StackingClassifier as StackingClassifier,
+    StackingRegressor as StackingRegressor,
+    VotingClassifier as VotingClassifier,
+    VotingRegressor as VotingRegressor,
 )
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
@@ -97,6 +107,8 @@ from .linear import (
     OneVsRest as OneVsRest,
     OrthogonalMatchingPursuit as OrthogonalMatchingPursuit,
     OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV,
+    PassiveAggressiveClassifier as PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor as PassiveAggressiveRegressor,
     Perceptron as Perceptron,
     PolynomialRegression as PolynomialRegression,
     QuantileRegressor as QuantileRegressor,
@@ -104,6 +116,7 @@ from .linear import (
     Ridge as Ridge,
     RidgeCV as RidgeCV,
     SGDClassifier as SGDClassifier,
+    SGDOneClassSVM as SGDOneClassSVM,
     SGDRegressor as SGDRegressor,
     ShrunkenMeans as ShrunkenMeans,
     Stagewise as Stagewise,
@@ -114,6 +127,15 @@ from .linear import (
     orthogonal_mp as orthogonal_mp,
     orthogonal_mp_gram as orthogonal_mp_gram,
     shrink_means as shrink_means,
+)
+from .naive_bayes import (
+    BernoulliNB as BernoulliNB,
+    CategoricalNB as CategoricalNB,
+    ComplementNB as ComplementNB,
+    GaussianNB as GaussianNB,
+    LogOdds as LogOdds,
+    MixedNB as MixedNB,
+    MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
     KNeighborsClassifier as KNeighborsClassifier,

@@ -30,7 +30,14 @@ from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.local import LocallyWeightedRegression
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.linear.logistic._logistic_regression_cv import LogisticRegressionCV
-from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
+from epicycle.linear.online import (
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    SGDClassifier,
+    SGDOneClassSVM,
+    SGDRegressor,
+)
 from epicycle.linear.ridge._ridge import Ridge
 from epicycle.linear.ridge._ridge_cv import RidgeCV
 from epicycle.linear.robust import HuberRegressor, QuantileRegressor
@@ -67,6 +74,8 @@ __all__ = [
     "OneVsRest",
     "OrthogonalMatchingPursuit",
     "OrthogonalMatchingPursuitCV",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
     "Perceptron",
     "PolynomialRegression",
     "QuantileRegressor",
@@ -74,6 +83,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "SGDClassifier",
+    "SGDOneClassSVM",
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",
