@@ -57,11 +57,14 @@ class RoutesToSplitter:
         return dict(process_routing(self, "fit", **params).splitter.split)
 
 
-def folds_of(cv: Any, data: ArrayData, arguments: Mapping[str, Any] | None = None) -> list[Fold]:
-    """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors."""
+def folds_of(
+    cv: Any, data: ArrayData, labels: np.ndarray | None = None, *, arguments: Mapping[str, Any] | None = None
+) -> list[Fold]:
+    """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors, or for given labels."""
+    y = data.y if labels is None else labels
     try:
-        splitter = check_cv(cv, data.y, classifier=False)
-        split = splitter.split(np.empty((data.n_rows, 0)), data.y, **(arguments or {}))
+        splitter = check_cv(cv, y, classifier=labels is not None)
+        split = splitter.split(np.empty((data.n_rows, 0)), y, **(arguments or {}))
         folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
     except (TypeError, ValueError) as error:
         raise ParameterError(f"cv={cv!r}: {error}") from None

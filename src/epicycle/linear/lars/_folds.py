@@ -51,7 +51,7 @@ def paths_of_folds(
     if isinstance(data, ArrayData):
         rows = data
         problem = lars_problem(rows, centre=centre, n_jobs=model.n_jobs)
-        folds = folds_of(model.cv, rows, arguments)
+        folds = folds_of(model.cv, rows, arguments=arguments)
         return problem, _on_threads(lambda f: _in_memory(rows, folds[f], centre, trace), len(folds), model.n_jobs)
     if arguments:
         raise ParameterError(f"{sorted(arguments)}: folds of rows that are not in memory are made by their numbers")

@@ -320,7 +320,7 @@ def fit_by_cross_validation(
     if isinstance(data, ArrayData):
         problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True, together=together)
         grids = _grids(model, problem, ratios, given, settings)
-        errors, failed = errors_of_folds(data, folds_of(model.cv, data, arguments), grids, settings, n_jobs)
+        errors, failed = errors_of_folds(data, folds_of(model.cv, data, arguments=arguments), grids, settings, n_jobs)
     else:
         if arguments:
             raise ParameterError(f"{sorted(arguments)}: folds of rows that are not in memory are made by their numbers")
