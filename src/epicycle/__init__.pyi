@@ -170,6 +170,7 @@ from .svm import (
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
+    AdaBoostRegressor as AdaBoostRegressor,
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
     ExtraTreesClassifier as ExtraTreesClassifier,
@@ -178,6 +179,7 @@ from .tree import (
     GradientBoostingRegressor as GradientBoostingRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+    RandomTreesEmbedding as RandomTreesEmbedding,
 )
 
 __version__: str
