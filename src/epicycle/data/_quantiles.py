@@ -83,7 +83,7 @@ def quantiles(
     """The middle of the numbers that minimise the weighted quantile loss, of every group.
 
     `count` is as for :func:`select_by_digits`; n says how many numbers each group has, `total` their weights. The same
-    as :func:`epicycle.tree.boosting._losses.weighted_quantile`.
+    as :func:`epicycle.tree.boosting._sums.weighted_quantile`.
     """
     # The minimisers are an interval where tau n is whole, up to rounding: its ends are selected.
     if total is None:

@@ -10,14 +10,8 @@ from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 from epicycle.data._quantiles import digit_counts, quantiles
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.optim import _losses as losses
-from epicycle.tree.boosting._losses import (
-    NativeLoss,
-    classification_loss,
-    exact_sum,
-    exact_total,
-    power_above,
-    weighted_quantile,
-)
+from epicycle.tree.boosting._losses import NativeLoss, classification_loss
+from epicycle.tree.boosting._sums import exact_sum, exact_total, power_above, weighted_quantile
 
 LOSSES = {
     "squared": NativeLoss(losses.Squared()),

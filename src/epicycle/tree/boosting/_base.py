@@ -34,18 +34,16 @@ from epicycle.tree._ensemble import (
     shapley_values,
     truncate,
 )
-from epicycle.tree._nodes import categorical_nodes, leaves_of_batch
-from epicycle.tree._parameters import feature_groups, min_rows, monotone_signs, n_candidate_features
-from epicycle.tree.boosting._boosting import Boosting, Growth, Round, Validation
+from epicycle.tree._nodes import leaves_of_batch
+from epicycle.tree._parameters import n_candidate_features
+from epicycle.tree.boosting._boosting import Boosting, Round
 from epicycle.tree.boosting._losses import BoostingLoss
-from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS, interaction_groups
+from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS, growth_of
 from epicycle.tree.boosting._preparation import Preparation
+from epicycle.tree.boosting._regression_trees import regression_trees
 from epicycle.tree.boosting._stopping import Stopping
-from epicycle.tree.cart._regressor import DecisionTreeRegressor
-from epicycle.tree.cart._tree import Tree
+from epicycle.tree.boosting._validation import Validation
 
-# Rows of a leaf by default, where they are at most a tenth of all.
-_LEAST_ROWS = 20
 # Columns of the history: the loss of the rows that a round did not draw, before and after it.
 _LEFT_OUT = ("left_out_before", "left_out")
 #: Attributes that prediction needs beside the trees.
@@ -198,7 +196,7 @@ class GradientBoosting(TreeModel, ABC):
             )
         preparation = Preparation(
             loss=self._loss(),
-            growth=self._growth(edges, data.n_rows),
+            growth=growth_of(self, edges, data.n_rows),
             edges=edges,
             seed=seed,
             options={
@@ -236,36 +234,6 @@ class GradientBoosting(TreeModel, ABC):
     def _share_of_features(self, p: int) -> float:
         asked = self.max_features
         return float(asked) if isinstance(asked, float) else n_candidate_features(asked, p) / p
-
-    def _growth(self, edges: list[np.ndarray], n_rows: int | None) -> Growth:
-        p = len(edges)
-        least, split = self.min_samples_leaf, self.min_samples_split
-        if n_rows is None and any(isinstance(value, float) for value in (least, split)):
-            raise ParameterError(
-                "min_samples_leaf, min_samples_split: a share needs data whose rows are counted; give a number of rows"
-            )
-        if least == "auto":
-            least = _LEAST_ROWS if n_rows is None else max(1, min(_LEAST_ROWS, n_rows // 10))
-        categorical = np.zeros(p, np.uint8)
-        categorical[list(self.categories_)] = 1
-        names = getattr(self, "feature_names_in_", None)
-        return Growth(
-            n_bins=np.array([len(e) + 1 for e in edges], np.int32),
-            categorical=categorical,
-            max_leaf_nodes=self.max_leaf_nodes or 0,
-            max_depth=self.max_depth or 0,
-            min_samples_leaf=min_rows(float(least) if isinstance(least, float) else int(least), n_rows or 0, 1),
-            min_samples_split=min_rows(split, n_rows or 0, 2),
-            min_decrease=float(self.min_impurity_decrease),
-            min_weight_fraction=float(getattr(self, "min_weight_fraction_leaf", 0.0)),  # some classes have none
-            ccp_alpha=float(self.ccp_alpha),
-            min_child_weight=float(self.min_child_weight),
-            l2=float(self.l2_regularization),
-            min_gain=float(self.min_split_gain),
-            smoothing=float(self.categorical_smoothing),
-            monotone=monotone_signs(self.monotonic_cst, p, names, categorical),
-            groups=feature_groups(interaction_groups(self.interaction_cst, p), p, names),
-        )
 
     def _rounds(
         self,
@@ -416,36 +384,7 @@ class GradientBoosting(TreeModel, ABC):
     def estimators_(self) -> np.ndarray:
         """The trees as fitted regression trees, made anew on every access; their impurities are not known (NaN)."""
         self._check_fitted()
-        trees, K = self.trees_, len(self._start_)
-        out = np.empty((n_trees(trees) // K, K), dtype=object)
-        for t in range(n_trees(trees)):
-            rows = slice(int(trees["roots"][t]), int(trees["roots"][t + 1]))
-            nodes = trees["nodes"][rows].copy()
-            categorical = categorical_nodes(nodes)
-            levels = trees["levels"][nodes[categorical, 0].astype(np.int64)]
-            nodes[categorical, 0] = np.arange(len(levels), dtype=np.uint64)
-            model = DecisionTreeRegressor(
-                max_depth=self.max_depth,
-                max_leaf_nodes=self.max_leaf_nodes,
-                min_samples_split=self.min_samples_split,
-                min_weight_fraction_leaf=getattr(self, "min_weight_fraction_leaf", 0.0),
-                min_impurity_decrease=self.min_impurity_decrease,
-                ccp_alpha=self.ccp_alpha,
-            )
-            model.tree_ = Tree(
-                nodes,
-                levels,
-                trees["values"][rows, None] / self.learning_rate,
-                np.full(len(nodes), np.nan),
-                trees["count"][rows],
-                trees["cover"][rows],
-                self.n_features_in_,
-                np.ones(1, np.int64),
-            )
-            model._vector_, model._from_frame_, model.categories_ = True, self._from_frame_, self.categories_
-            model.n_features_in_ = self.n_features_in_
-            out[t // K, t % K] = model
-        return out
+        return regression_trees(self)
 
     def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
         if "init_" in vars(self):

@@ -27,7 +27,8 @@ from epicycle.core._random import stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import Bins
 from epicycle.tree._ensemble import GrownTree
-from epicycle.tree.boosting._losses import BoostingLoss, Evaluation, UserLoss, optimal_values, quantile_values
+from epicycle.tree.boosting._leaf_values import optimal_values, quantile_values
+from epicycle.tree.boosting._losses import BoostingLoss, Evaluation, UserLoss
 from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, ridges, row_sizes, threshold
 
 # A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
@@ -442,52 +443,3 @@ def with_weights(gh: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     gh = gh.copy()
     gh[:, 1] = 1.0 if weight is None else weight
     return gh
-
-
-# ------------------------------------------------------------------------------------------------ validation
-
-
-class Validation(ABC):
-    """The validation set, in memory or in partitions, with its loss after every round.
-
-    `losses` holds the mean loss after round `first`, at which this fit began, and after each that followed.
-    """
-
-    losses: list[float]
-    first: int
-
-    @abstractmethod
-    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
-        """Add the trees of one round, and return the mean loss after it."""
-
-    def _begin(self, loss: float, rounds: int, earlier: np.ndarray) -> None:
-        """Start with this loss after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
-        self.losses = [float(loss) for loss in earlier] or [loss]
-        self.first = rounds - len(self.losses) + 1
-
-
-class MemoryValidation(Validation):
-    """A validation set in memory: binned rows (n, p) with targets and weights, and their scores (K, n)."""
-
-    which: np.ndarray  # the rows, of those of the fit
-
-    def __init__(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: BoostingLoss) -> None:
-        self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss
-        self.score = np.empty((loss.n_outputs, len(y)))
-
-    def begin(self, score: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
-        """Set the scores after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
-        self.score[:] = score.reshape(len(self.score), -1)
-        self._begin(self._mean(), rounds, earlier)
-
-    def _mean(self) -> float:
-        total = float(len(self.y) if self.weight is None else self.weight.sum())
-        return self.loss.evaluate(self.y, self.weight, self.score, None, 1).loss / max(total, np.finfo(float).tiny)
-
-    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
-        for k, (tree, value) in enumerate(trees):
-            _native.tree.predict_bins(
-                self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
-            )
-        self.losses.append(self._mean())
-        return self.losses[-1]

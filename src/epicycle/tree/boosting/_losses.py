@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from epicycle import _native
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.optim import _losses as losses
-from epicycle.tree._ensemble import GrownTree
+from epicycle.tree.boosting._sums import total_of, weighted_quantile
 
 # exp beyond this overflows the float32 of gradients.
 _LARGEST_EXPONENT = 80.0
@@ -133,13 +133,13 @@ class NativeLoss:
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The best constant score, for each output."""
         if self.n_outputs > 1:
-            totals = [_total(np.ones(len(y)) if weight is None else weight, y == k) for k in range(self.n_outputs)]
+            totals = [total_of(np.ones(len(y)) if weight is None else weight, y == k) for k in range(self.n_outputs)]
             return self.start_of_classes(np.array(totals))
         if self.start_quantile is not None:
             return np.array([weighted_quantile(y, weight, self.start_quantile)])
         if weight is None:
-            return self.start_of_mean(_total(y) / len(y))
-        return self.start_of_mean(_total(y * weight) / _total(weight))
+            return self.start_of_mean(total_of(y) / len(y))
+        return self.start_of_mean(total_of(y * weight) / total_of(weight))
 
     def start_of_mean(self, mean: float) -> np.ndarray:
         """The best constant score where the target has this mean."""
@@ -331,140 +331,3 @@ def regression_loss(
 def classification_loss(n_classes: int) -> NativeLoss:
     """Logistic loss for two classes, multinomial loss for more."""
     return NativeLoss(losses.Logistic()) if n_classes == 2 else NativeLoss(losses.Multinomial(), n_classes)
-
-
-# ------------------------------------------------------------------------------------------------ leaf values
-
-# Derivatives of leaves are zero to this share of the sum of |gradients|, which are in single precision (eps 1.2e-7).
-_DERIVATIVE_TOLERANCE = 1e-6
-# Largest leaf value where scores are logarithms: a leaf of one class has its optimum at infinity, and beyond e^4 : 1
-# there is little to gain in a step that the learning rate shortens anyway.
-_LARGEST_LOG_VALUE = 4.0
-_MAX_NEWTON_STEPS = 100
-
-
-def quantile_values(
-    tree: GrownTree, order: np.ndarray, residual: np.ndarray, weight: np.ndarray | None, tau: float
-) -> np.ndarray:
-    """The quantile of the residuals in every leaf."""
-    value = tree.value.copy()
-    for leaf in tree.leaves:
-        rows = order[tree.begin[leaf] : tree.end[leaf]]
-        value[leaf] = weighted_quantile(residual[rows], None if weight is None else weight[rows], tau)
-    return value
-
-
-def optimal_values(
-    tree: GrownTree,
-    order: np.ndarray,
-    loss: BoostingLoss,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    score: np.ndarray,
-    k: int,
-    l2: float,
-    threads: int,
-) -> np.ndarray:
-    """Values of the nodes for output k of scores (K, n); rows of leaf l are order[begin[l]:end[l]]."""
-    leaves = tree.leaves
-    which = np.empty(len(order), np.intp)
-    for number, leaf in enumerate(leaves):
-        which[tree.begin[leaf] : tree.end[leaf]] = number
-    y, weight = y[order], None if weight is None else weight[order]
-    at = np.ascontiguousarray(score[:, order])
-    start = at[k].copy()
-    gh = np.empty((len(at), len(order), 2), np.float32)
-
-    def derivatives(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        at[k] = start + v[which]
-        loss.evaluate(y, weight, at, gh, threads)
-        g, h = gh[k, :, 0].astype(np.float64), gh[k, :, 1].astype(np.float64)
-        total = [np.bincount(which, part, minlength=len(leaves)) for part in (g, h, np.abs(g))]
-        return total[0] + l2 * v, total[1] + l2, total[2]
-
-    value = np.zeros(len(tree.left))
-    value[leaves] = newton_values(derivatives, len(leaves), bounded=loss.bounded_steps)
-    return value
-
-
-def newton_values(
-    derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]], n_leaves: int, *, bounded: bool
-) -> np.ndarray:
-    """The values at which the first derivative of every leaf is zero.
-
-    `derivatives` maps values of all leaves to the sums of gradients, of curvatures and of |gradients|.
-    """
-    v = np.zeros(n_leaves)
-    bound = _LARGEST_LOG_VALUE if bounded else np.finfo(float).max / 4
-    low, high = np.full(n_leaves, -bound), np.full(n_leaves, bound)
-    reach = 1.0  # length of a step where the curvature is zero; doubled every time
-    G, H, scale = derivatives(v)
-    for _ in range(_MAX_NEWTON_STEPS):
-        # The derivative G rises with v: its sign tells on which side of v the minimum lies.
-        low, high = np.where(G < 0, v, low), np.where(G > 0, v, high)
-        done = (np.abs(G) <= _DERIVATIVE_TOLERANCE * scale) | (high - low <= 1e-12 * np.abs(v))
-        if done.all():
-            break
-        step = np.divide(-G, H, out=np.where(G < 0, reach, -reach), where=H > 0)
-        tried = v + step
-        tried = np.where((tried <= low) | (tried >= high), (low + high) / 2, tried)
-        before, v, reach = np.abs(G), np.where(done, v, tried), 2 * reach
-        G, H, _ = derivatives(v)
-        # A curvature that is only an upper bound makes short steps: bisect where the leaf has a bracket.
-        low, high = np.where(G < 0, v, low), np.where(G > 0, v, high)
-        slow = ~done & (np.abs(G) > before / 2) & (high - low < bound)
-        if slow.any():
-            v = np.where(slow, (low + high) / 2, v)
-            G, H, _ = derivatives(v)
-    return v
-
-
-def weighted_quantile(x: np.ndarray, weight: np.ndarray | None, tau: float) -> float:
-    """The middle of the numbers that minimise the weighted quantile loss of x."""
-    # Slack of 1e-9 rows: tau n that is an integer up to rounding has the interval between two rows as minimisers.
-    if weight is None:
-        below = int(np.ceil(tau * len(x) - 1e-9)) - 1
-        above = int(np.floor(tau * len(x) + 1e-9))
-        low, high = max(below, 0), min(above, len(x) - 1)
-        part = np.partition(x, (low, high))
-        return float(part[low] + (part[high] - part[low]) / 2)
-    order = np.argsort(x, kind="stable")
-    cumulative = np.cumsum(weight[order])
-    target = tau * cumulative[-1]
-    slack = 1e-9 * cumulative[-1] / len(x)
-    low = int(np.searchsorted(cumulative, target - slack))
-    high = int(np.searchsorted(cumulative, target + slack, side="right"))
-    last = len(x) - 1
-    a, b = x[order[min(low, last)]], x[order[min(high, last)]]
-    return float(a + (b - a) / 2)
-
-
-# ------------------------------------------------------------------------------------------------ exact sums
-
-# Bits of each of the two integers that a number is split into; their sums over 2**32 rows fit 64 bits.
-_BITS = 30
-
-
-def power_above(largest: float) -> float:
-    """The power of two just above a number, within the exponents that scaling leaves finite; 1 for zero."""
-    return float(np.ldexp(1.0, min(max(int(np.frexp(largest)[1]), -900), 1000))) if largest > 0 else 1.0
-
-
-def exact_sum(x: np.ndarray, scale: float) -> int:
-    """The sum of x in units of 2**-60 of `scale`: an integer, which does not depend on the partition of the rows."""
-    # x = (high 2^-30 + low 2^-60) scale: both integers are exact, so only the last digit of low is rounded.
-    scaled = x * (2.0**_BITS / scale)
-    high = np.rint(scaled)
-    low = np.rint((scaled - high) * 2.0**_BITS)
-    return (int(high.sum(dtype=np.int64)) << _BITS) + int(low.sum(dtype=np.int64))
-
-
-def exact_total(total: int, scale: float) -> float:
-    """A sum of :func:`exact_sum` as a number."""
-    return float(total / 2 ** (2 * _BITS) * scale)
-
-
-def _total(x: np.ndarray, which: np.ndarray | None = None) -> float:
-    """The sum of x, independent of the order and the partition of the rows."""
-    scale = power_above(float(np.abs(x).max(initial=0.0)))
-    return exact_total(exact_sum(x if which is None else x[which], scale), scale)

@@ -9,7 +9,19 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.tree._parameters import GROWTH_DOMAINS, TREE_DOCS, TREE_DOMAINS, Share
+from epicycle.tree._parameters import (
+    GROWTH_DOMAINS,
+    TREE_DOCS,
+    TREE_DOMAINS,
+    Share,
+    feature_groups,
+    min_rows,
+    monotone_signs,
+)
+from epicycle.tree.boosting._boosting import Growth
+
+# Rows of a leaf by default, where they are at most a tenth of all.
+_LEAST_ROWS = 20
 
 BOOSTING_DOCS: dict[str, str] = {
     **TREE_DOCS,
@@ -162,3 +174,35 @@ def interaction_groups(asked: Any, p: int) -> Any:
                     f"[0, {p - 1}], specifying the position of features, or of names; got {feature!r}"
                 )
     return asked
+
+
+def growth_of(model: Any, edges: list[np.ndarray], n_rows: int | None) -> Growth:
+    """The rules of growth that the parameters of a model say, for these bins and so many rows."""
+    p = len(edges)
+    least, split = model.min_samples_leaf, model.min_samples_split
+    if n_rows is None and any(isinstance(value, float) for value in (least, split)):
+        raise ParameterError(
+            "min_samples_leaf, min_samples_split: a share needs data whose rows are counted; give a number of rows"
+        )
+    if least == "auto":
+        least = _LEAST_ROWS if n_rows is None else max(1, min(_LEAST_ROWS, n_rows // 10))
+    categorical = np.zeros(p, np.uint8)
+    categorical[list(model.categories_)] = 1
+    names = getattr(model, "feature_names_in_", None)
+    return Growth(
+        n_bins=np.array([len(e) + 1 for e in edges], np.int32),
+        categorical=categorical,
+        max_leaf_nodes=model.max_leaf_nodes or 0,
+        max_depth=model.max_depth or 0,
+        min_samples_leaf=min_rows(float(least) if isinstance(least, float) else int(least), n_rows or 0, 1),
+        min_samples_split=min_rows(split, n_rows or 0, 2),
+        min_decrease=float(model.min_impurity_decrease),
+        min_weight_fraction=float(getattr(model, "min_weight_fraction_leaf", 0.0)),  # some classes have none
+        ccp_alpha=float(model.ccp_alpha),
+        min_child_weight=float(model.min_child_weight),
+        l2=float(model.l2_regularization),
+        min_gain=float(model.min_split_gain),
+        smoothing=float(model.categorical_smoothing),
+        monotone=monotone_signs(model.monotonic_cst, p, names, categorical),
+        groups=feature_groups(interaction_groups(model.interaction_cst, p), p, names),
+    )

@@ -17,7 +17,8 @@ from epicycle.data import ArrayData
 from epicycle.data._quantiles import digit_counts
 from epicycle.tree._binning import MISSING, bin_matrix, row_priorities
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch
-from epicycle.tree.boosting._losses import BoostingLoss, UserLoss, exact_sum
+from epicycle.tree.boosting._losses import BoostingLoss, UserLoss
+from epicycle.tree.boosting._sums import exact_sum
 
 # ------------------------------------------------------------------------------------------------ rows
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epicycle.core._random import stream
-from epicycle.tree.boosting._losses import power_above
+from epicycle.tree.boosting._sums import power_above
 
 # Bits of a float32 r that are dropped when rows are counted by r: seven of the mantissa remain, and mu is within 1%.
 _SHIFT = 16

@@ -12,7 +12,8 @@ from sklearn.utils import _safe_indexing
 
 from epicycle.core._exceptions import DataTypeError
 from epicycle.data import Scan
-from epicycle.tree.boosting._boosting import Boosting, MemoryBoosting, MemoryValidation, Validation
+from epicycle.tree.boosting._boosting import Boosting, MemoryBoosting
+from epicycle.tree.boosting._validation import MemoryValidation, Validation
 
 
 @dataclass
