@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import re
-import selectors
+import select
 import subprocess
 import sys
 import time
@@ -63,11 +63,13 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
+            bufsize=0,
         )
-        self.selector = selectors.DefaultSelector()
+        assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout.fileno()
+        self.lines: list[bytes] = []  # read and not looked at yet
+        self.rest = b""
 
     def _cpu(self) -> float:
         try:
@@ -79,18 +81,20 @@ class Worker:
     def _line(self, cpu: float, wall: float) -> dict[str, Any] | None:
         """The next line of the process; None where it ends, {} where it takes too long."""
         began, before = time.monotonic(), self._cpu()
-        while not self.selector.select(timeout=0.5):
-            if self._cpu() - before > cpu or time.monotonic() - began > wall:
-                return {}
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
+        while not self.lines:
+            if not select.select([self.stdout], [], [], 0.5)[0]:
+                if self._cpu() - before > cpu or time.monotonic() - began > wall:
+                    return {}
+                continue
+            chunk = os.read(self.stdout, 1 << 16)
+            if not chunk:
+                return None
+            *self.lines, self.rest = (self.rest + chunk).split(b"\n")
+        return dict(json.loads(self.lines.pop(0)))
 
     def run(self, seed: int, report: Report) -> bool:
         """Run a case; False where the process is of no use any more."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{seed}\n")
-        self.process.stdin.flush()
+        self.stdin.write(f"{seed}\n".encode())
         words = "?"
         for _ in range(2):
             line = self._line(CPU_LIMIT, WALL_LIMIT)
@@ -98,7 +102,7 @@ class Worker:
                 report.add(seed, words, f"crash: the process ended with {self.process.wait()}")
                 return False
             if not line:
-                report.add(seed, words, f"hang: more than {CPU_LIMIT:.0f} s")
+                report.add(seed, words, f"hang: more than {CPU_LIMIT:.0f} s of processor time, or {WALL_LIMIT:.0f} s")
                 return False
             words = line.get("words", words)
         for complaint in line["complaints"]:
