@@ -272,7 +272,6 @@ class KernelPerceptron(KernelClassifier):
 
         monitor = self._monitor(self.max_iter, attributes)
         reason, passes = "max_iter", first
-        saved: dict[str, Any] = {}
         for passes in range(first + 1, self.max_iter + 1):
             shuffled = stream(seed, "epoch", passes - 1).permutation(len(order)) if self.shuffle else slice(None)
             shown, part = order[shuffled], None if share is None else share[shuffled]
@@ -282,8 +281,9 @@ class KernelPerceptron(KernelClassifier):
                 if learner.clean:
                     learner.settle(K)
             loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
-            saved = _saved(learners, passes, seed)
-            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=partial(dict, saved))
+            # on demand: all mistakes so far are in it, which makes it large after many passes
+            state_now = partial(_saved, learners, passes, seed)
+            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=state_now)
             if all(learner.clean or learner.margin_above <= self.tol * radius for learner in learners):
                 reason = "converged"
             elif stop:
@@ -291,6 +291,7 @@ class KernelPerceptron(KernelClassifier):
             else:
                 continue
             break
+        saved = _saved(learners, passes, seed)
         for learner in learners:
             learner.settle(K)
         certificate = self._certificate(learners, radius, passes)

@@ -115,7 +115,7 @@ class KNeighborsRegressor(_AveragingRegressor, KNeighborsSearch):
         else:
             share = weights / weights.sum(axis=1)[:, None]
             mean = np.einsum("nk,nk...->n...", share, Y)
-        return np.asarray(mean).astype(distances.dtype, copy=False)
+        return _as_type(np.asarray(mean), distances.dtype)
 
 
 class RadiusNeighborsRegressor(_AveragingRegressor, RadiusNeighborsSearch):
@@ -193,4 +193,10 @@ class RadiusNeighborsRegressor(_AveragingRegressor, RadiusNeighborsSearch):
             warnings.warn(
                 "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
             )
-        return mean.astype(distances[0].dtype, copy=False)
+        return _as_type(mean, distances[0].dtype)
+
+
+def _as_type(mean: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Predictions in the type of the distances, where that holds numbers of their size."""
+    fits = np.nanmax(np.abs(mean), initial=0.0) <= np.finfo(dtype).max
+    return mean.astype(dtype, copy=False) if fits else mean

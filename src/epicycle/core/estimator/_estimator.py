@@ -43,7 +43,7 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
-from epicycle.data import Data, as_data
+from epicycle.data import ArrayData, Data, as_data
 from epicycle.engine import single_threaded_blas
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Largest sample weight: sums of squares of weights and of products with numbers of usual size have to be finite.
+    _largest_weight: ClassVar[float] = 1e150
 
     _run: Run
     n_features_in_: int
@@ -117,6 +119,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             check_finite=check_finite,
             missing=missing,
         )
+        largest = float(data.weight.max()) if isinstance(data, ArrayData) and data.weight is not None else 0.0
+        if largest > self._largest_weight:
+            raise DataError(
+                f"sample_weight: {largest:g} in row {int(data.weight.argmax())}; expected none above "
+                f"{self._largest_weight:g}, because squares of weights would overflow: divide all by a common factor"
+            )
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):
             raise DataError(
