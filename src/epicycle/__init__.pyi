@@ -7,6 +7,7 @@ from . import (
     data as data,
     diagnose as diagnose,
     engine as engine,
+    ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
     io as io,
@@ -49,6 +50,14 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .ensemble import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+    StackingClassifier as StackingClassifier,
+    StackingRegressor as StackingRegressor,
+    VotingClassifier as VotingClassifier,
+    VotingRegressor as VotingRegressor,
 )
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,

@@ -39,14 +39,10 @@ def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: 
     with remembered_interrupts():
         if client is None:
             return _sum_locally(statistic, data, parameters)
-        return _sum_on(client, statistic, data, parameters)
-
-
-def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
-    parts = resident_parts(data, client)
-    job = packed_job(client, statistic, parameters)
-    futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
-    return _total(sum_futures(client, futures))
+        parts = resident_parts(data, client)
+        job = packed_job(client, statistic, parameters)
+        futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
+        return _total(sum_futures(client, futures))
 
 
 def sum_futures(client: Any, futures: list[Any]) -> State | None:
