@@ -28,6 +28,8 @@ from epicycle.neighbors._base import (
 class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixins
     """Targets of the rows, and means of those of neighbours."""
 
+    _takes_any_size: ClassVar[bool] = True  # targets are averaged
+
     weights: Any
 
     def _keep_targets(self, X: Any, y: Any) -> None:

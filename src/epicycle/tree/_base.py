@@ -44,7 +44,7 @@ class TreeModel(Estimator, ABC):
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
     _takes_dask: ClassVar[bool] = False
     _multi_output: ClassVar[bool] = False
-    _largest_weight: ClassVar[float] = np.inf  # weights are counted, never squared; their sum is checked
+    _takes_any_size: ClassVar[bool] = True  # weights are counted, never squared; their sum is checked
 
     categorical_features: Any
     handle_unknown: Any
