@@ -286,6 +286,11 @@ def _require_sizes(data: ArrayData, target: str) -> None:
                 f"sample_weight: {heaviest:g} in row {int(data.weight.argmax())}; expected none above "
                 f"{_LARGEST_SQUARED:g}, because squares of weights would overflow: divide all by a common factor"
             )
+        if heaviest < 1 / _LARGEST_SQUARED:
+            raise DataError(
+                f"sample_weight: none is above {heaviest:g}; expected one of at least {1 / _LARGEST_SQUARED:g}, because "
+                "quotients by weights would overflow: multiply all by a common factor"
+            )
         if largest * math.sqrt(float(data.weight.sum())) > _LARGEST_SQUARED:
             raise DataError(f"y: {largest:g} is so large that weighted squares overflow; scale y or sample_weight")
     if data.X.dtype == np.float32 and largest > float(np.finfo(np.float32).max):
