@@ -117,6 +117,7 @@ class KernelPerceptron(KernelClassifier):
     True
     """
 
+    _takes_any_size: ClassVar[bool] = True  # weights are put in units of the largest
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **KERNEL_PARAMETERS,
         "variant": Choice("online", "averaged", "voted"),

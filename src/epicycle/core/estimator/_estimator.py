@@ -288,8 +288,8 @@ def _require_sizes(data: ArrayData, target: str) -> None:
             )
         if heaviest < 1 / _LARGEST_SQUARED:
             raise DataError(
-                f"sample_weight: none is above {heaviest:g}; expected one of at least {1 / _LARGEST_SQUARED:g}, because "
-                "quotients by weights would overflow: multiply all by a common factor"
+                f"sample_weight: none is above {heaviest:g}; expected one of at least {1 / _LARGEST_SQUARED:g}, "
+                "because quotients by weights would overflow: multiply all by a common factor"
             )
         if largest * math.sqrt(float(data.weight.sum())) > _LARGEST_SQUARED:
             raise DataError(f"y: {largest:g} is so large that weighted squares overflow; scale y or sample_weight")
