@@ -52,11 +52,11 @@ class Report:
 class Worker:
     """A process that runs cases one after another."""
 
-    def __init__(self, only: str | None) -> None:
+    def __init__(self, only: str | None, warnings: bool) -> None:
         source = str(HERE.parents[1] / "src")
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment = {**os.environ, **threads, "PYTHONPATH": source}
-        command = [sys.executable, str(HERE / "cases.py"), *([only] if only else [])]
+        command = [sys.executable, str(HERE / "cases.py"), only or "", "warnings" if warnings else ""]
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -114,13 +114,13 @@ class Worker:
         self.process.wait()
 
 
-def campaign(seed: int, seconds: float, only: str | None = None) -> Report:
+def campaign(seed: int, seconds: float, only: str | None = None, warnings: bool = False) -> Report:
     """Cases of seeds from `seed` on until the time is over."""
     report = Report(seed)
     until = time.monotonic() + seconds
     worker: Worker | None = None
     while time.monotonic() < until:
-        worker = worker or Worker(only)
+        worker = worker or Worker(only, warnings)
         if not worker.run(seed + report.cases, report):
             worker.close()
             worker = None
@@ -135,6 +135,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, help="of the first case; drawn afresh by default")
     parser.add_argument("--only", help="name of a class")
+    parser.add_argument("--warnings", action="store_true", help="complain of NumPy's warnings too")
     parser.add_argument("--case", type=int, help="seed of a single case, run in this process")
     options = parser.parse_args()
     if options.case is not None:
@@ -143,12 +144,12 @@ def main() -> int:
 
         case = cases.draw(options.case, options.only)
         print(case.words)
-        print(list(cases.complaints(case)) or "nothing to complain of")
+        print(list(cases.complaints(case, options.warnings)) or "nothing to complain of")
         given = {} if case.weight is None else {"sample_weight": case.weight}
         case.model.fit(case.X, case.y, **given)
         return 0
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
-    report = campaign(seed, 60 * options.minutes, options.only)
+    report = campaign(seed, 60 * options.minutes, options.only, options.warnings)
     print(report)
     return bool(report.found)
 
