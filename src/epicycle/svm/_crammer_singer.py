@@ -20,16 +20,19 @@ from epicycle.data import ArrayData, Batch
 from epicycle.svm._linear_dual_descent import ACTIVE, DUAL, GAP, KEPT, VALUE, WORST
 from epicycle.svm._linear_problem import MarginProblem, Optimum
 
+#: Passes over the rows in one iteration: a pass is short, and some thousands of them are usual.
+PASSES = 20
+
 
 def joint_loss_statistic(batch: Batch, problem: MarginProblem, theta: np.ndarray) -> tuple[float]:
     """The sum of max_k ([k != y] + z_k) - z_y over the rows, without C."""
     W, b = problem.split(theta)
-    Z = np.asarray(batch.X @ W.T) + b
-    rows, y = np.arange(len(Z)), np.asarray(batch.y).astype(np.intp)
-    own = Z[rows, y].copy()
-    Z += 1.0
-    Z[rows, y] = own
-    losses = Z.max(axis=1, initial=-np.inf) - own
+    G = np.asarray(batch.X @ W.T, dtype=np.float64) + b
+    rows, y = np.arange(len(G)), np.asarray(batch.y).astype(np.intp)
+    own = G[rows, y].copy()
+    G += 1.0
+    G[rows, y] = own
+    losses = G.max(axis=1, initial=-np.inf) - own
     weight = problem.weights(batch)
     return (float(losses.sum() if weight is None else weight @ losses),)
 
@@ -80,19 +83,20 @@ def joint_descent(
         number[ACTIVE], number[WORST] = float(len(order)), np.inf  # all rows are visited again
         return joint_optimum(data, problem, np.ascontiguousarray(W.T), float(number[DUAL]))
 
-    optimum, stopped, report = None, False, np.zeros((1, 4))
-    while passes < max_iter and not stopped:
+    optimum, stopped, done, report = None, False, passes // PASSES, np.zeros((PASSES, 4))
+    while done < max_iter and not stopped:
         rest = (seed, passes, target, report)
-        _native.svm.crammer_singer_passes(X, y, bound, square, s, alpha, W, order, number, *rest)
-        passes += 1
-        gap, value = report[0, GAP], report[0, VALUE]
+        made = _native.svm.crammer_singer_passes(X, y, bound, square, s, alpha, W, order, number, *rest)
+        passes += PASSES  # the streams of random numbers go by iterations, whole or not
+        done += 1
+        gap, value, kept = report[made - 1, [GAP, VALUE, KEPT]]
         ratio = gap / max(value + gap, 1e-300)
         if ratio <= target or number[ACTIVE] == 0:
             optimum = measured()
             gap, value = optimum.gap, optimum.primal - optimum.gap
             target = 0.7 * min(target, ratio)
-        facts = {"gap": gap / max(value + gap, 1e-300), "rows": float(report[0, KEPT])}
-        stopped = monitor(passes, W.T.ravel(), objective=value + gap, state=snapshot, **facts)
+        facts = {"gap": gap / max(value + gap, 1e-300), "rows": float(kept)}
+        stopped = monitor(done, W.T.ravel(), objective=value + gap, state=snapshot, **facts)
         if optimum is not None and optimum.relative <= tol:
             return optimum, "stopped" if stopped else "converged", snapshot()
     return measured(), "stopped" if stopped else "max_iter", snapshot()

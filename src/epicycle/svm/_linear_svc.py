@@ -50,7 +50,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         More than two classes are separated one against the rest; or together, by K score functions :math:`z_k` that
         minimise :math:`\tfrac{1}{2} \sum_k \|(w_k, b_k / s)\|^2 + C \sum_i v_i \max_k ([k \ne y_i] + z_{ik} -
-        z_{i y_i})`. The latter needs rows in memory; `penalty`, `loss`, `dual` and `solver` have no effect on it.
+        z_{i y_i})`. The latter needs rows in memory, and an iteration of it is 20 passes; `penalty`, `loss`, `dual` and
+        `solver` have no effect on it.
     %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
@@ -149,8 +150,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
             )
         shape = problem.n_problems, problem.n_features + 1
         monitor = self._monitor(self.max_iter, lambda x: self._attributes(problem, x.reshape(shape), data.dtype))
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed_of(self.random_state)}
-        limits["state"] = self._resume_state() or None
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": self._resume_state() or None}
+        limits["seed"] = seed_of(self.random_state)
         found, reason, kept = joint_descent(data, problem, monitor=monitor, **limits)
         if data.dtype != np.float64:  # the gap of the weights as they are stored
             theta = found.theta if len(found.theta) > 2 else found.theta[1:] - found.theta[:1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.data._data import TargetEncoder
+from epicycle.engine._fold import State
 
 
 class FoldRows(Data):
@@ -33,14 +34,14 @@ class FoldRows(Data):
         return self.data.head()
 
 
-def sum_rows(statistic: Any, data: Data, *parameters: Any, n_jobs: int | None = None) -> Any:
+def sum_rows(statistic: Callable[..., State], data: Data, *parameters: Any, n_jobs: int | None = None) -> State:
     """``engine.sum`` over all rows, or over those of a fold."""
     if isinstance(data, FoldRows):
         return engine.sum(_of_fold, data.data, statistic, data.times, *parameters, n_jobs=n_jobs)
     return engine.sum(statistic, data, *parameters, n_jobs=n_jobs)
 
 
-def _of_fold(batch: Batch, statistic: Any, times: np.ndarray, *parameters: Any) -> Any:
+def _of_fold(batch: Batch, statistic: Callable[..., State], times: np.ndarray, *parameters: Any) -> State:
     return statistic(_weighted(batch, times), *parameters)
 
 

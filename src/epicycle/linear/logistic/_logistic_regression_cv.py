@@ -173,7 +173,7 @@ class LogisticRegressionCV(LinearClassifier):
         use_legacy_attributes: bool = False,
     ) -> None: ...
 
-    @fitting
+    @fitting  # type: ignore[arg-type]  # mypy: `self` would have to be positional beside **params
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose C and l1_ratio by cross-validation and fit to all rows.
 
@@ -274,7 +274,7 @@ class LogisticRegressionCV(LinearClassifier):
         except ValueError as error:
             raise ParameterError(f"scoring={self.scoring!r}: {error}") from None
 
-    def score(self, X: Any, y: Any, **score_params: Any) -> float:  # type: ignore[override]
+    def score(self, X: Any, y: Any, **score_params: Any) -> float:
         """Score of the predictions for rows X with labels y, by `scoring`.
 
         Parameters

@@ -114,11 +114,7 @@ def _path(data: Data, fold: Fold, l1_ratio: float, settings: PathSettings) -> Pa
     follow = _smooth if l1_ratio == 0 else _sparse
     order = np.argsort(settings.Cs, kind="stable")
     back = np.argsort(order, kind="stable")
-    (totals,) = (
-        sum_rows(class_totals, part, settings.n_classes)
-        if isinstance(part, FoldRows)
-        else class_totals(Batch(data.X, part.y, part.weight), settings.n_classes)
-    )
+    (totals,) = sum_rows(class_totals, part, settings.n_classes, n_jobs=_threads_of_a_pass(data))
     present = (totals if settings.class_weight is None else totals * settings.class_weight) > 0
     if present.all() or not settings.intercept:
         found = follow(part, settings.Cs[order], l1_ratio, settings)
@@ -129,9 +125,11 @@ def _path(data: Data, fold: Fold, l1_ratio: float, settings: PathSettings) -> Pa
     else:
         part = part.encode_target(partial(recoded, present=present))
         factors = None if settings.class_weight is None else settings.class_weight[present]
-        fewer = {"n_classes": int(present.sum()), "class_weight": factors, "ridge_factor": ridge_factor(present)}
-        params, *rest = follow(part, settings.Cs[order], l1_ratio, replace(settings, **fewer))
-        found = embedded(params, present), *rest
+        fewer = replace(
+            settings, n_classes=int(present.sum()), class_weight=factors, ridge_factor=ridge_factor(present)
+        )
+        params, gaps, n_iter, converged = follow(part, settings.Cs[order], l1_ratio, fewer)
+        found = embedded(params, present), gaps, n_iter, converged
     params, gaps, n_iter, converged = found
     return params[back], gaps[back], n_iter[back], converged[back]
 
