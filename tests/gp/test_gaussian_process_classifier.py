@@ -105,6 +105,52 @@ def test_agrees_with_scikit_learn():
         assert learnt.certificate_.holds
 
 
+@pytest.mark.parametrize("multi_class", ["one_vs_rest", "one_vs_one"])
+def test_several_classes_in_parts(multi_class, tmp_path):
+    kernel = sk.ConstantKernel(2.0) * sk.RBF(0.9)
+    ours = GaussianProcessClassifier(kernel, multi_class=multi_class, optimizer=None).fit(X, LABELS[3])
+    peer = SklearnClassifier(kernel, multi_class=multi_class, optimizer=None).fit(X, LABELS[3])
+    assert ours.log_marginal_likelihood() == pytest.approx(peer.log_marginal_likelihood(), rel=1e-7)
+    for theta in (kernel.theta + 0.2, np.tile(kernel.theta, 3) + np.linspace(0, 1, 6)):  # of all, of each
+        value, gradient = ours.log_marginal_likelihood(theta, eval_gradient=True)
+        assert value == pytest.approx(peer.log_marginal_likelihood(theta), rel=1e-7)
+        steps = 1e-5 * np.eye(len(theta))
+        differences = [
+            (ours.log_marginal_likelihood(theta + e) - ours.log_marginal_likelihood(theta - e)) for e in steps
+        ]
+        assert_allclose(gradient, np.array(differences) / 2e-5, rtol=1e-5, atol=1e-6)
+    assert ours.predict(X).tolist() == peer.predict(X).tolist()
+    assert ours.decision_function(X).argmax(axis=1).tolist() == ours.predict(X).tolist()
+    with pytest.raises(ParameterError, match="only supported for binary"):
+        ours.latent_mean_and_variance(X)
+    if multi_class == "one_vs_rest":
+        assert_allclose(ours.predict_proba(NEW), peer.predict_proba(NEW), atol=2e-3)
+    else:
+        with pytest.raises(ParameterError, match="does not support predicting probability"):
+            ours.predict_proba(NEW)
+    learnt = GaussianProcessClassifier(multi_class=multi_class).fit(X, LABELS[3])
+    assert learnt.certificate_.holds
+    assert len(learnt.theta_) == sum(len(part.theta_) for part in learnt.estimators_) == 6
+    learnt.save(tmp_path / "parts.epi")
+    assert ep.load(tmp_path / "parts.epi").predict(NEW).tolist() == learnt.predict(NEW).tolist()
+    # two classes are the same in every mode
+    two = GaussianProcessClassifier(multi_class=multi_class, optimizer=None).fit(X, LABELS[2])
+    assert_allclose(
+        two.predict_proba(NEW), GaussianProcessClassifier(optimizer=None).fit(X, LABELS[2]).predict_proba(NEW)
+    )
+
+
+def test_parts_count_weights_as_repetitions():
+    weight = RNG.integers(0, 3, 45)
+    again = np.repeat(np.arange(45), weight)
+    for multi_class in ("one_vs_rest", "one_vs_one"):
+        weighted = GaussianProcessClassifier(Gaussian(0.9), multi_class=multi_class, optimizer=None)
+        weighted.fit(X, LABELS[3], weight)
+        repeated = GaussianProcessClassifier(Gaussian(0.9), multi_class=multi_class, optimizer=None)
+        repeated.fit(X[again], LABELS[3][again])
+        assert_allclose(weighted.decision_function(NEW), repeated.decision_function(NEW), atol=1e-7)
+
+
 def test_averages_over_normal_latent_values():
     x = np.linspace(-15, 15, 301)
     assert_allclose(average_logistic(x, np.zeros(301)), scipy.special.expit(x), atol=3e-9)
@@ -197,6 +243,10 @@ def test_separable_and_contradicting_labels():
     assert len(both.X_fit_) == 1
 
 
+def _fitted():
+    return GaussianProcessClassifier(optimizer=None).fit(X, LABELS[2])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -206,6 +256,14 @@ def test_separable_and_contradicting_labels():
         (lambda: GaussianProcessClassifier(Gaussian((1.0,) * 5)).fit(X, LABELS[2]), DataError, "length_scale"),
         (lambda: GaussianProcessClassifier(max_iter_predict=0).fit(X, LABELS[2]), ParameterError, "max_iter_predict"),
         (lambda: GaussianProcessClassifier().fit(X, LABELS[2]).log_marginal_likelihood([0.0]), ParameterError, "theta"),
+        (
+            lambda: (
+                GaussianProcessClassifier(optimizer=None).fit(X, LABELS[2]).log_marginal_likelihood(eval_gradient=True)
+            ),
+            ParameterError,
+            "evaluated for theta!=None",
+        ),
+        (lambda: GaussianProcessClassifier(multi_class="ovo").fit(X, LABELS[2]), ParameterError, "multi_class='ovo'"),
     ],
 )
 def test_bad_input(call, error, words):

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class Messages:
         if callable(progress):
             self._write = progress
         elif progress:
-            self._write = _print
+            self._write = partial(print, file=sys.stderr, flush=True)
         self._began, self._seconds = time.perf_counter(), seconds
         self._bar = ProgressLine("training", max(round(seconds), 1), delay=0.3) if terminal and progress else None
         self._stage = "reading"
@@ -128,7 +129,3 @@ class Messages:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -44,7 +44,6 @@ _SECONDS = (
     r"^(?P<whole>.*:\d{2}:\d{2})(?:[.,](?P<fraction>\d{1,9}))?"
     r"(?:Z|(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d{2}))?$"
 )
-_SAMPLE = 50_000
 #: Share of the texts of a column that have to parse as numbers, or as dates, for the column to be one.
 _PARSED_SHARE = 0.95
 
@@ -161,10 +160,7 @@ def _date_format(known: Any) -> str | None:
     if not 8 <= len(first) <= 35 or not any(c.isdigit() for c in first):
         return None
     some = known.slice(0, 1000)
-    counts = []
-    for form in _FORMATS:
-        parsed = _parsed_dates(some, form)
-        counts.append(len(some) - parsed.null_count)
+    counts = [len(some) - _parsed_dates(some, form).null_count for form in _FORMATS]
     best = int(np.argmax(counts))
     return _FORMATS[best] if counts[best] >= _PARSED_SHARE * len(some) else None
 
@@ -191,41 +187,34 @@ def _parsed_dates(text: Any, form: str) -> Any:
     return pc.add(parsed, pc.add(microseconds, shift).cast(pa.duration("us")))
 
 
+def _decoded(column: Any) -> Any:
+    """A column of a dictionary as a column of its values."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def as_numbers(column: Any) -> np.ndarray:
     """A column as float64; NaN where it is missing, infinite, or a text that is not a number."""
+    column = _decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = pc.utf8_trim_whitespace(column)
         column = pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, text.type))
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif pa.types.is_temporal(kind):
-        column = column.cast(pa.int64() if _wide(kind) else pa.int32())
+        narrow = pa.types.is_date32(kind) or pa.types.is_time32(kind)
+        column = column.cast(pa.int32() if narrow else pa.int64())
     elif not _is_number(kind) and not pa.types.is_null(kind):
         raise DataError(f"values of type {kind}; expected numbers")
-    values = (
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        if not isinstance(column, pa.ChunkedArray)
-        else column.cast(pa.float64(), safe=False).to_numpy()
-    )
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     infinite = np.isinf(values)
     return np.where(infinite, np.nan, values) if infinite.any() else values
 
 
-def _wide(kind: Any) -> bool:
-    return not (pa.types.is_date32(kind) or pa.types.is_time32(kind))
-
-
 def as_text(column: Any) -> Any:
     """A column as strings: whole numbers without a point, whatever type they have."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if pa.types.is_floating(kind):
+    column = _decoded(column)
+    if pa.types.is_floating(column.type):
         values = as_numbers(column)
         if bool((np.isnan(values) | (values == np.floor(values))).all()):
             column = pa.array(np.where(np.isnan(values), 0, values).astype(np.int64), mask=np.isnan(values))
@@ -234,10 +223,8 @@ def as_text(column: Any) -> Any:
 
 def as_dates(column: Any, form: str) -> Any:
     """A column as timestamps without a zone; null where a text is not of the format."""
+    column = _decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         forms = (form,) if form else _FORMATS
         for one in forms:

@@ -6,7 +6,7 @@ The checks after the profiles use rows encoded in the form for trees: numbers, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,6 @@ class DataIssue:
     text: str
     columns: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "columns": list(self.columns)}
-
 
 @dataclass
 class ColumnProfile:
@@ -50,9 +47,6 @@ class ColumnProfile:
     treatment: str
     warnings: list[str] = field(default_factory=list)
     sketch: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def profile_columns(
@@ -93,7 +87,8 @@ def profile_columns(
             odd.setdefault(text if "such as" not in text else "mixes numbers with text", []).append(profile.name)
     for text, names in odd.items():
         listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        issues.append(DataIssue(_slug(text), "low", f"{listed}: {text}", tuple(names)))
+        kind = next((kind for word, kind in _ISSUES.items() if word in text), "column")
+        issues.append(DataIssue(kind, "low", f"{listed}: {text}", tuple(names)))
     return profiles, issues
 
 
@@ -105,17 +100,14 @@ _ROLES = {
 }
 
 
-def _slug(text: str) -> str:
-    for word, kind in (
-        ("identifier", "identifier"),
-        ("same value", "constant"),
-        ("missing", "missing"),
-        ("free text", "text"),
-        ("mixes", "mixed types"),
-    ):
-        if word in text:
-            return kind
-    return "column"
+#: The kind of an issue by a word of its text.
+_ISSUES = {
+    "identifier": "identifier",
+    "same value": "constant",
+    "missing": "missing",
+    "free text": "text",
+    "mixes": "mixed types",
+}
 
 
 def _distinct(column: Any) -> int:
@@ -392,8 +384,3 @@ def _chi_squared(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
     chi = float(((counts[:, usable] - expected[:, usable]) ** 2 / expected[:, usable]).sum())
     return float(np.abs(shares[0] - shares[1]).sum() / 2), float(chdtrc(int(usable.sum()) - 1, chi))
-
-
-def summary_of(drifts: Sequence[Drift]) -> list[dict[str, Any]]:
-    """Drift of the columns as plain values, the clearest first."""
-    return [{"column": d.column, "distance": d.distance, "p_value": d.p_value} for d in drifts[:20]]

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -251,9 +251,6 @@ class Comparison:
     level: float
     verdict: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def compare_losses(
     first: np.ndarray,
@@ -277,7 +274,9 @@ def compare_losses(
     only_a = only_b = None
     if metric == "error rate":
         only_a, only_b = int(np.sum(differences < 0)), int(np.sum(differences > 0))
-        p, test = _mcnemar(only_a, only_b), "McNemar, exact"
+        # McNemar: with equally good models each of the rows on which they differ is a toss of a coin.
+        p = min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5))) if only_a + only_b else 1.0
+        test = "McNemar, exact"
         lower, upper = _difference_of_errors(only_a, only_b, n, level)
     else:
         p, test = _paired_t(differences), "Student's t for pairs"
@@ -291,13 +290,6 @@ def compare_losses(
     return Comparison(
         metric, float(a.mean()), float(b.mean()), difference, lower, upper, p, test, only_a, only_b, n, level, verdict
     )
-
-
-def _mcnemar(a: int, b: int) -> float:
-    """Two-sided p-value of McNemar's exact test, by the binomial distribution with probability one half."""
-    if a + b == 0:
-        return 1.0
-    return min(1.0, 2 * float(bdtr(min(a, b), a + b, 0.5)))
 
 
 def _difference_of_errors(a: int, b: int, n: int, level: float) -> tuple[float, float]:

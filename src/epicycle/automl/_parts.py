@@ -116,9 +116,7 @@ def group_labels(table: pa.Table, name: str) -> np.ndarray:
     if name not in table.column_names:
         raise DataError(f"groups={name!r}: the table has no such column")
     text = as_text(table[name])
-    codes = (
-        text.dictionary_encode() if not isinstance(text, pa.ChunkedArray) else text.combine_chunks().dictionary_encode()
-    )
+    codes = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
     numbers: np.ndarray = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if len(np.unique(numbers)) < 2:
         raise DataError(f"groups={name!r}: one group only; expected at least 2")
@@ -230,22 +228,28 @@ def read_parts(
         roles[time_column] = "order"
     g = None if groups is None else group_labels(table, groups)
     w = None if weight is None else _weights(table[weight], weight)
-    if test is not None:
-        return _given_test(test, table, y, w, g, at, roles, name, why, task, warned, ordered=time_column is not None)
-    train, held, how = split_rows(y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
-    chosen = table.take(pa.array(train)), table.take(pa.array(held))
+    if test is None:
+        train, held, how = split_rows(y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
+        later, y_test, rows_test = table.take(pa.array(held)), y[held], rows[held]
+        w_test = None if w is None else w[held]
+    else:
+        train, how = np.arange(len(y)) if at is None else at, "as given"
+        later, y_test, rows_test, more = _given_test(test, table, y, roles, name, task)
+        w_test = None if weight is None else _weights(later[weight], weight)
+        warned += more
+    earlier = table if test is not None and at is None else table.take(pa.array(train))
     # The parts are copies: without this the source would stay in memory during the whole search.
     del table
     pa.default_memory_pool().release_unused()
     return Parts(
-        train=chosen[0],
-        test=chosen[1],
+        train=earlier,
+        test=later,
         y_train=y[train],
-        y_test=y[held],
+        y_test=y_test,
         weight_train=None if w is None else w[train],
-        weight_test=None if w is None else w[held],
+        weight_test=w_test,
         groups_train=None if g is None else g[train],
-        rows_test=rows[held],
+        rows_test=rows_test,
         target=name,
         why_target=why,
         task=task,
@@ -292,25 +296,14 @@ def _weights(column: Any, name: str) -> np.ndarray:
 
 
 def _given_test(
-    source: Any,
-    table: pa.Table,
-    y: np.ndarray,
-    w: np.ndarray | None,
-    g: np.ndarray | None,
-    at: np.ndarray | None,
-    roles: dict[str, str],
-    name: str,
-    why: str,
-    task: str,
-    warned: list[DataIssue],
-    *,
-    ordered: bool,
-) -> Parts:
+    source: Any, table: pa.Table, y: np.ndarray, roles: dict[str, str], name: str, task: str
+) -> tuple[pa.Table, np.ndarray, np.ndarray, list[DataIssue]]:
+    """The rows of a separate test set, their targets, their indices, and issues."""
     held = read_table(source)
     gone = [column for column in table.column_names if column not in held.column_names and roles.get(column) != "group"]
     if gone:
         raise DataError(f"test: {source_name(source)} has no column {', '.join(map(repr, gone[:5]))}")
-    held, rows, more = _with_target(held, name, task)
+    held, rows, issues = _with_target(held, name, task)
     if held.num_rows == 0:
         raise DataError(f"test: no row of {source_name(source)} has a {name}")
     y_test = target_values(held[name], classes=task == "classification", name=name)
@@ -320,25 +313,7 @@ def _given_test(
             raise DataError(
                 f"test: {name!r} has classes that the training rows do not have: {', '.join(map(str, new[:5]))}"
             )
-    weight = next((column for column, role in roles.items() if role == "weight"), None)
-    order = np.arange(len(y)) if at is None else at
-    return Parts(
-        train=table.take(pa.array(order)) if at is not None else table,
-        test=held,
-        y_train=y[order],
-        y_test=y_test,
-        weight_train=None if w is None else w[order],
-        weight_test=None if weight is None else _weights(held[weight], weight),
-        groups_train=None if g is None else g[order],
-        rows_test=rows,
-        target=name,
-        why_target=why,
-        task=task,
-        roles=roles,
-        how="as given",
-        ordered=ordered,
-        warned=[*warned, *more],
-    )
+    return held, y_test, rows, issues
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.automl._budget import Budget, Durations
-from epicycle.automl._candidates import Axis, Candidate, Family
+from epicycle.automl._candidates import Candidate, Family
 from epicycle.automl._evaluation import Evaluation, FoldScore
 from epicycle.core._random import stream
 from epicycle.stats._intervals import standard_error
@@ -296,7 +296,8 @@ class Search:
         while not changed:
             for name in names:
                 if wild or rng.random() < max(0.35, 1 / len(names)):
-                    settings[name] = _varied(family.space[name], settings.get(name, self.typical.get(name)), rng, wild)
+                    axis, value = family.space[name], settings.get(name, self.typical.get(name))
+                    settings[name] = axis.draw(rng) if wild or value is None else axis.near(value, rng, 0.2)
                     changed = True
         return Candidate(family, settings)
 
@@ -399,10 +400,6 @@ class Search:
             if best is not self.leader:
                 self.leader = best
             self.on_evaluated(best, True)
-
-
-def _varied(axis: Axis, value: Any, rng: np.random.Generator, wild: bool) -> Any:
-    return axis.draw(rng) if wild or value is None else axis.near(value, rng, 0.2)
 
 
 def final_candidate(entry: Entry, full: int) -> Candidate:

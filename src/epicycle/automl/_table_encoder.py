@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from epicycle.automl._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
 from epicycle.automl._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._categories import codes_among, count_levels
 
-#: Parts of a date, each a feature where it varies in the rows of the fit.
-_PARTS = ("days", "year", "month", "weekday", "hour")
 _MAX_LEVELS = {"trees": 254, "linear": 40}
 
 
@@ -89,6 +88,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     _numbers_: list[list[str]]
     _flags_: list[bool]
 
+    @stores_arguments
     def __init__(
         self,
         columns: Any = "auto",
@@ -98,13 +98,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparse: bool = False,
         dtype: str = "float64",
         absent: str = "error",
-    ) -> None:
-        self.columns = columns
-        self.form = form
-        self.max_levels = max_levels
-        self.sparse = sparse
-        self.dtype = dtype
-        self.absent = absent
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -176,12 +170,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self
 
     def _check_parameters(self) -> None:
-        if self.form not in ("trees", "linear"):
-            raise ParameterError(f"form={self.form!r}; expected 'trees' or 'linear'")
-        if self.dtype not in ("float64", "float32"):
-            raise ParameterError(f"dtype={self.dtype!r}; expected 'float64' or 'float32'")
-        if self.absent not in ("error", "skip"):
-            raise ParameterError(f"absent={self.absent!r}; expected 'error' or 'skip'")
+        choices = {"form": ("trees", "linear"), "dtype": ("float64", "float32"), "absent": ("error", "skip")}
+        for name, allowed in choices.items():
+            if (given := getattr(self, name)) not in allowed:
+                raise ParameterError(f"{name}={given!r}; expected {' or '.join(map(repr, allowed))}")
         if self.sparse and self.form == "trees":
             raise ParameterError("sparse=True: expected form='linear'")
         m = self.max_levels
@@ -356,10 +348,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         known = getattr(self, "types_", {}).get(name, "string")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if text and "string" not in known and "dictionary" not in known:
-            odd = [bool(o) for o in np.isnan(values)]
-            odd = [a and b for a, b in zip(odd, pc.is_valid(column).to_pylist(), strict=True)]
-            if any(odd):
-                raise DataError(f"holds text such as {column[odd.index(True)].as_py()!r:.40}; expected numbers")
+            odd = np.flatnonzero(np.isnan(values) & pc.is_valid(column).to_numpy(zero_copy_only=False))
+            if len(odd):
+                raise DataError(f"holds text such as {column[int(odd[0])].as_py()!r:.40}; expected numbers")
         return values
 
     def _codes(self, table: pa.Table | Coded, name: str) -> np.ndarray:

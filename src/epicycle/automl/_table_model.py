@@ -16,6 +16,7 @@ from epicycle.automl._tables import as_table
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._history import History
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.core.estimator._inner_tags import inner_tags
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     encoder_: TableEncoder
     model_: Any
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any,
@@ -77,14 +79,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparse: bool = False,
         dtype: str = "float64",
         absent: str = "error",
-    ) -> None:
-        self.estimator = estimator
-        self.columns = columns
-        self.form = form
-        self.max_levels = max_levels
-        self.sparse = sparse
-        self.dtype = dtype
-        self.absent = absent
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), inner_tags(self, self.estimator)
@@ -107,14 +102,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if form == "auto":
             # Trees take missing values and codes of levels; other models need numbers without gaps.
             form = "trees" if tags.input_tags.allow_nan else "linear"
-        return TableEncoder(
-            self.columns,
-            form=form,
-            max_levels=self.max_levels,
-            sparse=self.sparse,
-            dtype=self.dtype,
-            absent=self.absent,
-        )
+        shared = {name: getattr(self, name) for name in ("columns", "max_levels", "sparse", "dtype", "absent")}
+        return TableEncoder(form=form, **shared)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableModel:
         """Fit the encoder, then the model.

@@ -33,24 +33,8 @@ HEAD_BYTES = 1 << 18
 #: More columns than this are refused: a dense table of them is seldom what is wanted.
 MAX_COLUMNS = 5_000
 #: Texts that count as missing in text files.
-NULLS = (
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "na",
-    "#N/A",
-    "NaN",
-    "nan",
-    "-NaN",
-    "-nan",
-    "NULL",
-    "null",
-    "None",
-    "none",
-    "?",
-    "<NA>",
-)
+_WORDS_FOR_NULL = "NA N/A n/a na #N/A NaN nan -NaN -nan NULL null None none ? <NA>"
+NULLS = ("", *_WORDS_FOR_NULL.split())
 
 _DELIMITERS = (",", ";", "\t", "|")
 
@@ -168,20 +152,13 @@ EMBEDDED = {
     "iris": ("load_iris", "species"),
     "wine": ("load_wine", "cultivar"),
 }
-_SUFFIXES = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".txt": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
-    ".arrows": "Arrow",
-    ".json": "JSON lines",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
+_KINDS = {
+    "CSV": (".csv", ".tsv", ".txt"),
+    "Parquet": (".parquet", ".pq"),
+    "Arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "JSON lines": (".json", ".jsonl", ".ndjson"),
 }
+_SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 

@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,7 @@ import pyarrow as pa
 from epicycle.automl._budget import Budget, Messages, return_freed_memory
 from epicycle.automl._candidates import Candidate, Family, families_for, type_name
 from epicycle.automl._columns import is_count
-from epicycle.automl._data_checks import (
-    DataIssue,
-    drift_between,
-    duplicates,
-    leaking_columns,
-    profile_columns,
-    summary_of,
-)
+from epicycle.automl._data_checks import DataIssue, drift_between, duplicates, leaking_columns, profile_columns
 from epicycle.automl._diagnoses import Diagnoses
 from epicycle.automl._evaluation import Evaluation, Facts, constant_model
 from epicycle.automl._metrics import Metric, further_metrics, metric_for
@@ -266,7 +260,7 @@ class _Job:
         for issue in self.issues:
             mark = {"high": "!!", "medium": "! "}.get(issue.severity, "  ")
             self.messages.line(f"{mark} {issue.text}")
-        return summary_of(drifts)
+        return [asdict(drift) for drift in drifts[:20]]  # the clearest first
 
     def _sample_rows(self) -> np.ndarray:
         n = len(self.parts.y_train)

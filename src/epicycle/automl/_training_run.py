@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import platform
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 from epicycle.automl._data_checks import ColumnProfile, DataIssue
 from epicycle.automl._metrics import Metric
@@ -23,6 +23,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._checks import optional_import
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
+from epicycle.io._files import current_versions
 from epicycle.report._finding import Finding
 from epicycle.report._plain import plain
 from epicycle.select._scorers import TestScore
@@ -124,15 +125,10 @@ class TrainingRun:
     # ---------------------------------------------------------------------------------------------- as data
 
     def record(self) -> dict[str, Any]:
-        """The run in plain values of bounded size, the input of a report.
-
-        Returns
-        -------
-        dict
-        """
+        """The run in plain values of bounded size, the input of a report."""
         rows = max(self.sizes["train"], 1)
         # The report shows the share of missing values, not their number.
-        columns = [{**p.to_dict(), "missing": p.missing / rows} for p in self.profile]
+        columns = [{**asdict(p), "missing": p.missing / rows} for p in self.profile]
         findings = [{"slot": slot, **finding.to_dict()} for slot, finding in self.findings.items()]
         for found in findings:
             if found["slot"] == "slices" and self.examples:
@@ -150,7 +146,7 @@ class TrainingRun:
                 "how": self.how,
             },
             "columns": columns,
-            "warnings": [w.to_dict() for w in self.warnings],
+            "warnings": plain(self.warnings),
             "plan": self._plan(),
             "leaderboard": self.leaderboard,
             "best": self.leaderboard[0]["name"],
@@ -161,7 +157,7 @@ class TrainingRun:
                 "label": self.metric.label,
             },
             "test": {**asdict(self.test), "baseline_score": self.baseline_test},
-            "certificate": certificate_dict(self.certificate),
+            "certificate": plain(self.certificate),
             "findings": findings,
             "curves": {"importances": self.importances, "race": self.search_history, **self._learning_curve()},
             "skipped": self.skipped,
@@ -194,12 +190,7 @@ class TrainingRun:
         }
 
     def metrics(self) -> dict[str, Any]:
-        """The scores in plain values, as metrics.json has them.
-
-        Returns
-        -------
-        dict
-        """
+        """The scores in plain values, as metrics.json has them."""
         best = self.leaderboard[0]
         return {
             "model": best["name"],
@@ -216,8 +207,8 @@ class TrainingRun:
                 "standard_error": best["score_se"],
                 "folds": best["n_folds"],
             },
-            "certificate": certificate_dict(self.certificate),
-            "warnings": [w.to_dict() for w in self.warnings],
+            "certificate": plain(self.certificate),
+            "warnings": plain(self.warnings),
             "rows": dict(self.sizes),
             "split": self.how,
             "seed": self.seed,
@@ -277,31 +268,10 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, [text.encode()])
 
 
-def certificate_dict(certificate: Certificate) -> dict[str, Any]:
-    """A certificate in plain values."""
-    return {
-        "kind": certificate.kind,
-        "value": certificate.value,
-        "tolerance": certificate.tolerance,
-        "meaning": certificate.meaning,
-        "holds": bool(certificate.holds),
-    }
-
-
 def environment(seed: int, seconds: float, budget: float) -> dict[str, Any]:
     """Versions and settings that the run depends on."""
-    import pyarrow
-    import scipy
-    import sklearn
-
-    from epicycle import __version__
-
     return {
-        "epicycle": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
+        **current_versions(),
         "pyarrow": pyarrow.__version__,
         "platform": sys.platform,
         "seed": seed,

@@ -5,13 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +19,7 @@ from epicycle.automl import TableModel
 from epicycle.automl._streams import blocks_of
 from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.io import load
-from epicycle.io._atomic import check_target
+from epicycle.io._atomic import check_target, write_atomically
 
 
 def run_prediction(
@@ -34,15 +31,25 @@ def run_prediction(
         model.model_.set_params(n_jobs=n_jobs)
     if proba and not hasattr(model, "predict_proba"):
         raise ParameterError(f"--proba: {path} is a regression, which has no probabilities")
+    made = _made(model, data, proba=proba, as_json=as_json)
+    if out is not None and out != "-":
+        write_atomically(check_target(out), made)
+        return
+    sys.stdout.flush()
+    for chunk in made:
+        sys.stdout.buffer.write(chunk)
+    sys.stdout.buffer.flush()
+
+
+def _made(model: Any, data: str, *, proba: bool, as_json: bool) -> Iterator[bytes]:
+    """The output, block by block."""
     first = True
-    with sink(out) as file:
-        for block in blocks_of(data, types_of(model)):
-            if block.num_rows == 0:
-                continue
-            file.write(_written(_predictions(model, block, proba), as_json=as_json, header=first))
+    for block in blocks_of(data, types_of(model)):
+        if block.num_rows:
+            yield _written(_predictions(model, block, proba), as_json=as_json, header=first)
             first = False
-        if first:
-            raise DataFileError(f"{data}: has no rows")
+    if first:
+        raise DataFileError(f"{data}: has no rows")
 
 
 def types_of(model: Any) -> dict[str, str]:
@@ -85,26 +92,3 @@ def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:
     pa.csv.write_csv(table, buffer, options)
     rows: bytes = buffer.getvalue().to_pybytes()
     return names.getvalue().encode() + rows if header else rows
-
-
-@contextmanager
-def sink(out: str | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that appears when all of it is written."""
-    if out is None or out == "-":
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = check_target(out)
-    # A reader never sees a file that is half written.
-    temporary = target.parent / f".epicycle-{secrets.token_hex(8)}.tmp"
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        os.replace(temporary, target)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and not isinstance(error, DataFileError):
-            raise DataFileError(f"cannot write {target}: {error.strerror or error}") from error
-        raise

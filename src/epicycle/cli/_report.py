@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from epicycle.automl._output import check_folder, write_folder
 from epicycle.automl._parts import read_rows
 from epicycle.automl._table_encoder import is_feature
 from epicycle.automl._tables import source_name
-from epicycle.automl._training_run import certificate_dict, environment, now
+from epicycle.automl._training_run import environment, now
 from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.diagnose import slices, threshold_of_scores
 from epicycle.io import load
@@ -149,12 +150,12 @@ def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, 
             "split": {"test": len(rows.y)},
             "model": str(path),
         },
-        "columns": [{**p.to_dict(), "missing": p.missing / max(len(rows.y), 1)} for p in profile],
-        "warnings": [w.to_dict() for w in warned],
+        "columns": [{**asdict(p), "missing": p.missing / max(len(rows.y), 1)} for p in profile],
+        "warnings": plain(warned),
         "metric": {"name": metric.name, "greater_is_better": metric.greater_is_better, "label": metric.label},
         "test": plain(score),
         "tests": {key: plain(value) for key, value in tests.items()},
-        "certificate": None if certificate is None else certificate_dict(certificate),
+        "certificate": plain(certificate),
         "findings": findings,
         "curves": curves_of(rows.y, responses, classes, None),
         "environment": environment(seed, 0.0, 0.0),

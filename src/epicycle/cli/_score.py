@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def run_comparison(first: Path, second: Path, data: str, *, target: str | None, 
     names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
     found = compare_losses(losses, others, names=names, metric=metric, seed=seed)
     if as_json:
-        print(json.dumps({"a": str(first), "b": str(second), **found.to_dict()}, indent=2))
+        print(json.dumps({"a": str(first), "b": str(second), **asdict(found)}, indent=2))
         return
     print(found.verdict)
     print(f"  {metric}: {names[0]} {found.first:.4g}, {names[1]} {found.second:.4g}, on {found.n:,} rows")

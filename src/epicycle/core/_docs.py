@@ -6,9 +6,10 @@ the signature. A class adds or overrides entries for itself and its subclasses i
     class Forest(Estimator):
         _docs = {"n_estimators": "n_estimators : int, default={default}\n    Number of trees."}
 
-Arguments of the constructor and of `fit` and `partial_fit` that a docstring leaves out are added from the
-shared entries, in the order of the signature (for `fit` an entry ``fit_y`` goes before ``y``), and `self` as what `fit`
-returns. A function gets its entries from the decorator :func:`documented`.
+What a docstring leaves out is added from these entries: arguments of constructors, of `fit`, `partial_fit` and `plot`
+and of methods that have a section "Parameters", in the order of the signature (for `fit` an entry ``fit_y`` goes
+before ``y``); the attributes that a base class lists in ``_documented_attributes``; and what a function returns, where
+its annotation is the name of a class. Functions get the same from the decorators :func:`documented` and `in_catalogue`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from sklearn.base import ClassifierMixin, MultiOutputMixin
@@ -42,13 +43,18 @@ SHARED_DOCS: dict[str, str] = {
     "    1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.",
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
     "    Seed; the same seed gives the same bits for any number of threads.",
+    "ax": "ax : matplotlib Axes, optional\n    The axes to draw on; by default new ones.",
+    "certificate_": "certificate_ : Certificate\n    How good the fit is as an optimisation.",
+    "history_": "history_ : History\n    Record of the fit, a row for each iteration.",
+    "n_iter_": "n_iter_ : int",
+    "converged_": "converged_ : bool",
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
-#: The section "Parameters" with its entries, up to the next section or the end.
-_PARAMETERS = re.compile(r"^( *)Parameters\n *-+\n(.*?)(?=\n\n *\w[\w ]*\n *---|\s*\Z)", re.MULTILINE | re.DOTALL)
-_NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|See Also|Notes|References|Examples)\n *---|\s*\Z")
+_NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|Raises|See Also|Notes|References|Examples)\n *---|\s*\Z")
+#: Annotations that say less of a result than a sentence does.
+_UNTOLD = ("Any", "Array", "None", "R", "Self", "State")
 
 
 def complete_docstrings(cls: type) -> None:
@@ -62,65 +68,98 @@ def complete_docstrings(cls: type) -> None:
         entries.setdefault("fit_y", "%(targets)s")
     if cls.__doc__:
         constructor: Any = cls.__init__  # type: ignore[misc]  # only its signature is read
-        cls.__doc__ = _completed(cls.__doc__, entries, constructor, cls.__name__)
-        if "__init__" in vars(cls):
-            cls.__doc__ = _with_parameters(cls.__doc__, entries, constructor, cls.__name__)
+        attributes = getattr(cls, "_documented_attributes", ())
+        arguments = [name for name in inspect.signature(constructor).parameters if name not in attributes]
+        doc = _completed(cls.__doc__, entries, constructor, cls.__name__)
+        doc = _with_entries(doc, "Parameters", arguments, entries, constructor, cls.__name__)
+        if "Attributes\n" in doc:
+            doc = _with_entries(doc, "Attributes", attributes, entries, constructor, cls.__name__)
+        cls.__doc__ = doc
     for name, member in vars(cls).items():
         method = getattr(member, "__func__", member)  # the function of a class method
         if inspect.isfunction(method) and method.__doc__:
-            where = f"{cls.__name__}.{name}"
-            method.__doc__ = _completed(method.__doc__, entries, method, where)
-            if name in ("fit", "partial_fit"):
-                method.__doc__ = _with_returned_self(_with_parameters(method.__doc__, entries, method, where, "fit_"))
+            where, fits = f"{cls.__name__}.{name}", name in ("fit", "partial_fit")
+            if fits:
+                method.__doc__ = _with_returned(method.__doc__, "self\n    The fitted estimator.")
+            _complete(method, entries, where, "fit_" if fits else "", always=fits or name == "plot")
 
 
-def _with_parameters(doc: str, entries: Mapping[str, str], function: Any, where: str, prefix: str = "") -> str:
-    """Add the shared entries of arguments that the docstring leaves out; all in the order of the signature.
+def documented(entries: Mapping[str, str], *, always: bool = True) -> Callable[[F], F]:
+    """Decorate a function: its docstring is completed by `entries` and the shared entries.
 
-    An entry whose name has the prefix goes before the one without.
+    With ``always=False`` only where it has a section "Parameters".
     """
-    order = [name for name in inspect.signature(function).parameters if name != "self"]
-    section = _PARAMETERS.search(doc)
-    indent = section[1] if section else " " * (4 if function.__name__ == "__init__" else 8)
-    blocks = re.split(rf"\n(?={indent}\S)", section[2]) if section else []
-    named = [re.findall(r"\w+", block.partition(" :")[0]) for block in blocks]
-    known = {name for names in named for name in names}
-    for name in order:
-        key = f"{prefix}{name}" if f"{prefix}{name}" in entries else name
-        if name not in known and key in entries:
-            blocks.append(_completed(f"{indent}%({key})s", entries, function, where))
-            named.append([name])
-    if not blocks:
-        return doc
-    position = {name: i for i, name in enumerate(order)}
-    sequence = sorted(range(len(blocks)), key=lambda i: position.get(named[i][0] if named[i] else "", len(order)))
-    text = "\n".join([f"{indent}Parameters", f"{indent}----------", *(blocks[i] for i in sequence)])
-    if section:
-        return doc[: section.start()] + text + doc[section.end() :]
-    end = _NEXT_SECTION.search(doc)
-    assert end is not None  # the pattern matches the end of the docstring
-    rest = doc[end.start() :] if end[0].strip() else f"\n{indent}"
-    return f"{doc[: end.start()]}\n\n{text}{rest}"
-
-
-def _with_returned_self(doc: str) -> str:
-    if "Returns\n" in doc:
-        return doc
-    head, found, rest = doc.rstrip().partition("\n\n        Examples\n")
-    section = textwrap.indent("Returns\n-------\nself\n    The fitted estimator.", " " * 8)
-    return f"{head}\n\n{section}{found}{rest}\n        "
-
-
-def documented(entries: Mapping[str, str]) -> Callable[[F], F]:
-    """Decorate a function: lines ``%(name)s`` of its docstring are replaced by `entries` and the shared entries."""
 
     def decorate(function: F) -> F:
         if function.__doc__:  # None under python -OO
-            every = {**SHARED_DOCS, **entries}
-            function.__doc__ = _completed(function.__doc__, every, function, function.__name__)
+            _complete(function, {**SHARED_DOCS, **entries}, function.__name__, always=always)
         return function
 
     return decorate
+
+
+def _complete(function: Any, entries: Mapping[str, str], where: str, prefix: str = "", *, always: bool) -> None:
+    doc = _completed(function.__doc__, entries, function, where)
+    if always or "Parameters\n" in doc:
+        signature = inspect.signature(function)
+        doc = _with_entries(doc, "Parameters", signature.parameters, entries, function, where, prefix)
+        if re.fullmatch(r"[A-Za-z]\w*", returned := str(signature.return_annotation)) and returned not in _UNTOLD:
+            doc = _with_returned(doc, "matplotlib Axes" if returned == "Axes" else returned)
+    function.__doc__ = doc
+
+
+def _with_entries(
+    doc: str, title: str, names: Iterable[str], entries: Mapping[str, str], function: Any, where: str, prefix: str = ""
+) -> str:
+    """Add the shared entries of the names that a section leaves out; all in the order of the names.
+
+    An entry whose name has the prefix goes before the one without.
+    """
+    pattern = rf"^( *){title}\n *-+\n(.*?)(?=\n\n *\w[\w ]*\n *---|\s*\Z)"
+    section = re.search(pattern, doc, re.MULTILINE | re.DOTALL)
+    indent = section[1] if section else _margin(doc)
+    blocks = re.split(rf"\n(?={indent}\S)", section[2]) if section else []
+    named = [_names(block) for block in blocks]
+    order = [name for name in names if name != "self"]
+    for name in order:
+        key = f"{prefix}{name}" if f"{prefix}{name}" in entries else name
+        if key in entries and not any(name in given for given in named):
+            blocks.append(_completed(f"{indent}%({key})s", entries, function, where))
+            named.append(_names(blocks[-1]))
+    if not blocks or not order:
+        return doc
+    if title == "Parameters":  # attributes stay in the order in which they are written
+        position = {name: i for i, name in enumerate(order)}
+        at = sorted(range(len(blocks)), key=lambda i: position.get((named[i] or [""])[0], len(order)))
+        blocks = [blocks[i] for i in at]
+    text = "\n".join([f"{indent}{title}", f"{indent}{'-' * len(title)}", *blocks])
+    return doc[: section.start()] + text + doc[section.end() :] if section else _inserted(doc, text)
+
+
+def _names(block: str) -> list[str]:
+    """The names that an entry, or a block of entries, is for."""
+    heads = (line.partition(" :")[0] for line in textwrap.dedent(block).split("\n") if line[:1].strip())
+    return re.findall(r"\w+", " ".join(heads))
+
+
+def _margin(doc: str) -> str:
+    """The indentation of a docstring."""
+    lines = [line for line in doc.split("\n")[1:] if line.strip()]
+    return " " * min((len(line) - len(line.lstrip()) for line in lines), default=4)
+
+
+def _with_returned(doc: str, text: str) -> str:
+    if "Returns\n" in doc or "Yields\n" in doc:
+        return doc
+    return _inserted(doc, textwrap.indent(f"Returns\n-------\n{text}", _margin(doc)))
+
+
+def _inserted(doc: str, section: str) -> str:
+    """The docstring with a section before those that follow it."""
+    end = _NEXT_SECTION.search(doc)
+    assert end is not None  # the pattern matches the end of the docstring
+    rest = doc[end.start() :] if end[0].strip() else f"\n{_margin(doc)}"
+    return f"{doc[: end.start()]}\n\n{section}{rest}"
 
 
 def _completed(doc: str, entries: Mapping[str, str], function: Any, where: str) -> str:

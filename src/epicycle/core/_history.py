@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle.core._checks import optional_import
-from epicycle.core._plot_style import axes_of, styled
+from epicycle.core._plot_style import Axes, axes_of, styled
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
 class History(Mapping[str, np.ndarray]):

@@ -46,42 +46,7 @@ class Domain(ABC):
 
 
 class _Number(Domain):
-    """An interval of numbers; `inclusive` says which of its ends belong to it."""
-
-    _noun: str
-
-    def __init__(
-        self,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        *,
-        inclusive: bool | tuple[bool, bool] = True,
-    ) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
-        self.inclusive = (inclusive, inclusive) if isinstance(inclusive, bool) else inclusive
-
-    def accepts(self, value: object) -> bool:
-        if not self.has_type(value):
-            return False
-        number: Any = value
-        if number != number:  # nan, which compares false with every bound
-            return False
-        above = self.minimum is None or number > self.minimum or (self.inclusive[0] and number == self.minimum)
-        below = self.maximum is None or number < self.maximum or (self.inclusive[1] and number == self.maximum)
-        return bool(above and below)
-
-    def describe(self) -> str:
-        bounds = []
-        if self.minimum is not None:
-            bounds.append(f"{'>=' if self.inclusive[0] else '>'} {self.minimum:g}")
-        if self.maximum is not None:
-            bounds.append(f"{'<=' if self.inclusive[1] else '<'} {self.maximum:g}")
-        return f"{self._noun} {' and '.join(bounds)}" if bounds else self._noun
-
-
-class Real(_Number):
-    """A real number, NumPy scalars among them; neither a bool nor nan.
+    """An interval of numbers.
 
     Parameters
     ----------
@@ -93,7 +58,7 @@ class Real(_Number):
         Whether an infinite value is accepted.
     """
 
-    _noun = "a real number"
+    _noun: str
 
     def __init__(
         self,
@@ -103,17 +68,39 @@ class Real(_Number):
         inclusive: bool | tuple[bool, bool] = True,
         allow_inf: bool = False,
     ) -> None:
-        super().__init__(minimum, maximum, inclusive=inclusive)
+        self.minimum = minimum
+        self.maximum = maximum
+        self.inclusive = (inclusive, inclusive) if isinstance(inclusive, bool) else inclusive
         self.allow_inf = allow_inf
+
+    def accepts(self, value: object) -> bool:
+        if not self.has_type(value):
+            return False
+        number: Any = value
+        # nan compares false with every bound
+        if number != number or (abs(number) == math.inf and not self.allow_inf):
+            return False
+        above = self.minimum is None or number > self.minimum or (self.inclusive[0] and number == self.minimum)
+        below = self.maximum is None or number < self.maximum or (self.inclusive[1] and number == self.maximum)
+        return bool(above and below)
+
+    def describe(self) -> str:
+        bounds = []
+        if self.minimum is not None:
+            bounds.append(f"{'>=' if self.inclusive[0] else '>'} {self.minimum:g}")
+        if self.maximum is not None:
+            bounds.append(f"{'<=' if self.inclusive[1] else '<'} {self.maximum:g}")
+        words = f"{self._noun} {' and '.join(bounds)}" if bounds else self._noun
+        return f"{words} (infinity allowed)" if self.allow_inf else words
+
+
+class Real(_Number):
+    """A real number, NumPy scalars among them; neither a bool nor nan."""
+
+    _noun = "a real number"
 
     def has_type(self, value: object) -> bool:
         return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-
-    def accepts(self, value: object) -> bool:
-        return super().accepts(value) and (self.allow_inf or abs(value) != math.inf)  # type: ignore[arg-type]
-
-    def describe(self) -> str:
-        return super().describe() if not self.allow_inf else f"{super().describe()} (infinity allowed)"
 
 
 class Integer(_Number):

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+#: matplotlib's axes. It is an optional package without types, and imported when something is drawn.
+Axes: TypeAlias = Any
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -131,9 +130,7 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = (6.4, 3.8)) -> Axes:
     import matplotlib.pyplot as plt
 
     with in_style():
-        _, made = plt.subplots(figsize=size, layout="constrained")
-    new: Axes = made
-    return new
+        return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def ink(ax: Axes, strength: float = 1.0) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal
 
@@ -72,22 +72,14 @@ class config:  # noqa: N801 - reads as a verb: ep.config(on_nonconvergence="rais
 
 def _check(settings: dict[str, Any]) -> None:
     from epicycle.core._exceptions import ParameterError
+    from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Integer, NoneOr, check_parameter
 
-    names = [f.name for f in fields(Settings)]
+    domains = {
+        "on_nonconvergence": Choice("warn", "raise", "ignore"),
+        "n_jobs": SHARED_PARAMETERS["n_jobs"],
+        "memory_limit": NoneOr(Integer(minimum=1)),
+    }
     for name, value in settings.items():
-        if name not in names:
-            raise ParameterError(f"config() has no setting {name!r}; it has {names}")
-        if name == "on_nonconvergence" and value not in ("warn", "raise", "ignore"):
-            raise ParameterError(f"on_nonconvergence={value!r}: expected 'warn', 'raise' or 'ignore'")
-        if (
-            name in ("n_jobs", "memory_limit")
-            and value is not None
-            and (
-                isinstance(value, bool)
-                or not isinstance(value, int)
-                or value == 0
-                or (name == "memory_limit" and value < 0)
-            )
-        ):
-            expected = "a non-zero integer" if name == "n_jobs" else "a positive number of bytes"
-            raise ParameterError(f"{name}={value!r}: expected None or {expected}")
+        if name not in domains:
+            raise ParameterError(f"config() has no setting {name!r}; it has {list(domains)}")
+        check_parameter("config", name, value, domains[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -102,14 +103,13 @@ class DaskData(Data):
         target_is_vector: bool,
         has_weight: bool,
         sizes: list[int] | None,
-        parent: DaskData | None = None,
-        encoder: TargetEncoder | None = None,
     ) -> None:
         self.parts, self.sizes = parts, sizes
         self.n_features, self.feature_names = n_features, feature_names
         self.dtype, self.sparse = dtype, sparse
         self.n_targets, self.target_is_vector, self.has_weight = n_targets, target_is_vector, has_weight
-        self.parent, self.encoder = parent, encoder
+        self.parent: DaskData | None = None
+        self.encoder: TargetEncoder | None = None
         self.resident: tuple[Any, list[Any]] | None = None
 
     @property
@@ -126,19 +126,10 @@ class DaskData(Data):
         if not self.n_targets:
             raise DataError("y: there is no target to encode")
         encode = delayed(encode_partition, pure=False)
-        return DaskData(
-            [encode(part, function) for part in self.parts],
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-            dtype=self.dtype,
-            sparse=self.sparse,
-            n_targets=self.n_targets,
-            target_is_vector=self.target_is_vector,
-            has_weight=self.has_weight,
-            sizes=self.sizes,
-            parent=self,
-            encoder=function,
-        )
+        encoded = copy.copy(self)
+        encoded.parts = [encode(part, function) for part in self.parts]
+        encoded.parent, encoded.encoder, encoded.resident = self, function, None
+        return encoded
 
     def head(self) -> Batch:
         from dask import delayed

@@ -255,10 +255,12 @@ def _labels(column: Any, name: str) -> np.ndarray:
     """An Arrow column as class labels; strings as a NumPy array of strings, made from the distinct ones only."""
     import pyarrow as pa
 
+    from epicycle.data._formats import is_text
+
     if column.null_count:
         raise DataError(f"Input y contains NaN: target {name!r} has {column.null_count} missing values in one block")
     if not pa.types.is_dictionary(column.type):
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or _is_view(column.type)):
+        if not is_text(column.type):
             values: np.ndarray = column.to_numpy(zero_copy_only=False)
             return values
         column = column.dictionary_encode()  # Python strings are made once for each class, not for each row
@@ -267,17 +269,7 @@ def _labels(column: Any, name: str) -> np.ndarray:
     return values
 
 
-def _is_view(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string_view(kind))
-
-
 Item = TypeVar("Item")
-
-
-def _nothing() -> None:
-    """Close a source that needs no closing."""
 
 
 def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
@@ -309,7 +301,7 @@ def prefetch(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, Non
         except BaseException as error:
             put(None, error)
         finally:
-            getattr(items, "close", _nothing)()  # files are closed by the thread that reads them
+            getattr(items, "close", lambda: None)()  # files are closed by the thread that reads them
 
     reader = threading.Thread(target=read, name="epicycle-reader", daemon=True)
     try:

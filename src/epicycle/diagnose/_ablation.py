@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -12,18 +12,15 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core._plot_style import Axes, axes_of, bars, ink, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import frame_columns, is_frame
-from epicycle.plot import axes_of, bars, ink, styled
 from epicycle.report._finding import Finding
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
+from epicycle.select._fit_and_score import Task, run_tasks
 from epicycle.select._inputs import CROSS_VALIDATION_DOCS, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import scorer_of
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _NOTES = ("components that replace each other cost nothing alone; the cumulative column shows them together",)
 
@@ -43,7 +40,6 @@ class Ablation(Finding):
     cumulative : dict
         The score without each component and those before it.
     metric : str
-    %(finding)s
     """
 
     score: float
@@ -56,10 +52,7 @@ class Ablation(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the loss without each component, with two standard errors.
-
-        %(plot)s
-        """
+        """Draw the loss without each component, with two standard errors."""
         names = sorted(self.drops, key=lambda name: -self.drops[name])[:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.3 * len(names)))
         errors = 2 * np.array([self.drop_errors[name] for name in names])
@@ -94,21 +87,9 @@ def ablation(
     Parameters
     ----------
     model : estimator
-    %(rows)s
     components : dict, optional
         By name: columns of X (a name, a number or a list of these), which are left out; or a dictionary of parameters
         of the model that switch a part off, such as ``{"scaler": "passthrough"}``. By default every column is one.
-    %(cv)s
-    %(scoring)s
-    %(groups)s
-    %(sample_weight)s
-    %(ordered)s
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Ablation
 
     Examples
     --------
@@ -128,7 +109,8 @@ def ablation(
     if len(rows.X.shape) != 2:
         raise ParameterError("X: expected a table with columns")
     p = int(rows.X.shape[1])
-    names = _column_names(rows.X, p)
+    columns_of_frame = frame_columns(rows.X) if is_frame(rows.X) else None
+    names = [f"x{j}" for j in range(p)] if columns_of_frame is None else list(columns_of_frame)
     parts = _components(components, names, model)
     classifier = bool(is_classifier(model))
     scorer, metric = scorer_of(scoring, model)
@@ -140,11 +122,8 @@ def ablation(
     for number, gone in enumerate(variants):
         estimator, columns = _without(base, [parts[name] for name in gone], p, classifier)
         tasks += [Task(str(number), estimator, j, split, columns) for j, split in enumerate(splits)]
-
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, scorer, forgive=False)
-
-    scores = np.array([r.score for r in run_all(work, tasks, n_jobs)]).reshape(len(variants), len(splits))
+    results = run_tasks(tasks, rows, scorer, n_jobs, forgive=False)
+    scores = np.array([r.score for r in results]).reshape(len(variants), len(splits))
     ratio = rows_ratio(splits)
     whole = scores[0]
     alone = {name: scores[1 + i] for i, name in enumerate(parts)}
@@ -227,11 +206,6 @@ def _next_steps(drops: dict[str, float], errors: dict[str, float], t: float) -> 
     if harmful := [name for name in order if np.isfinite(errors[name]) and drops[name] < -t * errors[name]]:
         steps = (f"remove {', '.join(harmful[:6])}: the score is better without", *steps)
     return steps
-
-
-def _column_names(X: Any, p: int) -> list[str]:
-    found = frame_columns(X) if is_frame(X) else None
-    return [f"x{j}" for j in range(p)] if found is None else list(found)
 
 
 def _components(components: Any, names: list[str], model: Any) -> dict[str, Any]:

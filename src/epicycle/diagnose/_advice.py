@@ -9,32 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 #: Hyperparameters by name: +1 where a larger value reduces variance, -1 where it makes the model more flexible.
-_DIRECTIONS = {
-    "alpha": 1,
-    "ccp_alpha": 1,
-    "reg_alpha": 1,
-    "reg_lambda": 1,
-    "l2_regularization": 1,
-    "lambda_l1": 1,
-    "lambda_l2": 1,
-    "min_samples_leaf": 1,
-    "min_samples_split": 1,
-    "min_child_weight": 1,
-    "n_neighbors": 1,
-    "bandwidth": 1,
-    "tau": 1,
-    "dropout": 1,
-    "var_smoothing": 1,
-    "C": -1,
-    "gamma": -1,
-    "degree": -1,
-    "max_depth": -1,
-    "max_leaf_nodes": -1,
-    "num_leaves": -1,
-    "n_knots": -1,
-    "n_components": -1,
-    "n_nonzero_coefs": -1,
-}
+_LESS_VARIANCE = (
+    "alpha ccp_alpha reg_alpha reg_lambda l2_regularization lambda_l1 lambda_l2 min_samples_leaf min_samples_split "
+    "min_child_weight n_neighbors bandwidth tau dropout var_smoothing"
+)
+_MORE_FLEXIBLE = "C gamma degree max_depth max_leaf_nodes num_leaves n_knots n_components n_nonzero_coefs"
+_DIRECTIONS = dict.fromkeys(_LESS_VARIANCE.split(), 1) | dict.fromkeys(_MORE_FLEXIBLE.split(), -1)
 
 
 def _hyperparameters(model: Any) -> list[tuple[str, Any, int]]:

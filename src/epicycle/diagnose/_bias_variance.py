@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -18,13 +18,14 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from epicycle.core._checks import number
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core._plot_style import Axes, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.diagnose._advice import finish_fit, reduce_bias, reduce_variance
 from epicycle.diagnose._learning_curves import Curve, complexity_curve, rows_curve
-from epicycle.plot import learning_curve, styled
+from epicycle.plot import learning_curve
 from epicycle.report._finding import Finding
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, run_all
+from epicycle.select._fit_and_score import Task, fitted, run_tasks
 from epicycle.select._inputs import (
     CROSS_VALIDATION_DOCS,
     Rows,
@@ -38,9 +39,6 @@ from epicycle.select._inputs import (
 from epicycle.select._scorers import Scorer, scorer_of
 from epicycle.stats._intervals import corrected_error, t_quantile
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MORE_ROWS = "get more rows, or use more folds, before anything else is decided"
 
@@ -69,7 +67,6 @@ class BiasVariance(Finding):
         Scores by number of rows, and by the parameter where one was given (otherwise None).
     best_value : object
         The value of the parameter with the best validation score.
-    %(finding)s
     """
 
     kind: str
@@ -97,12 +94,7 @@ class BiasVariance(Finding):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         against : {"rows", "parameter"}, default="rows"
-
-        Returns
-        -------
-        Axes
         """
         if against not in ("rows", "parameter") or (against == "parameter" and self.complexity is None):
             raise ParameterTypeError(f"against={against!r}; expected 'rows', or 'parameter' where one was given")
@@ -164,7 +156,6 @@ def bias_variance(
     Parameters
     ----------
     model : estimator
-    %(rows)s
     desired : float or estimator, optional
         The desired level: a number (of people, of an earlier system, of the noise), or a flexible model whose
         cross-validated score on the same folds is taken. By default that of a random forest, or of the
@@ -175,21 +166,11 @@ def bias_variance(
         A parameter of the model, as of ``set_params``, to draw the scores against.
     values : sequence, optional
         Its values.
-    %(cv)s
-    %(scoring)s
-    %(groups)s
-    %(sample_weight)s
     ordered : bool, default=False
         Whether the rows are in order of time: folds are then predicted from the rows before them, and smaller sizes
         take the latest.
     tolerance : float, default=0.05
         Share of D - B below which a difference does not count.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    BiasVariance
 
     Examples
     --------
@@ -212,36 +193,27 @@ def bias_variance(
     splits = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
     fixed = seeded(model, seed)
     curve = rows_curve(fixed, rows, splits, scorer, sizes, n_jobs, seed, ordered=ordered, classifier=classifier)
-    level, level_folds, level_from = _level(desired, model, rows, splits, scorer, n_jobs, seed, curve)
+    level = _level(desired, model, rows, splits, scorer, n_jobs, seed, curve)
     constant = DummyClassifier(strategy="prior") if classifier else DummyRegressor()
     baseline = _folds(constant, rows, splits, scorer, n_jobs)
     baseline_score = float(np.mean(baseline)) if np.isfinite(baseline).all() else float(np.min(curve.validation))
     complexity = None
     if parameter is not None:
         complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
-    return _result(
-        fixed,
-        rows,
-        splits,
-        metric,
-        curve,
-        complexity,
-        parameter,
-        level,
-        level_folds,
-        level_from,
-        baseline_score,
-        float(tolerance),
-    )
+    return _result(fixed, rows, splits, metric, curve, complexity, parameter, level, baseline_score, float(tolerance))
 
 
 def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None) -> np.ndarray:
     tasks = [Task("", model, j, split) for j, split in enumerate(splits)]
+    return np.array([result.score for result in run_tasks(tasks, rows, scorer, n_jobs)])
 
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, scorer)
 
-    return np.array([result.score for result in run_all(work, tasks, n_jobs)])
+class _Level(NamedTuple):
+    """The desired level, its scores on the folds where these were measured, and its source."""
+
+    score: float
+    folds: np.ndarray | None
+    source: str
 
 
 def _level(
@@ -253,20 +225,18 @@ def _level(
     n_jobs: int | None,
     seed: int,
     curve: Curve,
-) -> tuple[float, np.ndarray | None, str]:
-    """The desired level, its scores on the folds where these were measured, and its source."""
-    own = curve.validation[-1]
+) -> _Level:
+    itself = _Level(float(curve.validation[-1].mean()), curve.validation[-1], "the model itself")
     if desired is not None and not hasattr(desired, "fit"):
-        return number("desired", desired), None, "as given"
+        return _Level(number("desired", desired), None, "as given")
     if desired is None:
         if not (is_classifier(model) or is_regressor(model)):
-            return float(own.mean()), own, "the model itself"
+            return itself
         desired = RandomForestClassifier() if is_classifier(model) else RandomForestRegressor()
-    reference = seeded(desired, seed)
-    scores = _folds(reference, rows, splits, scorer, n_jobs)
-    if not np.isfinite(scores).all() or scores.mean() <= own.mean():
-        return float(own.mean()), own, "the model itself"
-    return float(scores.mean()), scores, type(desired).__name__
+    scores = _folds(seeded(desired, seed), rows, splits, scorer, n_jobs)
+    if not np.isfinite(scores).all() or scores.mean() <= itself.score:
+        return itself
+    return _Level(float(scores.mean()), scores, type(desired).__name__)
 
 
 def _result(
@@ -277,12 +247,11 @@ def _result(
     curve: Curve,
     complexity: Curve | None,
     parameter: str | None,
-    level: float,
-    level_folds: np.ndarray | None,
-    level_from: str,
+    desired: _Level,
     baseline: float,
     tolerance: float,
 ) -> BiasVariance:
+    level, level_folds, level_from = desired
     T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
     # A fold on which the model is far worse than a constant would dominate the standard errors of all differences.
     train, validation = np.maximum(curve.train, baseline)[-1], np.maximum(curve.validation, baseline)[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -12,14 +12,11 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._plot_style import Axes, axes_of, bars, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.plot import axes_of, bars, styled
 from epicycle.report._finding import Finding
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -36,7 +33,6 @@ class ErrorAnalysis(Finding):
         Gain of score by the true output of each stage, given the true outputs of those before it, and its standard
         error.
     metric : str
-    %(finding)s
     """
 
     score: float
@@ -47,10 +43,7 @@ class ErrorAnalysis(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the gain by the true output of each stage, with two standard errors.
-
-        %(plot)s
-        """
+        """Draw the gain by the true output of each stage, with two standard errors."""
         names = list(self.gains)
         ax = axes_of(ax, (6.4, 1.2 + 0.34 * len(names)))
         errors = 2 * np.array([self.gain_errors[name] for name in names])
@@ -104,10 +97,6 @@ def error_analysis(
         A scorer of predictions; by default accuracy for labels, R2 for numbers.
     random_state : int, Generator, RandomState or None, default=0
         For standard errors, by resampling rows.
-
-    Returns
-    -------
-    ErrorAnalysis
 
     Examples
     --------

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import stream
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, raise_if_all_failed, run_all
+from epicycle.select._fit_and_score import Task, raise_if_all_failed, run_tasks
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 from epicycle.stats._intervals import standard_error
@@ -90,10 +90,7 @@ def complexity_curve(
 
 
 def _curve(x: np.ndarray, tasks: list[Task], k: int, rows: Rows, scorer: Scorer, n_jobs: int | None) -> Curve:
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, scorer, train_score=True)
-
-    results = run_all(work, tasks, n_jobs)
+    results = run_tasks(tasks, rows, scorer, n_jobs, train_score=True)
     raise_if_all_failed(results)
     train = np.array([r.train_score for r in results]).reshape(len(x), k)
     validation = np.array([r.score for r in results]).reshape(len(x), k)

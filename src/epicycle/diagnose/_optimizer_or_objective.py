@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -19,16 +19,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from epicycle.core._exceptions import NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, short, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.linear import ElasticNet, Lasso, LinearRegression, LogisticRegression, QuantileRegressor, Ridge
-from epicycle.plot import COLOURS, axes_of, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import checked_rows
 from epicycle.select._scorers import Replay, poolable, resampled, responses_of, score_with, scorer_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -45,7 +42,6 @@ class OptimizerOrObjective(Finding):
     proven : bool
         Whether the certificate of model A proves that it reached its minimum.
     metric : str
-    %(finding)s
     """
 
     kind: str
@@ -60,10 +56,7 @@ class OptimizerOrObjective(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both models by objective and score: further right predicts better, lower optimises better.
-
-        %(plot)s
-        """
+        """Draw both models by objective and score: further right predicts better, lower optimises better."""
         ax = axes_of(ax)
         points = ((self.score_a, self.objective_a, "blue", "o"), (self.score_b, self.objective_b, "vermilion", "D"))
         for name, (x, y, colour, marker) in zip(self.names, points, strict=True):
@@ -128,10 +121,6 @@ def optimizer_or_objective(
         Names of the models.
     random_state : int, Generator, RandomState or None, default=0
         For the standard error of the difference of scores, by resampling rows.
-
-    Returns
-    -------
-    OptimizerOrObjective
 
     Examples
     --------

@@ -20,11 +20,11 @@ from sklearn.utils.validation import _num_samples
 from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
-from epicycle.plot import COLOURS, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows, take
 from epicycle.tree import DecisionTreeRegressor
@@ -32,7 +32,6 @@ from epicycle.tree.cart._export import question
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _NOTE = "slices were found on one half of the rows and measured on the other; intervals hold for all at once"
 
@@ -77,10 +76,7 @@ class Slices(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw by how much the loss of each slice differs from that of the rest, with its interval.
-
-        %(plot)s
-        """
+        """Draw by how much the loss of each slice differs from that of the rest, with its interval."""
         ax = axes_of(ax, (6.8, 1.2 + 0.36 * max(len(self.rules), 1)))
         y = np.arange(len(self.rules))[::-1]
         middle, low, high = (np.asarray(self.columns[c], dtype=np.float64) for c in ("above_rest", "lower", "upper"))
@@ -130,7 +126,6 @@ def slices(
     ----------
     model : regressor or classifier
         Fitted already with ``cv="prefit"``; X and y are then rows that it was not fitted to.
-    %(rows)s
     features : frame or array with as many rows, optional
         Columns that describe the slices, where these are not X: raw columns in place of encoded ones, for example.
         Numbers, categories or text.
@@ -151,12 +146,6 @@ def slices(
         Number of rows with the largest losses to list.
     level : float, default=0.95
         Confidence level of all intervals together.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Slices
 
     Examples
     --------

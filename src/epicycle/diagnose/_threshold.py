@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.diagnose._threshold_metrics import Criterion, counts_at, criterion_of, cross_validated, ratio
-from epicycle.plot import COLOURS, axes_of, styled
 from epicycle.report._finding import Finding
 from epicycle.select._fit_and_score import fitted, run_all
 from epicycle.select._inputs import (
@@ -26,9 +26,6 @@ from epicycle.select._inputs import (
     folds_of,
     seeded,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -59,7 +56,6 @@ class Threshold(Finding):
         The positive class.
     model_ : estimator
         The model on all rows; None where scores were given.
-    %(finding)s
     """
 
     threshold: float
@@ -99,12 +95,7 @@ class Threshold(Finding):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         kind : {"threshold", "precision-recall"}, default="threshold"
-
-        Returns
-        -------
-        Axes
         """
         if kind not in ("threshold", "precision-recall"):
             raise ParameterError(f"kind={kind!r}; expected 'threshold' or 'precision-recall'")
@@ -170,7 +161,6 @@ def threshold(
     ----------
     model : classifier for two classes, or any model with predict_proba, decision_function or score_samples
         Fitted already with ``cv="prefit"``.
-    %(rows)s
     metric : str or callable, default="f1"
         "f1", "f2", "f0.5" and so on, "accuracy", "balanced_accuracy", "mcc", "youden" (recall of both classes less
         one), "cost" (needs `costs`), or ``metric(tp, fp, fn, tn)`` on arrays; larger is better.
@@ -181,16 +171,8 @@ def threshold(
     positive : label, optional
         By default the rarer of the two.
     cv : int, splitter, splits or "prefit", default=5
-    %(groups)s
-    %(sample_weight)s
     ordered : bool, default=False
         Whether the rows are in order of time; the first ones are then never predicted, and left out.
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Threshold
 
     Examples
     --------
@@ -262,11 +244,6 @@ def threshold_of_scores(
     sample_weight : array-like of shape (n,), optional
     default : float, default=0.5
         The threshold to compare with.
-    %(random_state)s
-
-    Returns
-    -------
-    Threshold
 
     Examples
     --------
@@ -370,19 +347,14 @@ def _chosen(
         steps.append(
             "use precision and recall, not accuracy: always predicting the negative class is right for most rows"
         )
+    curves = {"threshold": thresholds, "precision": np.nan_to_num(precision), "recall": recall, "f1": f1}
+    curves |= {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "value": value}
+    at_choice: dict[str, Any] = {name: float(values[at]) for name, values in curves.items()}
     return Threshold(
         verdict=verdict,
         columns=columns,
         next_steps=tuple(steps),
-        threshold=float(thresholds[at]),
-        precision=float(np.nan_to_num(precision[at])),
-        recall=float(recall[at]),
-        f1=float(f1[at]),
-        tp=float(tp[at]),
-        fp=float(fp[at]),
-        fn=float(fn[at]),
-        tn=float(tn[at]),
-        value=float(value[at]),
+        **at_choice,
         cv_value=cv_value,
         cv_error=cv_error,
         default_threshold=default,

@@ -11,6 +11,7 @@ import numpy as np
 
 from epicycle.core._checks import number
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.report.curves import cumulative_counts
 
 Metric = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -72,12 +73,7 @@ def ratio(a: Any, b: Any) -> np.ndarray:
 
 def counts_at(s: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, ...]:
     """Thresholds from large to small, and tp, fp, fn, tn of the rows at or above each."""
-    order = np.argsort(-s, kind="stable")
-    s, y, w = s[order], y[order], w[order]
-    last = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)  # the last row of each distinct score
-    tp = np.concatenate([[0.0], np.cumsum(w * y)[last]])
-    fp = np.concatenate([[0.0], np.cumsum(w * ~y)[last]])
-    values = s[last]
+    values, tp, fp = cumulative_counts(s, y.astype(np.float64), w)
     between = values[:-1] + (values[1:] - values[:-1]) / 2
     # The midpoint may round to the larger score; the smaller one is then taken.
     between = np.where(between < values[:-1], between, values[1:])

@@ -39,14 +39,10 @@ def sum_partitions(statistic: Callable[..., State], data: DaskData, parameters: 
     with remembered_interrupts():
         if client is None:
             return _sum_locally(statistic, data, parameters)
-        return _sum_on(client, statistic, data, parameters)
-
-
-def _sum_on(client: Any, statistic: Callable[..., State], data: DaskData, parameters: tuple[Any, ...]) -> State:
-    parts = resident_parts(data, client)
-    job = packed_job(client, statistic, parameters)
-    futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
-    return _total(sum_futures(client, futures))
+        parts = resident_parts(data, client)
+        job = packed_job(client, statistic, parameters)
+        futures = client.map(_partial, parts, _starts(data), job=job, pure=False, key="epicycle-sum")
+        return _total(sum_futures(client, futures))
 
 
 def sum_futures(client: Any, futures: list[Any]) -> State | None:
@@ -135,6 +131,16 @@ def resident_parts(data: DaskData, client: Any) -> list[Any]:
             data.sizes = [int(n) for n in sizes]
         data.resident = (client, futures)
     return data.resident[1]
+
+
+def partitions_in_turn(data: DaskData) -> Iterator[Batch]:
+    """All rows in order, brought to this process one partition at a time: for learners to which the order matters."""
+    client = active_client()
+    parts = data.parts if client is None else resident_parts(data, client)
+    for pending, start in zip(parts, row_starts(data), strict=True):
+        part = pending.compute() if client is None else client.gather(pending)
+        if part.n_rows:
+            yield _at(start, part.rows(0, part.n_rows))
 
 
 def row_starts(data: DaskData) -> list[int]:

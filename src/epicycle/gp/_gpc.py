@@ -15,10 +15,15 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer
-from epicycle.core._random import seed_of
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import ArrayData
+from epicycle.gp._base import GaussianProcess
+from epicycle.gp._binary_parts import (
+    fit_parts,
+    log_marginal_likelihood as likelihood_of_parts,
+    pair_scores,
+    rest_probabilities,
+    solution_of,
+)
 from epicycle.gp._laplace import BinaryLaplace, SoftmaxLaplace
 from epicycle.gp._laplace_low_rank import LowRankLaplace
 from epicycle.gp._latent import (
@@ -31,31 +36,18 @@ from epicycle.gp._latent import (
     latent_batch,
     latent_rows,
 )
-from epicycle.gp._model import default_kernel, hyperparameter_names, theta_argument
+from epicycle.gp._model import default_kernel, hyperparameter_names
 from epicycle.gp._observations import Counts, count_labels
-from epicycle.gp._search import (
-    GP_DOCS,
-    GP_PARAMETERS,
-    SUBSET_ROWS,
-    Plan,
-    certify,
-    maximise,
-    require_finite_bounds,
-    warnings_at_bounds,
-)
-from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelClassifier, as_kernel, select_rows
+from epicycle.gp._search import GP_PARAMETERS, SUBSET_ROWS, require_finite_bounds
+from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.kernels._prepared import as_texts
-from epicycle.kernels._scikit_learn import ScikitLearnKernel
-from epicycle.kernels._stationary import Gaussian
 from epicycle.linalg._cholesky import factor_of
-from epicycle.optim import Solution
 
 _EXACT_ROWS = 1000  # times classes, up to which "auto" is exact: each Newton step factors a matrix for every class
 _INDUCING_ROWS = 128  # by default; Newton's matrix has as many rows for every class
 
 
-class GaussianProcessClassifier(KernelClassifier):
+class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
     r"""Gaussian process classification by Laplace's approximation, for two classes or several at once.
 
     .. math:: P(y = k \mid x) = \frac{e^{f_k(x)}}{\sum_l e^{f_l(x)}}, \qquad f_k \sim \mathcal{GP}(0, k),
@@ -70,6 +62,9 @@ class GaussianProcessClassifier(KernelClassifier):
         the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
+    multi_class : {"softmax", "one_vs_rest", "one_vs_one"}, default="softmax"
+        More than two classes: all at once, one classifier for each class against the rest, or one for each pair of
+        classes, which has no probabilities. Every such part learns its own hyper-parameters.
     max_iter_predict : int, default=100
         Maximum number of Newton steps to the mode of the posterior.
     warm_start : bool, default=False
@@ -82,12 +77,14 @@ class GaussianProcessClassifier(KernelClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    kernel_ : Kernel
-        The kernel with the hyper-parameters found.
+    kernel_ : Kernel, or list of kernels
+        The kernel with the hyper-parameters found; one for each of `estimators_` where there are any.
+    estimators_ : list of GaussianProcessClassifier
+        The classifiers of two classes that `multi_class` asks for; they hold the attributes `X_fit_` and `dual_coef_`.
     theta_ : ndarray
         Logarithms of its hyper-parameters.
     log_marginal_likelihood_value_ : float
-        Laplace's approximation at theta_.
+        Laplace's approximation at theta_; the mean over `estimators_`.
     %(X_fit_)s
     dual_coef_ : ndarray of shape (n_rows, 1) or (n_rows, n_classes)
         Coefficients of these rows in the latent functions.
@@ -112,16 +109,13 @@ class GaussianProcessClassifier(KernelClassifier):
     array([[0.5, 0.5]])
     """
 
-    _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GP_PARAMETERS,
         "method": Choice("auto", "exact", "inducing"),
+        "multi_class": Choice("softmax", "one_vs_rest", "one_vs_one"),
         "max_iter_predict": Integer(minimum=1),
         "warm_start": Boolean(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
-    )
 
     @stores_arguments
     def __init__(
@@ -134,6 +128,7 @@ class GaussianProcessClassifier(KernelClassifier):
         max_iter_predict: int = 100,
         warm_start: bool = False,
         copy_X_train: bool = True,
+        multi_class: str = "softmax",
         n_inducing: int | None = None,
         inducing: str = "greedy",
         tol: float = 1e-5,
@@ -142,10 +137,6 @@ class GaussianProcessClassifier(KernelClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
-
-    def _named_kernel(self, data: ArrayData | None) -> Kernel:
-        n_columns = None if data is None else data.n_features
-        return Gaussian() if self.kernel is None else as_kernel(self.kernel, None, 3, 1.0, n_columns)
 
     @property
     def n_classes_(self) -> int:
@@ -164,54 +155,56 @@ class GaussianProcessClassifier(KernelClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
-        state = self._resume_state()
-        seed = int((state or {}).get("seed", seed_of(self.random_state)))
+        if self._in_parts():
+            return self._fit_parts(X, codes, weight, kept)
         obs = count_labels(rows, codes, weight, len(self.classes_), self.kernel_)
         if self.kernel is None:  # latent values of variance 4: probabilities between 0.02 and 0.98 as a rule
             self.kernel_ = default_kernel(obs.rows, 4.0, (1e-3, 1e3))
         require_finite_bounds(self.kernel_, self.n_restarts_optimizer)
+        seed = self._seed()
         likelihood = self._build_likelihood(obs, seed)
         self._given_rows_ = kept
-
-        def attributes(theta: np.ndarray) -> dict[str, Any]:
-            self._assign(likelihood, theta)
-            return self._learnt_attributes()
-
-        monitor = self._monitor(self.max_iter, attributes)
         theta, bounds = self.kernel_.theta, self.kernel_.theta_bounds
-        plan = Plan(theta, bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
         size = SUBSET_ROWS if obs.n_latent == 1 else SUBSET_ROWS // 2
-        n_subset = size if obs.n > 2 * size and self.kernel_.takes != "precomputed" else 0
-        found = maximise(likelihood, plan, monitor, state, obs.n, n_subset)
-        self._assign(likelihood, found.theta)
-        self._run.notices.extend(warnings_at_bounds(self.kernel_, self.optimizer))
-        error = self._decrement_
-        words = f"the mode of the posterior is found to a Newton decrement of {error:.1e}"
-        certificate, reason = certify(found, bounds, likelihood, self.tol, "newton decrement", error, words)
-        history = monitor.history()
-        self._conclude(
-            Solution(found.theta, -found.value, history, certificate, found.n_iter, reason, state=found.state)
-        )
+        n_subset = size if obs.n > 2 * size else 0
+
+        def evidence() -> tuple[str, float, str]:
+            error = self._decrement_
+            return "newton decrement", error, f"the mode of the posterior is found to a Newton decrement of {error:.1e}"
+
+        self._search(likelihood, theta, bounds, lambda t: self._assign(likelihood, t), obs.n, n_subset, seed, evidence)
         del self._given_rows_
+        return self
+
+    def _in_parts(self) -> bool:
+        return self.multi_class != "softmax" and len(self.classes_) > 2
+
+    def _fit_parts(self, X: Any, codes: np.ndarray, weight: np.ndarray, kept: np.ndarray) -> Self:
+        """Fit a classifier for each class or pair; rows of weight 0 are told by their weights."""
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        all_codes, all_weights = np.zeros(n, dtype=np.intp), np.zeros(n)
+        all_codes[kept], all_weights[kept] = codes, weight
+        parts = fit_parts(self, X, all_codes, all_weights)
+        self.estimators_ = parts
+        self.kernel_: Any = [part.kernel_ for part in parts]
+        solution = solution_of(parts)
+        self.theta_, self.theta_names_ = solution.x, [name for part in parts for name in part.theta_names_]
+        self.log_marginal_likelihood_value_, self.method_ = -solution.value, parts[0].method_
+        self.n_newton_ = sum(part.n_newton_ for part in parts)
+        self.n_evaluations_ = sum(part.n_evaluations_ for part in parts)
+        self._conclude(solution)
         return self
 
     def _build_likelihood(self, obs: Counts, seed: int) -> Any:
         """Laplace's approximation by the method that was asked for; sets `method_`."""
         n, k = obs.n, obs.n_latent
         exact = BinaryLaplace if k == 1 else SoftmaxLaplace
-        foreign = isinstance(self.kernel_, ScikitLearnKernel)
-        small = n * k <= _EXACT_ROWS or self.kernel_.takes == "precomputed" or foreign
-        if foreign and self.method == "inducing":
-            raise ParameterError(
-                f"GaussianProcessClassifier: method='inducing' with kernel={self.kernel_!r:.60} of scikit-learn; "
-                "expected 'exact', or a kernel of epicycle"
-            )
-        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
+        m = self._choose_method(n * k <= _EXACT_ROWS, n, _INDUCING_ROWS)
+        arguments = (self.kernel_, obs, self.n_jobs, self.max_iter_predict)
         if self.method_ == "inducing":
-            m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
-            return LowRankLaplace(self.kernel_, obs, self.n_jobs, self.max_iter_predict, m, self.inducing, seed, exact)
+            return LowRankLaplace(*arguments, m, self.inducing, seed, exact)
         self._require(n, 3.0 if k == 1 else 2.0 * k + 3)
-        return exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
+        return exact(*arguments)
 
     def _assign(self, likelihood: Any, theta: np.ndarray) -> None:
         """Set all attributes that prediction needs, for hyper-parameters theta."""
@@ -259,6 +252,12 @@ class GaussianProcessClassifier(KernelClassifier):
         -------
         mean, variance : ndarrays of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
+        self._check_fitted()
+        if self._in_parts():
+            raise ParameterError(
+                "latent_mean_and_variance: Returning the mean and variance of the latent function f is only supported "
+                f"for binary classification and multi_class='softmax', not for {self.multi_class!r}; see estimators_"
+            )
         found = np.asarray(self._values(X, covariance=True))
         k = self.dual_coef_.shape[1]
         variance = np.einsum("ikk->ik", found[:, k:].reshape(-1, k, k))
@@ -266,6 +265,14 @@ class GaussianProcessClassifier(KernelClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`, averaged over the posterior of the functions."""
+        self._check_fitted()
+        if self._in_parts():
+            if self.multi_class == "one_vs_one":
+                raise ParameterError(
+                    "predict_proba: one_vs_one multi-class mode does not support predicting probability estimates. "
+                    "Use one_vs_rest mode instead, or softmax."
+                )
+            return rest_probabilities(self.estimators_, X)
         found = np.asarray(self._values(X, covariance=True))
         k = self.dual_coef_.shape[1]
         if k == 1:
@@ -277,11 +284,20 @@ class GaussianProcessClassifier(KernelClassifier):
         return P.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else P
 
     def _scores(self, X: Any) -> Any:
-        """The latent mean for two classes; logarithms of the averaged probabilities for more."""
+        """The latent mean for two classes; logarithms of the averaged probabilities for more; votes of pairs."""
         self._check_fitted()
+        if self._in_parts() and self.multi_class == "one_vs_one":
+            return pair_scores(self.estimators_, X, len(self.classes_))
+        if self._in_parts():
+            return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
         if self.dual_coef_.shape[1] == 1:
             return self._values(X, covariance=False)
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny))
+
+    def _likelihood(self) -> Any:
+        obs = Counts(self.X_fit_, self._N_, self._total_)
+        exact = BinaryLaplace if obs.n_latent == 1 else SoftmaxLaplace
+        return exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """Laplace's approximation of the log marginal likelihood at other hyper-parameters.
@@ -289,15 +305,6 @@ class GaussianProcessClassifier(KernelClassifier):
         %(log_marginal_likelihood)s
         """
         self._check_fitted()
-        if theta is None and not eval_gradient:
-            return np.float64(self.log_marginal_likelihood_value_)
-        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
-            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = theta_argument(theta, self.theta_)
-        obs = Counts(self.X_fit_, self._N_, self._total_)
-        exact = BinaryLaplace if obs.n_latent == 1 else SoftmaxLaplace
-        likelihood = exact(self.kernel_, obs, self.n_jobs, self.max_iter_predict)
-        value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
-        if not clone_kernel:
-            self.kernel_ = self.kernel_.with_theta(values)
-        return (np.float64(value), gradient) if eval_gradient else np.float64(value)
+        if self._in_parts() and not (theta is None and not eval_gradient):
+            return likelihood_of_parts(self.estimators_, theta, eval_gradient)
+        return super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle import engine
-from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     ArrayLike,
@@ -27,36 +26,21 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
     check_parameter,
-    check_parameters,
 )
-from epicycle.core._random import seed_of, stream
-from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import ArrayData
+from epicycle.gp._base import GaussianProcess
 from epicycle.gp._exact import ExactLikelihood
 from epicycle.gp._inducing import InducingLikelihood, InducingPosterior
 from epicycle.gp._iterative import IterativeLikelihood, IterativePosterior
 from epicycle.gp._mean_functions import MeanFunction, mean_function
-from epicycle.gp._model import Model, default_kernel, known_variances, noise_model, theta_argument
+from epicycle.gp._model import Model, default_kernel, known_variances, noise_model
 from epicycle.gp._observations import Observations, observe
-from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out, predict_batch, predict_rows
-from epicycle.gp._search import (
-    GP_DOCS,
-    GP_PARAMETERS,
-    SUBSET_ROWS,
-    Plan,
-    certify,
-    maximise,
-    require_finite_bounds,
-    warnings_at_bounds,
-)
-from epicycle.kernels._kernel import Kernel
-from epicycle.kernels._machine import KernelMachine, as_kernel, select_rows
-from epicycle.kernels._prepared import as_rows, as_texts
-from epicycle.kernels._scikit_learn import ScikitLearnKernel
-from epicycle.kernels._stationary import Gaussian
+from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out
+from epicycle.gp._predictions import new_noise, outcome_of
+from epicycle.gp._search import GP_PARAMETERS, SUBSET_ROWS, require_finite_bounds
+from epicycle.kernels._machine import select_rows
 from epicycle.linalg._cholesky import JitterWarning, factor_repaired
-from epicycle.optim import Solution
 
 _EXACT_ROWS = 2000  # up to which "auto" is exact: an evaluation of the likelihood costs O(n^3)
 _INDUCING_ROWS = 256  # by default, for data of up to 256^2 rows
@@ -75,7 +59,7 @@ class _HasPredict(Domain):
         return "a fitted estimator"
 
 
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess):  # type: ignore[misc]  # untyped mixin
     r"""Gaussian process regression, with its hyper-parameters and the noise learnt by marginal likelihood.
 
     .. math:: y_i = m(x_i) + f(x_i) + \varepsilon_i, \qquad f \sim \mathcal{GP}(0, k),
@@ -157,7 +141,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     (True, True)
     """
 
-    _docs: ClassVar[Mapping[str, str]] = GP_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GP_PARAMETERS,
         "alpha": NoneOr(AnyOf(Real(minimum=0), ArrayLike())),
@@ -168,9 +151,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         "normalize_y": Boolean(),
         "n_targets": NoneOr(Integer(minimum=1)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
-    )
 
     @stores_arguments
     def __init__(
@@ -195,10 +175,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
-
-    def _named_kernel(self, data: ArrayData | None) -> Kernel:
-        n_columns = None if data is None else data.n_features
-        return Gaussian() if self.kernel is None else as_kernel(self.kernel, None, 3, 1.0, n_columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -242,34 +218,24 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             )
         require_finite_bounds(self.kernel_, self.n_restarts_optimizer)
         weight = np.ones(len(Y)) if data.weight is None else data.weight
-        state = self._resume_state()
-        seed = int((state or {}).get("seed", seed_of(self.random_state)))
+        seed = self._seed()
         obs, mean, model = self._observe(rows, Y, weight)
         likelihood = self._build_likelihood(model, obs, _basis(mean, obs), seed)
-
-        def attributes(theta: np.ndarray) -> dict[str, Any]:
-            self._assign(likelihood, model, theta, mean)
-            return self._learnt_attributes()
-
-        monitor = self._monitor(self.max_iter, attributes)
-        plan = Plan(model.theta, model.bounds, self.optimizer, self.n_restarts_optimizer, self.tol, self.max_iter, seed)
         # An exact evaluation costs n^3 and an approximate one n m^2: the rehearsal pays from different sizes on.
         worth = _REHEARSED_EXACT if self.method_ == "exact" else _REHEARSED_APPROXIMATE
-        n_subset = SUBSET_ROWS if obs.n > worth and model.kernel.takes != "precomputed" else 0
-        found = maximise(likelihood, plan, monitor, state, obs.n, n_subset)
-        self._assign(likelihood, model, found.theta, mean)
-        if self.method_ == "cg":  # the estimate of the search, rather than another one
-            self.log_marginal_likelihood_value_ = float(found.value)
-        error = self._backward_error_
-        words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
-        self._run.notices.extend(warnings_at_bounds(self.kernel_, self.optimizer))
-        if self.jitter_ > 0:
-            words += f"; {self.jitter_:.1e} was added to the {self._warn_of_jitter()}"
-        certificate, reason = certify(found, model.bounds, likelihood, self.tol, "backward error", error, words)
-        history = monitor.history()
-        self._conclude(
-            Solution(found.theta, -found.value, history, certificate, found.n_iter, reason, state=found.state)
-        )
+        n_subset = SUBSET_ROWS if obs.n > worth else 0
+
+        def assign(theta: np.ndarray) -> None:
+            self._assign(likelihood, model, theta, mean)
+
+        def evidence() -> tuple[str, float, str]:
+            error = self._backward_error_
+            words = f"the coefficients solve a linear system that differs from K + D by {error:.1e}, relative"
+            if self.jitter_ > 0:
+                words += f"; {self.jitter_:.1e} was added to the {self._warn_of_jitter()}"
+            return "backward error", error, words
+
+        self._search(likelihood, model.theta, model.bounds, assign, obs.n, n_subset, seed, evidence)
         if self.method_ == "inducing":  # the given rows are not needed any more
             del self._given_, self._given_weight_, self._given_rows_, self._given_offset_
         return self
@@ -309,16 +275,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
     def _build_likelihood(self, model: Model, obs: Observations, H: np.ndarray, seed: int) -> Any:
         """The likelihood of the method that was asked for; sets `method_`."""
         n = obs.n
-        foreign = isinstance(self.kernel_, ScikitLearnKernel)
-        small = n <= _EXACT_ROWS or self.kernel_.takes == "precomputed" or not (obs.variances(model.noise) > 0).all()
-        small = small or foreign
-        if foreign and self.method not in ("auto", "exact"):
-            raise ParameterError(
-                f"GaussianProcessRegressor: method={self.method!r} with kernel={self.kernel_!r:.60} of scikit-learn; "
-                "expected 'exact', or a kernel of epicycle"
-            )
-        self.method_ = self.method if self.method != "auto" else "exact" if small else "inducing"
-        m = min(n, self.n_inducing or max(_INDUCING_ROWS, int(np.sqrt(n))))
+        small = n <= _EXACT_ROWS or not (obs.variances(model.noise) > 0).all()
+        m = self._choose_method(small, n, _INDUCING_ROWS)
         if self.method_ == "inducing":
             return InducingLikelihood(model, obs, H, self.n_jobs, m, self.inducing, seed)
         if self.method_ == "cg":
@@ -416,106 +374,22 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
             The mean, then deviation, covariance and interval, as asked for.
         """
         check_parameter("predict", "level", level, Real(0, 1, inclusive=False))
-        fitted = self._is_fitted()
-        if fitted and not (return_std or return_cov or return_interval):
-            return self._shaped(self._means(X)[0])
-        vector, scale = (self._vector_, self._y_scale_) if fitted else self._prior_targets()
-        extra = self._noise_added() if include_noise else 0.0
-        if not fitted:
-            means, covariance, variance, dtype = self._prior(X, joint=return_cov)
-        elif return_cov:
-            means, covariance, dtype = self._joint(X)
-            variance = np.maximum(np.diagonal(covariance), 0.0)
-        else:
-            found, dtype = self._means(X, variance=True)
-            means, variance, covariance = self._unscaled(found[:, :-1], dtype), found[:, -1], np.empty((0, 0))
-        results = [means[:, 0].astype(dtype) if vector else means.astype(dtype)]
-        std = (np.sqrt(variance + extra)[:, None] * scale).astype(dtype)
+        outcome = outcome_of(self, X, joint=return_cov, variance=return_std or return_cov or return_interval)
+        results = [outcome.shaped(outcome.means)]
+        if not (return_std or return_cov or return_interval):
+            return results[0]
+        extra = new_noise(self) if include_noise else 0.0
+        std = np.sqrt(outcome.variance + extra)[:, None] * outcome.scale
         if return_std:
-            results.append(std[:, 0] if vector else std)
+            results.append(outcome.shaped(std))
         if return_cov:
-            joint = covariance + extra * np.eye(len(covariance))
-            scaled = joint[:, :, None] * scale**2
-            results.append((scaled[:, :, 0] if vector else scaled).astype(dtype))
+            joint = outcome.covariance + extra * np.eye(len(outcome.covariance))
+            results.append(outcome.shaped(joint[:, :, None] * outcome.scale**2, axis=2))
         if return_interval:
             wide = float(scipy.stats.norm.ppf(0.5 + level / 2)) * std
-            middle = results[0][:, None] if vector else results[0]
-            interval = np.stack([middle - wide, middle + wide], axis=-1).astype(dtype)
-            results.append(interval[:, 0] if vector else interval)
-        return tuple(results) if len(results) > 1 else results[0]
-
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "theta_")
-
-    def _prior_targets(self) -> tuple[bool, np.ndarray]:
-        """(whether the targets are a vector, their scale) before fit."""
-        t = self.n_targets or 1
-        return t == 1, np.ones(t)
-
-    def _prior(self, X: Any, *, joint: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
-        """(means, covariance where it is asked for, variances, type of the answer) before fit."""
-        check_parameters(self, self._parameters)
-        kernel = self._named_kernel(None)
-        if kernel.takes == "precomputed" or self.mean != "zero":
-            raise NotFittedError(
-                f"GaussianProcessRegressor: kernel={self.kernel!r:.40} with mean={self.mean!r:.40} has no prior before "
-                "fit; call 'fit' first"
-            )
-        rows = as_rows(X, kernel, "X")
-        A = kernel.prepare(rows)
-        dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
-        covariance = np.empty((0, 0))
-        if joint:
-            self._require(A.n_rows, 3.0)
-            whole = kernel.whole_matrix(A)
-            covariance = kernel.block(A, A) if whole is None else whole
-        means = np.zeros((A.n_rows, self.n_targets or 1))
-        return means, covariance, np.asarray(kernel.prepared_diagonal(A)), dtype
-
-    def _noise_added(self) -> float:
-        """Noise variance of a new observation, on the scale of the likelihood."""
-        known = float(self.alpha) if self.alpha is not None and np.ndim(self.alpha) == 0 else 0.0
-        if self._is_fitted():
-            return float(self._noise_ + known + self.jitter_)
-        if isinstance(self.noise, str):
-            raise NotFittedError("GaussianProcessRegressor: noise=\"auto\" is known after fit only; call 'fit' first")
-        return float(self.noise) + known
-
-    def _means(self, X: Any, *, variance: bool = False) -> tuple[np.ndarray, Any]:
-        """Means in the units of y, or (means, variance) on the scale of the likelihood; of a batch after the other."""
-        posterior = self._posterior()
-        if self.kernel_.takes == "strings":
-            found = predict_rows(as_texts(X, "X", type(self).__name__), posterior, variance=variance)
-            dtype = np.dtype(np.float64)
-        else:
-            data = self._predict_data(X)
-            found = engine.map(predict_batch, data, posterior, variance, n_jobs=self.n_jobs)
-            dtype = _dtype_of(data)
-        return (found, dtype) if variance else (self._unscaled(found, dtype), dtype)
-
-    def _unscaled(self, means: Any, dtype: Any) -> Any:
-        return (means * self._y_scale_ + self._y_centre_).astype(dtype)
-
-    def _shaped(self, means: Any) -> Any:
-        return means[:, 0] if self._vector_ else means
-
-    def _joint(self, X: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-        """(means in the units of y, covariance on the scale of the likelihood, type of the answer)."""
-        posterior = self._posterior()
-        if self.kernel_.takes == "strings":
-            rows, dtype = as_texts(X, "X", type(self).__name__), np.dtype(np.float64)
-        else:
-            data = self._predict_data(X)
-            if not isinstance(data, ArrayData):
-                raise DataError("X: a joint covariance needs all rows in memory; collect them first")
-            rows, dtype = data.X, _dtype_of(data)
-        if self.kernel_.takes == "precomputed":
-            raise DataError(
-                "X: a joint covariance needs the kernel among the new rows, which a precomputed one does not have"
-            )
-        A = self.kernel_.prepare(rows, like=posterior.B)
-        self._require(A.n_rows, 3.0)
-        return self._unscaled(posterior.means(A, rows), np.float64), posterior.covariance(A, rows), dtype
+            ends = np.stack([outcome.means - wide, outcome.means + wide], axis=-1)
+            results.append(outcome.shaped(ends))
+        return tuple(results)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = False) -> np.ndarray:
         """Draws of the posterior (before `fit` of the prior) at the rows of X together.
@@ -534,18 +408,14 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_targets, n_samples)
         """
         check_parameter("sample_y", "n_samples", n_samples, Integer(minimum=1))
-        if self._is_fitted():
-            means, covariance, dtype = self._joint(X)
-            vector, scale = self._vector_, self._y_scale_
-        else:
-            means, covariance, _, dtype = self._prior(X, joint=True)
-            vector, scale = self._prior_targets()
-        extra = np.full(len(means), self._noise_added() if include_noise else 0.0)
-        L = np.tril(factor_repaired(covariance, extra, 1)[0].L)
+        outcome = outcome_of(self, X, joint=True)
+        means = outcome.means
+        extra = np.full(len(means), new_noise(self) if include_noise else 0.0)
+        L = np.tril(factor_repaired(outcome.covariance, extra, 1)[0].L)
         # one target after the other, so that the draws of the first do not depend on how many there are
         drawn = stream(random_state, "sample").standard_normal((means.shape[1], len(means), n_samples))
-        found = means[:, :, None] + np.einsum("ij,tjk->itk", L, drawn) * scale[:, None]
-        return np.asarray((found[:, 0] if vector else found).astype(dtype))
+        found = means[:, :, None] + np.einsum("ij,tjk->itk", L, drawn) * outcome.scale[:, None]
+        return np.asarray(outcome.shaped(found))
 
     # ------------------------------------------------------------------------------------------- evidence
 
@@ -570,24 +440,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, KernelMachine):
         model = Model(self.kernel_, self._noise_, (1e-300, 1e300) if learnt else None)  # bounds are of no use here
         return ExactLikelihood(model, obs, _basis(self.mean_function_, obs), self.n_jobs)
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
-        """The log marginal likelihood at other hyper-parameters.
-
-        %(log_marginal_likelihood)s
-        """
-        self._check_fitted()
-        if theta is None and not eval_gradient:
-            return np.float64(self.log_marginal_likelihood_value_)
-        if self.kernel_.takes == "precomputed" or self.method_ == "inducing":
-            raise ParameterError("log_marginal_likelihood: the data of the fit was not kept; expected theta=None")
-        values = theta_argument(theta, self.theta_)
-        likelihood = self._likelihood()
-        likelihood.start(values)
-        value, gradient = likelihood.value_and_gradient(values, bool(eval_gradient))
-        if not clone_kernel:
-            self.kernel_ = likelihood.model.at(values).kernel
-        return (np.float64(value), gradient) if eval_gradient else np.float64(value)
-
 
 def _basis(mean: MeanFunction, obs: Observations) -> np.ndarray:
     """H, the basis of the mean at the observed rows; no columns where there are no coefficients."""
@@ -597,10 +449,3 @@ def _basis(mean: MeanFunction, obs: Observations) -> np.ndarray:
     if obs.n <= H.shape[1]:
         raise DataError(f"mean: {H.shape[1]} columns for {obs.n} distinct row(s); expected fewer columns than rows")
     return H
-
-
-def _dtype_of(data: Any) -> np.dtype[Any]:
-    """float32 where the rows are."""
-    if isinstance(data, ArrayData) and data.X.dtype == np.float32:
-        return np.dtype(np.float32)
-    return np.dtype(np.float64)

@@ -124,9 +124,11 @@ def noise_model(owner: str, kernel: Kernel, noise: Any, bounds: Any, unit: float
     return Model(kernel, min(max(start, low), high), (low, high))
 
 
-def theta_argument(theta: Any, own: np.ndarray) -> np.ndarray:
-    """The argument `theta` of log_marginal_likelihood; None for the hyper-parameters `own` of the fit."""
-    values = own if theta is None else np.asarray(theta, dtype=np.float64)
-    if values.shape != own.shape or not np.isfinite(values).all():
-        raise ParameterError(f"log_marginal_likelihood: theta={theta!r:.80}; expected {len(own)} finite numbers")
+def theta_argument(theta: Any, n: int) -> np.ndarray:
+    """The argument `theta` of log_marginal_likelihood, which has n entries, as an array."""
+    if theta is None:
+        raise ParameterError("log_marginal_likelihood: theta=None; Gradient can only be evaluated for theta!=None")
+    values = np.asarray(theta, dtype=np.float64)
+    if values.shape != (n,) or not np.isfinite(values).all():
+        raise ParameterError(f"log_marginal_likelihood: theta={theta!r:.80}; expected {n} finite numbers")
     return values

@@ -88,9 +88,9 @@ converged_ : bool""",
     "log_marginal_likelihood": """Parameters
 ----------
 theta : array-like, optional
-    Logarithms of hyper-parameters as in `theta_`; None for those of the fit.
+    Logarithms of hyper-parameters as in `theta_`; None for the value at the end of the fit.
 eval_gradient : bool, default=False
-    Whether to return the derivatives by theta too.
+    Whether to return the derivatives by theta too, which has to be given then.
 clone_kernel : bool, default=True
     False leaves the kernel at theta in `kernel_` (prediction stays that of the fit).
 

@@ -55,7 +55,7 @@ def write_atomically(target: Path, chunks: Iterable[bytes]) -> None:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, DataFileError):  # an error of what makes the chunks
             raise DataFileError(f"cannot write {target}: {error.strerror or error}") from error
         raise
     _sync_directory(target.parent)

@@ -150,21 +150,17 @@ def read_tail(file: BinaryIO, members: Sequence[Member], file_size: int) -> None
         )
 
 
+_JOBLIB = "(a compressed pickle of joblib?); it was not opened"
+#: First bytes of other files, and what these are.
 _MAGIC = (
-    (b"\x80\x02", "a pickle, which could run any code when loaded; it was not opened"),
-    (b"\x80\x03", "a pickle, which could run any code when loaded; it was not opened"),
-    (b"\x80\x04", "a pickle, which could run any code when loaded; it was not opened"),
-    (b"\x80\x05", "a pickle, which could run any code when loaded; it was not opened"),
-    (b"\x1f\x8b", "a gzip file (a compressed pickle of joblib?); it was not opened"),
-    (b"\x78\x9c", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
-    (b"\x78\x01", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
-    (b"\x78\x5e", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
-    (b"\x78\xda", "a zlib stream (a compressed pickle of joblib?); it was not opened"),
-    (b"BZh", "a bzip2 file (a compressed pickle of joblib?); it was not opened"),
-    (b"\xfd7zXZ", "an xz file (a compressed pickle of joblib?); it was not opened"),
-    (b"\x93NUMPY", "a NumPy array file"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"PAR1", "a Parquet file"),
+    ((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle, which could run any code; it was not opened"),
+    ((b"\x1f\x8b",), f"a gzip file {_JOBLIB}"),
+    ((b"\x78\x9c", b"\x78\x01", b"\x78\x5e", b"\x78\xda"), f"a zlib stream {_JOBLIB}"),
+    ((b"BZh",), f"a bzip2 file {_JOBLIB}"),
+    ((b"\xfd7zXZ",), f"an xz file {_JOBLIB}"),
+    ((b"\x93NUMPY",), "a NumPy array file"),
+    ((b"\x89HDF",), "an HDF5 file"),
+    ((b"PAR1",), "a Parquet file"),
 )
 _PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".pth", ".pt")
 _MAX_LISTED = 64 * 1024**2

@@ -81,12 +81,8 @@ def _own_restore(cls: type, state: dict[str, Any]) -> Any:
     return obj
 
 
-def _dataclass_state(obj: Any) -> dict[str, Any]:
-    return {field.name: getattr(obj, field.name) for field in dataclasses.fields(obj) if field.init}
-
-
 _OWN = Form(lambda obj: dict(obj.__epi_state__()), _own_restore)
-_DATACLASS = Form(_dataclass_state, _build)
+_DATACLASS = Form(lambda obj: {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj) if f.init}, _build)
 
 #: Small classes that are no estimators, and their forms.
 _SMALL: dict[str, tuple[str, str, Form]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum
 
 from epicycle.core._exceptions import ModelFormatError
 from epicycle.io._container import MAX_DEPTH, MAX_NODES
@@ -22,53 +22,44 @@ Node = dict[str, Json]
 class Field(Enum):
     """Kind of value in a field of a tagged object."""
 
-    NODE = auto()
-    NODES = auto()
-    FIELDS = auto()
-    PAIRS = auto()
-    TEXT = auto()
-    SHAPE = auto()
+    NODE = "node"
+    NODES = "nodes"
+    FIELDS = "fields"
+    PAIRS = "pairs"
+    TEXT = "text"
+    SHAPE = "shape"
 
 
-_BOUNDS = {"start": Field.NODE, "stop": Field.NODE, "step": Field.NODE}
-
+#: Fields of every tag, "name:kind"; without a kind it is a node.
+_TAGS = {
+    "int": "hex:text",
+    "float": "value:text",
+    "complex": "real imag",
+    "bytes": "base64:text",
+    "tuple": "items:nodes",
+    "set": "items:nodes",
+    "frozenset": "items:nodes",
+    "dict": "items:fields",
+    "pairs": "items:pairs",
+    "slice": "start stop step",
+    "range": "start stop step",
+    "pandas.NA": "",
+    "scalar": "dtype:text hex:text",
+    "array": "name:text dtype:text shape:shape order:text",
+    "objects": "shape:shape items:nodes",
+    "sparse": "format:text kind:text shape:shape data indices indptr",
+    "dtype": "name:text",
+    "type": "name:text",
+    "function": "name:text",
+    "seed_sequence": "entropy spawn_key pool_size n_children_spawned",
+    "generator": "bit_generator:text state seed_sequence",
+    "random_state": "bit_generator:text state",
+    "estimator": "class:text parameters:fields fitted:fields requests",
+    "object": "class:text state:fields",
+}
 SCHEMA: dict[str, dict[str, Field]] = {
-    "int": {"hex": Field.TEXT},
-    "float": {"value": Field.TEXT},
-    "complex": {"real": Field.NODE, "imag": Field.NODE},
-    "bytes": {"base64": Field.TEXT},
-    "tuple": {"items": Field.NODES},
-    "set": {"items": Field.NODES},
-    "frozenset": {"items": Field.NODES},
-    "dict": {"items": Field.FIELDS},
-    "pairs": {"items": Field.PAIRS},
-    "slice": _BOUNDS,
-    "range": _BOUNDS,
-    "pandas.NA": {},
-    "scalar": {"dtype": Field.TEXT, "hex": Field.TEXT},
-    "array": {"name": Field.TEXT, "dtype": Field.TEXT, "shape": Field.SHAPE, "order": Field.TEXT},
-    "objects": {"shape": Field.SHAPE, "items": Field.NODES},
-    "sparse": {
-        "format": Field.TEXT,
-        "kind": Field.TEXT,
-        "shape": Field.SHAPE,
-        "data": Field.NODE,
-        "indices": Field.NODE,
-        "indptr": Field.NODE,
-    },
-    "dtype": {"name": Field.TEXT},
-    "type": {"name": Field.TEXT},
-    "function": {"name": Field.TEXT},
-    "seed_sequence": {
-        "entropy": Field.NODE,
-        "spawn_key": Field.NODE,
-        "pool_size": Field.NODE,
-        "n_children_spawned": Field.NODE,
-    },
-    "generator": {"bit_generator": Field.TEXT, "state": Field.NODE, "seed_sequence": Field.NODE},
-    "random_state": {"bit_generator": Field.TEXT, "state": Field.NODE},
-    "estimator": {"class": Field.TEXT, "parameters": Field.FIELDS, "fitted": Field.FIELDS, "requests": Field.NODE},
-    "object": {"class": Field.TEXT, "state": Field.FIELDS},
+    tag: {name: Field(kind or "node") for name, _, kind in (word.partition(":") for word in text.split())}
+    for tag, text in _TAGS.items()
 }
 
 
@@ -79,7 +70,6 @@ class Survey:
     array_names: list[str] = field(default_factory=list)
     class_names: list[str] = field(default_factory=list)
     function_names: list[str] = field(default_factory=list)
-    type_names: list[str] = field(default_factory=list)
 
 
 def survey(tree: Json) -> Survey:
@@ -151,8 +141,6 @@ def _check_tagged(node: Node, found: Survey) -> None:
         found.class_names.append(str(node["class"]))
     elif tag == "function":
         found.function_names.append(str(node["name"]))
-    elif tag == "type":
-        found.type_names.append(str(node["name"]))
 
 
 def _has_kind(value: Json, kind: Field) -> bool:

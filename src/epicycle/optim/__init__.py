@@ -6,34 +6,16 @@ from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations,
 from epicycle.optim._losses import Logistic, Loss, Multinomial, Squared
 from epicycle.optim._objective import FunctionObjective, Metric, Objective
 from epicycle.optim._penalties import L1, L2, ElasticNet, NoPenalty, Penalty
-from epicycle.optim.solvers import (
-    SOLVERS,
-    Ladder,
-    SolverInfo,
-    bfgs,
-    conjugate_gradient,
-    gradient_descent,
-    lbfgs,
-    learning_rate_ladder,
-    newton,
-    solve,
-    stochastic,
-)
-from epicycle.optim.teaching import (
-    KKT,
-    GameSolution,
-    GradientCheck,
-    Program,
-    SaddlePoint,
-    check_gradient,
-    conjugate,
-    dual_value,
-    duality_gap,
-    kkt,
-    lagrangian,
-    matrix_game,
-    saddle_point,
-)
+from epicycle.optim.solvers._bfgs import bfgs, lbfgs
+from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
+from epicycle.optim.solvers._gradient_descent import Ladder, gradient_descent, learning_rate_ladder
+from epicycle.optim.solvers._newton import newton
+from epicycle.optim.solvers._solve import SOLVERS, SolverInfo, solve
+from epicycle.optim.solvers._stochastic import stochastic
+from epicycle.optim.teaching._conjugate import conjugate
+from epicycle.optim.teaching._duality import KKT, Program, dual_value, duality_gap, kkt, lagrangian
+from epicycle.optim.teaching._games import GameSolution, SaddlePoint, matrix_game, saddle_point
+from epicycle.optim.teaching._gradient_check import GradientCheck, check_gradient
 
 __all__ = [
     "KKT",

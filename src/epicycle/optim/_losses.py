@@ -9,7 +9,7 @@ rows, in float64, and exact to rounding for any finite z: nothing overflows, and
 digits.
 
     losses of the residual r = z - y     rho(r), so that l*(a, y) = a y + rho*(a)
-    losses of the margin m = y z         phi(m) with y coded -1 or 1, so that l*(a, y) = phi*(y a)
+    losses of the margin m = y z         rho(m) with y coded -1 or 1, so that l*(a, y) = rho*(y a)
     likelihoods                          logistic, softmax, and Poisson, gamma, Tweedie with z the log of the mean
 
 These objects serve certificates, bounds and teaching. Loops over rows run in the native twin of a loss, whose number is
@@ -66,24 +66,28 @@ class Loss(ABC):
 # ----------------------------------------------------------------------------------------------- losses of the residual
 
 
-class ResidualLoss(Loss):
-    """rho(z - y) for a number y."""
+class OneNumberLoss(Loss):
+    """A loss of one number: of the residual z - y, or of the margin y z."""
 
     @abstractmethod
     def rho(self, r: Array) -> Array:
-        """The loss of a residual."""
+        """The loss of a number."""
 
     @abstractmethod
     def slope(self, r: Array) -> Array:
-        """rho'(r)."""
+        """rho'(r); of a margin, at a kink the steeper of the two."""
 
-    @abstractmethod
     def bend(self, r: Array) -> Array:
-        """rho''(r)."""
+        """rho''(r); zero for a loss of straight lines."""
+        return np.zeros(np.shape(r))
 
     @abstractmethod
     def rho_conjugate(self, a: Array) -> Array:
-        """sup_r  a r - rho(r)."""
+        """sup_r  a r - rho(r); of a margin  sup_r  -a r - rho(r), which is finite for some a >= 0 alone."""
+
+
+class ResidualLoss(OneNumberLoss):
+    """rho(z - y) for a number y."""
 
     def value(self, z: Array, y: Array) -> Array:
         return self.rho(_real(z) - y)
@@ -131,9 +135,6 @@ class Absolute(ResidualLoss):
     def slope(self, r: Array) -> Array:
         return np.sign(r)
 
-    def bend(self, r: Array) -> Array:
-        return np.zeros(np.shape(r))
-
     def rho_conjugate(self, a: Array) -> Array:
         return _within(np.abs(a) <= 1.0, np.zeros(np.shape(a)))
 
@@ -173,9 +174,6 @@ class Quantile(ResidualLoss):
     def slope(self, r: Array) -> Array:
         return np.where(r > 0, 1.0 - self.tau, np.where(r < 0, -self.tau, 0.0))
 
-    def bend(self, r: Array) -> Array:
-        return np.zeros(np.shape(r))
-
     def rho_conjugate(self, a: Array) -> Array:
         return _within((a >= -self.tau) & (a <= 1.0 - self.tau), np.zeros(np.shape(a)))
 
@@ -192,9 +190,6 @@ class EpsilonInsensitive(ResidualLoss):
 
     def slope(self, r: Array) -> Array:
         return np.sign(r) * (np.abs(r) > self.epsilon)
-
-    def bend(self, r: Array) -> Array:
-        return np.zeros(np.shape(r))
 
     def rho_conjugate(self, a: Array) -> Array:
         return _within(np.abs(a) <= 1.0, self.epsilon * np.abs(a))
@@ -224,27 +219,11 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 # ------------------------------------------------------------------------------------------------- losses of the margin
 
 
-class MarginLoss(Loss):
-    """phi(y z) for y coded -1 or 1, with phi falling."""
-
-    @abstractmethod
-    def phi(self, m: Array) -> Array:
-        """The loss of a margin."""
-
-    @abstractmethod
-    def slope(self, m: Array) -> Array:
-        """phi'(m), at a kink the steeper of the two."""
-
-    @abstractmethod
-    def bend(self, m: Array) -> Array:
-        """phi''(m)."""
-
-    @abstractmethod
-    def phi_conjugate(self, c: Array) -> Array:
-        """phi*(-c) = sup_m  -c m - phi(m); a loss that falls has it for some c >= 0 alone."""
+class MarginLoss(OneNumberLoss):
+    """rho(y z) for y coded -1 or 1, with rho falling."""
 
     def value(self, z: Array, y: Array) -> Array:
-        return self.phi(_real(z) * y)
+        return self.rho(_real(z) * y)
 
     def gradient(self, z: Array, y: Array) -> Array:
         return y * self.slope(_real(z) * y)
@@ -253,7 +232,7 @@ class MarginLoss(Loss):
         return self.bend(_real(z) * y)
 
     def conjugate(self, a: Array, y: Array) -> Array:
-        return self.phi_conjugate(-y * _real(a))
+        return self.rho_conjugate(-y * _real(a))
 
 
 @dataclass(frozen=True)
@@ -264,17 +243,14 @@ class Hinge(MarginLoss):
     #: The margin that is asked for.
     margin: ClassVar[float] = 1.0
 
-    def phi(self, m: Array) -> Array:
-        return np.maximum(self.margin - m, 0.0)
+    def rho(self, r: Array) -> Array:
+        return np.maximum(self.margin - r, 0.0)
 
-    def slope(self, m: Array) -> Array:
-        return np.where(m <= self.margin, -1.0, 0.0)
+    def slope(self, r: Array) -> Array:
+        return np.where(r <= self.margin, -1.0, 0.0)
 
-    def bend(self, m: Array) -> Array:
-        return np.zeros(np.shape(m))
-
-    def phi_conjugate(self, c: Array) -> Array:
-        return _within((c >= 0) & (c <= 1), -self.margin * c)
+    def rho_conjugate(self, a: Array) -> Array:
+        return _within((a >= 0) & (a <= 1), -self.margin * a)
 
 
 @dataclass(frozen=True)
@@ -292,17 +268,17 @@ class SquaredHinge(MarginLoss):
     smoothness = 2.0
     native = 13
 
-    def phi(self, m: Array) -> Array:
-        return np.square(np.maximum(1.0 - m, 0.0))
+    def rho(self, r: Array) -> Array:
+        return np.square(np.maximum(1.0 - r, 0.0))
 
-    def slope(self, m: Array) -> Array:
-        return -2.0 * np.maximum(1.0 - m, 0.0)
+    def slope(self, r: Array) -> Array:
+        return -2.0 * np.maximum(1.0 - r, 0.0)
 
-    def bend(self, m: Array) -> Array:
-        return np.where(m < 1, 2.0, 0.0)
+    def bend(self, r: Array) -> Array:
+        return np.where(r < 1, 2.0, 0.0)
 
-    def phi_conjugate(self, c: Array) -> Array:
-        return _within(c >= 0, 0.25 * c * c - c)
+    def rho_conjugate(self, a: Array) -> Array:
+        return _within(a >= 0, 0.25 * a * a - a)
 
 
 @dataclass(frozen=True)
@@ -312,17 +288,17 @@ class ModifiedHuber(MarginLoss):
     smoothness = 2.0
     native = 12
 
-    def phi(self, m: Array) -> Array:
-        return np.where(m >= -1, np.square(np.maximum(1.0 - m, 0.0)), -4.0 * m)
+    def rho(self, r: Array) -> Array:
+        return np.where(r >= -1, np.square(np.maximum(1.0 - r, 0.0)), -4.0 * r)
 
-    def slope(self, m: Array) -> Array:
-        return np.clip(-2.0 * (1.0 - m), -4.0, 0.0)
+    def slope(self, r: Array) -> Array:
+        return np.clip(-2.0 * (1.0 - r), -4.0, 0.0)
 
-    def bend(self, m: Array) -> Array:
-        return np.where((m >= -1) & (m < 1), 2.0, 0.0)
+    def bend(self, r: Array) -> Array:
+        return np.where((r >= -1) & (r < 1), 2.0, 0.0)
 
-    def phi_conjugate(self, c: Array) -> Array:
-        return _within((c >= 0) & (c <= 4), 0.25 * c * c - c)
+    def rho_conjugate(self, a: Array) -> Array:
+        return _within((a >= 0) & (a <= 4), 0.25 * a * a - a)
 
 
 # ---------------------------------------------------------------------------------------------------------- likelihoods

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from epicycle.core._checks import count, open_unit
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._plot_style import COLOURS, axes_of, ink, luminance, paper, short, styled
-from epicycle.plot._drawing import DOCS, Drawing, column, two_classes, weights_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, luminance, paper, short, styled
+from epicycle.plot._drawing import DOCS, Drawing, column, two_classes
+from epicycle.report.curves import along, checked_weights, cumulative_counts
 
 #: Points of a curve that are drawn; more cannot be distinguished in a figure.
 _POINTS = 500
@@ -38,14 +37,9 @@ def calibration(
 
     Parameters
     ----------
-    %(labels)s
     p : array-like of shape (n,)
         Probabilities of the positive class.
-    %(ax)s
     n_bins : int, default=10
-    %(positive)s
-    %(weight)s
-    %(label)s
     level : float, default=0.95
         Of the interval of each bin (Clopper and Pearson); with weights by the effective number of rows.
 
@@ -65,14 +59,11 @@ def calibration(
 
     truth, positive = two_classes(y, positive)
     n = len(truth)
-    p, w = column("p", p, n), weights_of(sample_weight, n)
+    p, w = column("p", p, n), checked_weights(sample_weight, n)
     if p.min() < 0 or p.max() > 1:
         raise DataError(f"p: from {p.min():.3g} to {p.max():.3g}; expected probabilities")
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ParameterError(f"n_bins={n_bins!r}; expected a number of bins")
-    if not 0 < level < 1:
-        raise ParameterError(f"level={level!r}; expected a number between 0 and 1")
-    place = _bins(p, w, int(n_bins))
+    open_unit("level", level)
+    place = _bins(p, w, count("n_bins", n_bins, low=1))
     total = np.bincount(place, w)
     keep = total > 0
     mean, share = (np.bincount(place, w * v)[keep] / total[keep] for v in (p, truth))
@@ -130,10 +121,8 @@ def confusion(
     ----------
     y, predicted : array-like of shape (n,)
         True and predicted labels.
-    %(ax)s
     labels : array-like, optional
         Classes in the order of the rows and columns; by default sorted. Rows of others are left out.
-    %(weight)s
     normalize : bool, default=True
         Whether shares of the true class are written under the counts.
 
@@ -152,7 +141,7 @@ def confusion(
     y, predicted = np.asarray(y), np.asarray(predicted)
     if y.ndim != 1 or len(y) == 0 or y.shape != predicted.shape:
         raise DataError(f"y, predicted: shapes {y.shape} and {predicted.shape}; expected two labels for every row")
-    w = weights_of(sample_weight, len(y))
+    w = checked_weights(sample_weight, len(y))
     names = np.unique(np.concatenate([y, predicted])) if labels is None else np.asarray(labels)
     if len(np.unique(names)) != len(names) or len(names) == 0:
         raise ParameterError(f"labels={labels!r:.60}; expected different labels")
@@ -211,25 +200,11 @@ def _name_classes(ax: Axes, names: list[str]) -> None:
 def _cumulated(y: Any, score: Any, positive: Any, sample_weight: Any) -> tuple[np.ndarray, ...]:
     """True and false positives at or above every distinct score, from the largest, after a row of zeros."""
     truth, _ = two_classes(y, positive)
-    s, w = column("score", score, len(truth)), weights_of(sample_weight, len(truth))
-    order = np.argsort(-s, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(s[order])), len(s) - 1)
-    tp = np.append(0.0, np.cumsum((w * truth)[order])[last])
-    fp = np.append(0.0, np.cumsum((w * ~truth)[order])[last])
+    s, w = column("score", score, len(truth)), checked_weights(sample_weight, len(truth))
+    thresholds, tp, fp = cumulative_counts(s, truth.astype(np.float64), w)
     if tp[-1] <= 0 or fp[-1] <= 0:
         raise DataError("sample_weight: one of the classes has no weight")
-    return tp, fp, s[order][last]
-
-
-def _visible(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the points of a curve that can be distinguished in a figure, the first and last included."""
-    if len(x) <= _POINTS:
-        return np.arange(len(x))
-    # Points at equal distances along the curve keep its corners, unlike every n-th point.
-    way = np.cumsum(np.append(0.0, np.abs(np.diff(x)) + np.abs(np.diff(y))))
-    return np.unique(
-        np.append(np.searchsorted(way, np.linspace(0, way[-1], _POINTS)), [0, len(x) - 1]).clip(0, len(x) - 1)
-    )
+    return tp, fp, thresholds
 
 
 @styled
@@ -250,14 +225,8 @@ def precision_recall(
 
     Parameters
     ----------
-    %(labels)s
-    %(score)s
-    %(ax)s
-    %(positive)s
-    %(weight)s
     threshold : float, optional
         A threshold to mark.
-    %(label)s
 
     Returns
     -------
@@ -277,7 +246,7 @@ def precision_recall(
     area = float(np.diff(tp) / tp[-1] @ precision)
     prevalence = float(tp[-1] / (tp[-1] + fp[-1]))
     ax = axes_of(ax, (4.8, 4.0))
-    kept = _visible(recall, precision)
+    kept = along(recall, precision, _POINTS)
     ax.step(
         np.append(0.0, recall[kept]),
         np.append(precision[0], precision[kept]),
@@ -313,15 +282,6 @@ def roc(
 
     The standard error of the area is that of DeLong, DeLong and Clarke-Pearson; with weights there is none.
 
-    Parameters
-    ----------
-    %(labels)s
-    %(score)s
-    %(ax)s
-    %(positive)s
-    %(weight)s
-    %(label)s
-
     Returns
     -------
     Drawing
@@ -344,7 +304,7 @@ def roc(
         parts = ((above_negatives, np.diff(tp)), (below_positives, np.diff(fp)))
         error = float(np.sqrt(sum(((v - area) ** 2 @ k) / (k.sum() * (k.sum() - 1)) for v, k in parts)))
     ax = axes_of(ax, (4.6, 4.2))
-    kept = _visible(alarms, hits)
+    kept = along(alarms, hits, _POINTS)
     ax.plot(alarms[kept], hits[kept], color=COLOURS["blue"], label=label)
     ax.plot([0, 1], [0, 1], color=ink(ax, 0.5), ls="--", lw=1.2, label="chance")
     ax.set(xlabel="false positive rate", ylabel="true positive rate")

@@ -10,23 +10,21 @@ import numpy as np
 
 from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.core._plot_style import Axes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Docstring entries of the plot functions.
 DOCS = {
-    "labels": """y : array-like of shape (n,)
+    "y": """y : array-like of shape (n,)
     Labels of two classes.""",
     "score": """score : array-like of shape (n,)
     Scores, larger for more likely positives.""",
     "positive": """positive : label, optional
     The positive class; by default the larger of the two labels.""",
-    "ax": """ax : matplotlib Axes, optional
-    The axes to draw on; by default new ones.""",
-    "weight": """sample_weight : array-like of shape (n,), optional
+    "sample_weight": """sample_weight : array-like of shape (n,), optional
     Weights of the rows.""",
     "label": """label : str, default={default}
     Name of the curve in the legend.""",
@@ -94,13 +92,3 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, Any]:
     elif positive not in classes:
         raise DataError(f"positive={positive!r}; y has {classes.tolist()!r}")
     return labels == positive, positive
-
-
-def weights_of(sample_weight: Any, n: int) -> np.ndarray:
-    """Checked weights, by default ones."""
-    if sample_weight is None:
-        return np.ones(n)
-    w = column("sample_weight", sample_weight, n)
-    if (w < 0).any() or not w.any():
-        raise DataError("sample_weight: expected numbers >= 0, not all zero")
-    return w

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._plot_style import COLOURS, axes_of, band, bars, ink, styled
-from epicycle.plot._drawing import Drawing, column, weights_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from epicycle.core._checks import count
+from epicycle.core._docs import documented
+from epicycle.core._exceptions import DataError
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, band, bars, ink, styled
+from epicycle.plot._drawing import DOCS, Drawing, column
+from epicycle.report.curves import checked_weights
 
 #: Points of a cloud that are drawn, evenly taken from all rows.
 _POINTS = 2000
 
 
 @styled
+@documented(DOCS)
 def residuals(
     y: Any,
     predicted: Any,
@@ -35,8 +36,6 @@ def residuals(
     Parameters
     ----------
     y, predicted : array-like of shape (n,)
-    ax : matplotlib Axes, optional
-    sample_weight : array-like of shape (n,), optional
     n_bins : int, default=12
         At most; fewer where bins would have less than 10 rows.
 
@@ -55,9 +54,8 @@ def residuals(
     """
     target = column("y", y)
     n = len(target)
-    fitted, w = column("predicted", predicted, n), weights_of(sample_weight, n)
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ParameterError(f"n_bins={n_bins!r}; expected a number of bins")
+    fitted, w = column("predicted", predicted, n), checked_weights(sample_weight, n)
+    count("n_bins", n_bins, low=1)
     residual = target - fitted
     order = np.argsort(fitted, kind="stable")
     mass = np.cumsum(w[order])
@@ -103,6 +101,7 @@ def _quantiles(values: np.ndarray, w: np.ndarray, levels: Sequence[float]) -> li
 
 
 @styled
+@documented(DOCS)
 def importances(
     values: Any,
     names: Sequence[Any] | None = None,
@@ -119,7 +118,6 @@ def importances(
     values : array-like of shape (n_features,)
     names : sequence, optional
         Of the features; by default x0, x1, ...
-    ax : matplotlib Axes, optional
     errors : array-like of shape (n_features,), optional
         Standard errors.
     most : int, default=20
@@ -142,8 +140,7 @@ def importances(
     called = [f"x{j}" for j in range(len(importance))] if names is None else [str(name) for name in names]
     if len(called) != len(importance):
         raise DataError(f"names: {len(called)}; expected one for each of {len(importance)} values")
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-        raise ParameterError(f"most={most!r}; expected a number of features")
+    count("most", most, low=1)
     spread = np.full(len(importance), np.nan)
     if errors is not None:
         spread = np.asarray(errors, dtype=np.float64)
@@ -169,6 +166,7 @@ def importances(
 
 
 @styled
+@documented(DOCS)
 def learning_curve(
     x: Any,
     train: Any,
@@ -187,7 +185,6 @@ def learning_curve(
     x : sequence of length m
         Numbers of rows, or values of a parameter; what is no number is drawn as a category.
     train, validation : array-like of shape (m, n_folds) or (m,)
-    ax : matplotlib Axes, optional
     desired : float, optional
         A level to draw.
     desired_label : str, default="can be reached"

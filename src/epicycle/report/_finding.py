@@ -13,10 +13,10 @@ import numpy as np
 
 from epicycle.core._checks import optional_import
 from epicycle.core._docs import complete_docstrings
+from epicycle.core._plot_style import Axes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: Columns of printed text, and rows of a printed table.
 _WIDTH, _ROWS = 100, 25
@@ -40,23 +40,12 @@ class Finding(ABC):
 
     #: Entries for the docstrings of the subclasses.
     _docs: ClassVar[Mapping[str, str]] = {
-        "finding": """verdict : str
-    The result in words.
-table : DataFrame
-    The numbers.
-next_steps : tuple of str
-    Advice, the most promising step first.
-notes : tuple of str
-    Limitations of the numbers.""",
-        "plot": """Parameters
-----------
-ax : matplotlib Axes, optional
-    The axes to draw on; by default new ones.
-
-Returns
--------
-Axes""",
+        "verdict": "verdict : str\n    The result in words.",
+        "table": "table : DataFrame\n    The numbers.",
+        "next_steps": "next_steps : tuple of str\n    Advice, the most promising step first.",
+        "notes": "notes : tuple of str\n    Limitations of the numbers.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("verdict", "table", "next_steps", "notes")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -90,7 +79,8 @@ Axes""",
     def __str__(self) -> str:
         parts = [textwrap.fill(self.verdict, _WIDTH), _text_table(self.columns)]
         if self.next_steps:
-            parts.append("\n".join(["Next steps:", *(_item(step) for step in self.next_steps)]))
+            bullet = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent="    ")
+            parts.append("\n".join(["Next steps:", *map(bullet.fill, self.next_steps)]))
         parts += [textwrap.fill(f"Note: {note}.", _WIDTH) for note in self.notes]
         return "\n\n".join(part for part in parts if part)
 
@@ -111,10 +101,6 @@ Axes""",
         notes = "".join(f"<p><small>Note: {escape(note)}.</small></p>" for note in self.notes)
         table = f"<table><tr>{head}</tr>{rows}</table>" if self.columns else ""
         return f"<div><p><b>{escape(self.verdict)}</b></p>{table}{more}{steps}{notes}</div>"
-
-
-def _item(step: str) -> str:
-    return textwrap.fill(step, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def _length(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> int:

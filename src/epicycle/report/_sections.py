@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from epicycle.report import _bars as bars, _charts as charts
@@ -30,9 +30,7 @@ def data(record: dict[str, Any]) -> Html | None:
     """Size, warnings, plan and profile."""
     summary, profiles = mapping(record.get("data")), [mapping(row) for row in items(record.get("columns"))]
     warned = [mapping(entry) for entry in items(record.get("warnings"))]
-    parts = [_summary(summary), _warned(warned), _plan(record.get("plan")), _profiles(profiles)]
-    present = [part for part in parts if part]
-    return joined(present) if present else None
+    return _all(_summary(summary), _warned(warned), _plan(record.get("plan")), _profiles(profiles))
 
 
 def _summary(summary: dict[str, Any]) -> Html | None:
@@ -117,11 +115,12 @@ def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
     rows: list[list[Child]] = []
     for row in kept:
         missing = number(row.get("missing"))
-        warned = [text(entry, 120) for entry in items(row.get("warnings"))]
+        warned = "; ".join(text(entry, 120) for entry in items(row.get("warnings"))[:3])
+        notes = tag("small", warned, class_="params alert") if warned else None
         spark = sparkline(mapping(row.get("sketch")), text(row.get("name"), 60))
         rows.append(
             [
-                joined(tag("strong", clipped(row.get("name"), 32)), _notes(warned)),
+                joined(tag("strong", clipped(row.get("name"), 32)), notes),
                 clipped(row.get("kind"), 24),
                 spark or DASH,
                 DASH
@@ -143,10 +142,6 @@ def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
     if len(kept) > _FOLDED:  # the sections after the data matter more than the thirtieth column
         body = tag("details", tag("summary", f"Show {len(kept)} columns"), body)
     return joined(tag("h3", f"Columns{note}"), body)
-
-
-def _notes(warned: list[str]) -> Html | None:
-    return tag("small", "; ".join(warned[:3]), class_="params alert") if warned else None
 
 
 Section = Callable[[dict[str, Any]], Html | None]
@@ -199,9 +194,11 @@ def models(record: dict[str, Any]) -> Html | None:
     span = _score_span(rows, kept, base)
     for rank, i in enumerate(kept):
         row = rows[i]
+        listed = text(row.get("params"), 200) if row.get("params") else ""
+        params = tag("small", clipped(listed, 90), class_="params") if listed else None
         line: list[Child] = [
             f"{rank + 1}",
-            joined(clipped(model_name(row), 48), _params(row.get("params"))),
+            joined(clipped(model_name(row), 48), params),
             shown(row.get("score_mean")),
             shown(row.get("score_se"), 2),
             bars.score_cell(row.get("score_mean"), row.get("score_se"), base, span, i == best) or DASH,
@@ -238,11 +235,6 @@ def _score_span(rows: list[dict[str, Any]], kept: list[int], base: float | None)
         for side in (-1, 1)
     ]
     return span_of(reach, [base])
-
-
-def _params(params: Any) -> Html | None:
-    listed = text(params, 200) if params else ""
-    return tag("small", clipped(listed, 90), class_="params") if listed else None
 
 
 # ---------------------------------------------------------------- quality
@@ -340,17 +332,7 @@ def importances(record: dict[str, Any]) -> Html | None:
     ablation = finding_of(record, "ablation")
     label = metric_label(record)
     rows = [mapping(row) for row in items(mapping(record.get("curves")).get("importances"))]
-    entries = [
-        (
-            row.get("name"),
-            m,
-            None if s is None or m is None else m - 2 * s,
-            None if s is None or m is None else m + 2 * s,
-        )
-        for row in rows
-        for m, s in [(number(row.get("mean")), number(row.get("se")))]
-    ]
-    entries.sort(key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
+    entries = _ranked((row.get("name"), row.get("mean"), row.get("se")) for row in rows)
     first = bars.in_rows(
         "importances",
         "Importance of the columns",
@@ -360,14 +342,8 @@ def importances(record: dict[str, Any]) -> Html | None:
         description=f"Importances of {len(entries)} features.",
     )
     columns = mapping(ablation.get("table"))
-    parts = [
-        (name, d, None if e is None or d is None else d - 2 * e, None if e is None or d is None else d + 2 * e)
-        for name, drop, error in zip(
-            items(columns.get("component")), items(columns.get("drop")), items(columns.get("drop_error")), strict=False
-        )
-        for d, e in [(number(drop), number(error))]
-    ]
-    parts.sort(key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
+    named = (items(columns.get(key)) for key in ("component", "drop", "drop_error"))
+    parts = _ranked(zip(*named, strict=False))
     second = bars.in_rows(
         "ablation",
         "Loss without a component",
@@ -377,6 +353,16 @@ def importances(record: dict[str, Any]) -> Html | None:
         description=f"Ablation of {len(parts)} components.",
     )
     return _all(advised(ablation), _grid(first, second), found_table(ablation, folded="All numbers of the ablation"))
+
+
+def _ranked(rows: Iterable[tuple[Any, Any, Any]]) -> list[tuple[Any, float | None, float | None, float | None]]:
+    """Name, value and two standard errors to each side, from (name, value, standard error); the largest first."""
+    found = []
+    for name, given, error in rows:
+        value, spread = number(given), number(error)
+        ends = (None, None) if value is None or spread is None else (value - 2 * spread, value + 2 * spread)
+        found.append((name, value, *ends))
+    return sorted(found, key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
 
 
 def error_slices(record: dict[str, Any]) -> Html | None:

@@ -33,7 +33,7 @@ _DOCS = {
     Scores, larger for more likely positives.""",
     "most": """most : int, default={default}
     Number of points that are kept, evenly spread along the curve. Areas are those of all points.""",
-    "weight": """sample_weight : array-like of shape (n,), optional
+    "sample_weight": """sample_weight : array-like of shape (n,), optional
     Weights of the rows.""",
 }
 
@@ -95,13 +95,6 @@ def calibration(
 def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> RocCurve:
     """True against false positive rates by falling threshold, and the area under the whole curve.
 
-    Parameters
-    ----------
-    %(y)s
-    %(scores)s
-    %(most)s
-    %(weight)s
-
     Returns
     -------
     dict
@@ -118,20 +111,13 @@ def roc(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> R
         raise DataError("y: all rows are of one class; expected both")
     tpr, fpr = tp / tp[-1], fp / fp[-1]
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-    at = _along(fpr, tpr, most)
+    at = along(fpr, tpr, most)
     return {"fpr": fpr[at].tolist(), "tpr": tpr[at].tolist(), "auc": auc}
 
 
 @documented(_DOCS)
 def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any = None) -> PrecisionRecallCurve:
     """Precision against recall by falling threshold.
-
-    Parameters
-    ----------
-    %(y)s
-    %(scores)s
-    %(most)s
-    %(weight)s
 
     Returns
     -------
@@ -150,7 +136,7 @@ def precision_recall(y: Any, scores: Any, *, most: int = 200, sample_weight: Any
         raise DataError("y: no row is positive; expected some")
     precision, recall = _precision(tp, fp), tp / tp[-1]
     average = float(np.sum(np.diff(recall) * precision[1:]))
-    at = _along(recall, precision, most)
+    at = along(recall, precision, most)
     return {
         "precision": precision[at].tolist(),
         "recall": recall[at].tolist(),
@@ -173,12 +159,8 @@ def operating_points(
 
     Parameters
     ----------
-    %(y)s
-    %(scores)s
     chosen, default : float, optional
         Thresholds to mark.
-    %(most)s
-    %(weight)s
 
     Returns
     -------
@@ -196,7 +178,7 @@ def operating_points(
         raise DataError("y: no row is positive; expected some")
     precision, recall = _precision(tp, fp)[1:], (tp / tp[-1])[1:]
     f1 = 2 * tp[1:] / (tp[1:] + fp[1:] + tp[-1])
-    at = _along(thresholds, recall, most)[::-1]
+    at = along(thresholds, recall, most)[::-1]
     out: ThresholdCurve = {
         "thresholds": thresholds[at].tolist(),
         "precision": precision[at].tolist(),
@@ -241,7 +223,7 @@ def confusion(
         raise DataError(f"predicted: {q.size} rows; y has {t.size}, expected as many and at least one")
     if most < 1:
         raise ParameterError(f"most={most!r}; expected 1 or more")
-    w = _weights(sample_weight, t.size)
+    w = checked_weights(sample_weight, t.size)
     names = list(dict.fromkeys(labels)) if labels is not None else _sorted(set(t.tolist()) | set(q.tolist()))
     place = {name: i for i, name in enumerate(names)}
     i, j = (np.array([place.get(v, -1) for v in a.tolist()]) for a in (t, q))
@@ -346,12 +328,13 @@ def _sorted(found: set[Any]) -> list[Any]:
         return sorted(found, key=lambda label: (type(label).__name__, str(label)))
 
 
-def _weights(weight: Any, n: int) -> np.ndarray:
+def checked_weights(weight: Any, n: int) -> np.ndarray:
+    """Weights of n rows, by default ones."""
     if weight is None:
         return np.ones(n)
     w = np.asarray(weight, dtype=np.float64).ravel()
     if w.size != n or not np.isfinite(w).all() or (w < 0).any() or not w.sum() > 0:
-        raise DataError(f"sample_weight: expected {n} weights that are not negative and not all zero")
+        raise DataError(f"sample_weight: expected numbers >= 0, not all zero, one for each of {n} rows")
     return w
 
 
@@ -368,12 +351,16 @@ def _scored(scores: Any, y: Any, weight: Any, *, truth: bool = True) -> tuple[np
         raise DataError("y, predictions: expected finite numbers")
     if truth and not np.isin(t, (0.0, 1.0)).all():
         raise DataError("y: expected truth values, or 0 and 1")
-    return s, t, _weights(weight, s.size)
+    return s, t, checked_weights(weight, s.size)
 
 
 def _cumulative(y: Any, scores: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct scores, falling; weights of true and false positives at or above each, after a first point (0, 0)."""
-    s, t, w = _scored(scores, y, weight)
+    return cumulative_counts(*_scored(scores, y, weight))
+
+
+def cumulative_counts(s: np.ndarray, t: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same of checked scores, truth values and weights."""
     order = np.argsort(-s, kind="stable")
     s, t, w = s[order], t[order], w[order]
     last = np.flatnonzero(np.append(np.diff(s) != 0, True))
@@ -387,7 +374,7 @@ def _precision(tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
     return np.where(called > 0, tp / np.where(called > 0, called, 1), 1.0)
 
 
-def _along(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+def along(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
     """At most so many points, evenly spread along the curve as it is drawn, with both ends."""
     if most < 2:
         raise ParameterError(f"most={most!r}; expected 2 or more")

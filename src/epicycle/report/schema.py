@@ -9,30 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
-__all__ = [
-    "Baseline",
-    "CalibrationCurve",
-    "CertificateRecord",
-    "ColumnProfile",
-    "ConfusionCounts",
-    "Curves",
-    "DataSummary",
-    "FindingRecord",
-    "HeldOutScore",
-    "Importance",
-    "LeaderboardRow",
-    "LearningCurve",
-    "Metric",
-    "PrecisionRecallCurve",
-    "RacePoint",
-    "Record",
-    "ResidualBands",
-    "RocCurve",
-    "Sketch",
-    "ThresholdCurve",
-    "Warned",
-]
-
 Number: TypeAlias = "float | int | None"
 Numbers: TypeAlias = "Sequence[Number]"
 

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
@@ -27,6 +27,7 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
 )
+from epicycle.core._plot_style import COLOURS, Axes, band
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.core.estimator._inner_tags import inner_tags
@@ -34,13 +35,9 @@ from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
 from epicycle.data._frames import is_frame
 from epicycle.linear import LinearRegression
-from epicycle.plot import COLOURS, band
 from epicycle.select._fit_and_score import fitted
 from epicycle.select._inputs import Rows, Split, check_weights_taken, folds_of, seeded, take
 from epicycle.select._scorers import Scorer, scorer_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 F = TypeVar("F")
 

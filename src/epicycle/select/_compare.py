@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, fitted, raise_if_all_failed, run_all
+from epicycle.select._fit_and_score import FoldResult, Task, fitted, raise_if_all_failed, run_tasks
 from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, rows_ratio, seeded
 from epicycle.select._scorers import Scorer, TestScore, on_test_part
 from epicycle.select._selection import Selection
@@ -166,7 +166,7 @@ def over_folds(
     on_score: OnScore,
 ) -> Scored:
     tasks = [Task(c.name, c.estimator, j, split) for c in chosen for j, split in enumerate(splits)]
-    results = run_all(lambda task: fit_and_score(task, rows, scorer), tasks, n_jobs, on_result(on_score))
+    results = run_tasks(tasks, rows, scorer, n_jobs, on_result(on_score))
     raise_if_all_failed(results)
     scored = collected(chosen, results, len(splits))
     scored.test_to_train = rows_ratio(splits)

@@ -8,7 +8,7 @@ columns and targets of few distinct values count by value, others are binned at 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,19 +16,16 @@ from sklearn.base import is_classifier
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
+from epicycle.core._plot_style import Axes, axes_of, bars, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.optim import Solution
-from epicycle.plot import axes_of, bars, styled
 from epicycle.select._base import COMMON, FeatureSelection, chosen_size
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
+from epicycle.select._fit_and_score import Task, run_tasks
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 from epicycle.stats._intervals import standard_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Columns with at most so many distinct values count by value; others have so many bins of equal weight.
 _MAX_DISTINCT, _BINS = 20, 10
@@ -238,11 +235,7 @@ class FilterSelection(FeatureSelection):
 
         def score_of(size: int) -> np.ndarray:
             tasks = [Task("", model, j, split, np.sort(ranked[j][:size])) for j, split in enumerate(splits)]
-
-            def work(task: Task) -> FoldResult:
-                return fit_and_score(task, rows, scorer, forgive=False)
-
-            return np.array([result.score for result in run_all(work, tasks, self.n_jobs)])
+            return np.array([r.score for r in run_tasks(tasks, rows, scorer, self.n_jobs, forgive=False)])
 
         monitor = self._monitor(len(sizes), attributes)
         reason = "converged"
@@ -285,16 +278,7 @@ class FilterSelection(FeatureSelection):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the cross-validated score against the number of features; where `k` was given, the features' scores.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
-        """
+        """Draw the cross-validated score against the number of features; where `k` was given, the features' scores."""
         self._check_fitted()
         if len(self.path_n_features_) == 0:
             order = np.argsort(self.ranking_)[:30]

@@ -121,15 +121,24 @@ def run_all(
     return results
 
 
+def run_tasks(
+    tasks: Sequence[Task],
+    rows: Rows,
+    scorer: Scorer | None,
+    n_jobs: int | None,
+    consume: Callable[[FoldResult], None] | None = None,
+    **options: Any,
+) -> list[FoldResult]:
+    """:func:`fit_and_score` of every task, in their order."""
+    return run_all(lambda task: fit_and_score(task, rows, scorer, **options), tasks, n_jobs, consume)
+
+
 def out_of_fold(
     model: Any, rows: Rows, splits: Sequence[Split], classes: np.ndarray | None, n_jobs: int | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Predictions and probabilities of every row by the model of its fold, and a mask of the rows that have any."""
-
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, None, responses=True, classes=classes, forgive=False)
-
-    results = run_all(work, [Task("", model, j, split) for j, split in enumerate(splits)], n_jobs)
+    tasks = [Task("", model, j, split) for j, split in enumerate(splits)]
+    results = run_tasks(tasks, rows, None, n_jobs, responses=True, classes=classes, forgive=False)
     predicted = np.zeros(rows.n, dtype=bool)
     responses: dict[str, np.ndarray] = {}
     for name in ("predict", "predict_proba"):
@@ -179,10 +188,6 @@ def one_out_predictions(estimator: Any, rows: Rows, n_jobs: int | None) -> np.nd
     if len(decided):
         every = np.arange(rows.n)
         tasks = [Task("", estimator, int(i), (np.delete(every, i), np.array([i]))) for i in decided]
-
-        def work(task: Task) -> FoldResult:
-            return fit_and_score(task, rows, None, responses=True, forgive=False)
-
-        found = run_all(work, tasks, n_jobs)
+        found = run_tasks(tasks, rows, None, n_jobs, responses=True, forgive=False)
         predictions[decided] = [result.responses["predict"][0] for result in found]
     return predictions

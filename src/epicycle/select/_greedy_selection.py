@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
+from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.optim import Solution
-from epicycle.plot import axes_of, styled
 from epicycle.select._base import COMMON, FeatureSelection, chosen_size, rounding
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 from epicycle.select._subset_scores import Subset, SubsetScores, subset_scores
 from epicycle.stats._intervals import standard_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Move:
@@ -120,31 +118,13 @@ class GreedySelection(FeatureSelection):
     """Greedy search forward or backward, by the class attribute `_forward`."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "greedy_sections": """Parameters
-----------
-%(estimator)s
-%(n_features_to_select)s
-%(cv)s
-%(scoring)s
-%(tol)s
-%(one_standard_error)s
-%(patience)s
-%(floating)s
-%(n_jobs)s
-%(random_state)s
-%(verbose)s
-
-Attributes
-----------
-%(support_)s
+        "greedy_attributes": """%(support_)s
 %(n_features_)s
 %(greedy_ranking_)s
 %(order_)s
 %(path_)s
 %(estimator_)s
-%(metric_)s
-%(greedy_certificate_)s
-%(greedy_history_)s""",
+%(metric_)s""",
         "n_features_to_select": "n_features_to_select : int, optional\n"
         "    Number of features; None takes the number with the best cross-validated score.",
         "patience": "patience : int, optional\n"
@@ -155,9 +135,9 @@ Attributes
         "greedy_ranking_": "ranking_ : ndarray of shape (n_features,)\n"
         "    1 for chosen features, the others from 2 on.",
         "order_": "order_ : ndarray\n    The features in the order in which they were added or removed.",
-        "greedy_certificate_": "certificate_ : Certificate\n"
+        "certificate_": "certificate_ : Certificate\n"
         "    None: the search is greedy. Its meaning names what the model on the chosen features proves.",
-        "greedy_history_": "history_ : History\n"
+        "history_": "history_ : History\n"
         "    Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the negative "
         "score.",
     }
@@ -171,6 +151,7 @@ Attributes
 
     order_: np.ndarray
 
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -185,18 +166,7 @@ Attributes
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.cv = cv
-        self.scoring = scoring
-        self.tol = tol
-        self.one_standard_error = one_standard_error
-        self.patience = patience
-        self.floating = floating
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ) -> None: ...
 
     def _search(
         self, model: Any, rows: Rows, splits: list[Split], scorer: Scorer, state: Mapping[str, Any], seed: int
@@ -252,16 +222,7 @@ Attributes
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the cross-validated score against the number of features, with the choice.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        Axes
-        """
+        """Draw the cross-validated score against the number of features, with the choice."""
         self._check_fitted()
         return self._draw_sizes(axes_of(ax), "features")
 
@@ -276,7 +237,9 @@ class ForwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and
     optimistic; :func:`~epicycle.select.k_fold` of the whole search gives an unbiased one.
 
-    %(greedy_sections)s
+    Attributes
+    ----------
+    %(greedy_attributes)s
 
     See Also
     --------
@@ -311,7 +274,9 @@ class BackwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Features that help only together, which a
     forward search may miss, are kept; it costs more where few of many features are needed.
 
-    %(greedy_sections)s
+    Attributes
+    ----------
+    %(greedy_attributes)s
 
     See Also
     --------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -30,7 +30,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 #: Docstring entries of the functions that fit models over folds.
 CROSS_VALIDATION_DOCS = {
-    "rows": """X, y : array-like
+    "X": """X, y : array-like
     Rows and targets, in memory.""",
     "cv": """cv : int, splitter or splits, default={default}
     Number of folds, in random order, stratified for classifiers; or a splitter of scikit-learn.""",
@@ -236,8 +236,3 @@ def take(X: Any, columns: np.ndarray) -> Any:
     if isinstance(X, np.ndarray):
         return X[:, columns]
     return _safe_indexing(X, columns, axis=1)
-
-
-def classifies(estimator: Any) -> bool:
-    """Whether the estimator is a classifier."""
-    return bool(is_classifier(estimator))

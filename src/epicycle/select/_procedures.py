@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
@@ -33,9 +34,9 @@ from epicycle.select._fit_and_score import (
     one_out_predictions,
     one_out_splits,
     raise_if_all_failed,
-    run_all,
+    run_tasks,
 )
-from epicycle.select._inputs import CROSS_VALIDATION_DOCS, classifies, folds_of, held_out_part
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, folds_of, held_out_part
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import standard_error
@@ -84,29 +85,14 @@ def k_fold(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     cv : int, splitter or splits, default=10
         Number of folds, in random order, stratified for classifiers, with the rows of a group in one fold; or a
         splitter of scikit-learn.
-    %(scoring)s
-    %(groups)s
-    %(ordered)s
-    %(sample_weight)s
-    %(test)s
     one_standard_error : bool, default=False
         Take the first given model whose score is within one standard error of the best, for models in the order of
         their complexity.
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, fold, score)`` after every fit, in a fixed order.
-
-    Returns
-    -------
-    Selection
 
     See Also
     --------
@@ -127,7 +113,7 @@ def k_fold(
         models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
     )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    splits = folds_of(rows, cv, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
+    splits = folds_of(rows, cv, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
     scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
     how = f"{len(splits)}-fold cross-validation"
     return conclude(
@@ -161,26 +147,12 @@ def hold_out(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     test_size : float, default=0.3
         Share of the rows for the validation set.
-    %(scoring)s
-    %(groups)s
     ordered : bool, default=False
         The validation set is the last rows.
-    %(sample_weight)s
-    %(test)s
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, 0, score)`` after every fit.
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------
@@ -194,15 +166,11 @@ def hold_out(
         models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
     )
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    split = held_out_part(rows, test_size, classifier=classifies(chosen[0].estimator), ordered=ordered, seed=seed)
-    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    split = held_out_part(rows, test_size, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
+    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
     tasks = [Task(c.name, c.estimator, 0, split) for c in chosen]
     pooled = poolable(scorer)
-
-    def work(task: Task) -> FoldResult:
-        return fit_and_score(task, rows, scorer, responses=pooled, classes=classes)
-
-    results = run_all(work, tasks, n_jobs, on_result(on_score))
+    results = run_tasks(tasks, rows, scorer, n_jobs, on_result(on_score), responses=pooled, classes=classes)
     raise_if_all_failed(results)
     scored = collected(chosen, results, 1)
     scored.by = "rows"
@@ -245,21 +213,9 @@ def leave_one_out(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     scoring : str or callable, optional
         A scorer of scikit-learn, larger is better; by default accuracy or R2. Another callable scores row by row, and
         the mean counts.
-    %(sample_weight)s
-    %(test)s
-    %(refit)s
-    %(level)s
-    %(n_jobs)s
-    %(random_state)s
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------
@@ -275,7 +231,7 @@ def leave_one_out(
     if not poolable(scorer):
         scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
         return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
-    classes = np.unique(rows.y) if classifies(chosen[0].estimator) else None
+    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
     score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
     spread, failures = np.full((len(chosen), DRAWS), np.nan), {}
     closed = 0
@@ -286,11 +242,7 @@ def leave_one_out(
             responses = {"predict": one_out_predictions(c.estimator, rows, n_jobs)}
         else:
             tasks = [Task(c.name, c.estimator, j, split) for j, split in enumerate(one_out_splits(rows.n))]
-
-            def work(task: Task) -> FoldResult:
-                return fit_and_score(task, rows, None, responses=True, classes=classes)
-
-            results = run_all(work, tasks, n_jobs)
+            results = run_tasks(tasks, rows, None, n_jobs, responses=True, classes=classes)
             if failed := next((r.failure for r in results if r.failure), ""):
                 failures[c.name] = failed
                 continue
@@ -334,25 +286,12 @@ def nested(
 
     Parameters
     ----------
-    %(models)s
-    %(rows)s
     cv : int, splitter or splits, default=5
         Outer folds; also those of the final choice.
     inner_cv : int or splitter, default=5
         Folds inside the training part of each outer fold.
-    %(scoring)s
-    %(groups)s
-    %(ordered)s
-    %(sample_weight)s
-    %(refit)s
-    %(n_jobs)s
-    %(random_state)s
     on_score : callable, optional
         ``on_score(name, outer fold, score)`` for the model chosen in each outer fold.
-
-    Returns
-    -------
-    Selection
 
     Examples
     --------
@@ -365,7 +304,7 @@ def nested(
     """
     rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state, on_score=on_score)
     scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    classifier = classifies(chosen[0].estimator)
+    classifier = is_classifier(chosen[0].estimator)
     outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
     if hasattr(inner_cv, "__iter__") and not hasattr(inner_cv, "split"):
         raise ParameterTypeError("inner_cv: splits of all rows do not fit a part; expected a number or a splitter")

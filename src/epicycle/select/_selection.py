@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from epicycle.plot import COLOURS, axes_of, ink, short, styled
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.report._finding import Finding
 from epicycle.select._scorers import TestScore
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -65,10 +62,7 @@ class Selection(Finding):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores with two standard errors, the best on top, folds as faint points.
-
-        %(plot)s
-        """
+        """Draw the scores with two standard errors, the best on top, folds as faint points."""
         names = [str(name) for name in self.columns["model"]][:30]
         ax = axes_of(ax, (6.4, 1.2 + 0.32 * len(names)))
         y = np.arange(len(names))[::-1]

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from epicycle.data._frames import frame_to_matrix, is_frame
 from epicycle.linear import LinearRegression, Ridge
-from epicycle.select._fit_and_score import FoldResult, Task, fit_and_score, run_all
+from epicycle.select._fit_and_score import Task, run_tasks
 from epicycle.select._inputs import Rows, Split
 from epicycle.select._scorers import Scorer
 
@@ -51,11 +51,7 @@ class SubsetScores:
             for subset in subsets
             for j, split in enumerate(self.splits)
         ]
-
-        def work(task: Task) -> FoldResult:
-            return fit_and_score(task, self.rows, self.scorer, forgive=False)
-
-        results = run_all(work, tasks, self.n_jobs)
+        results = run_tasks(tasks, self.rows, self.scorer, self.n_jobs, forgive=False)
         return np.array([result.score for result in results]).reshape(len(subsets), len(self.splits))
 
     def state(self) -> dict[str, Any]:

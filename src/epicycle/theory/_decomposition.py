@@ -83,11 +83,6 @@ def decompose(
     n_fits : int, default=30
     draw : callable, optional
         ``draw(generator) -> (X, y)`` for training sets of their own, in place of resampling X and y.
-    random_state : int, Generator, RandomState or None, default=0
-
-    Returns
-    -------
-    Decomposition
 
     Examples
     --------
@@ -187,11 +182,6 @@ def optimism(estimator: Any, X: Any, mean: Any, sigma: float, *, n_draws: int = 
     sigma : float
         Standard deviation of the noise.
     n_draws : int, default=100
-    random_state : int, Generator, RandomState or None, default=0
-
-    Returns
-    -------
-    Optimism
 
     Examples
     --------

@@ -66,10 +66,6 @@ def pac_bayes(error: float, kl: float, n: int, *, level: float = 0.95) -> PacBay
     level : float, default=0.95
         Probability with which the bound holds.
 
-    Returns
-    -------
-    PacBayesBound
-
     Examples
     --------
     >>> from epicycle.theory import pac_bayes
@@ -102,10 +98,6 @@ def pac_bayes_linear(coef: Any, X: Any, y: Any, *, intercept: float = 0.0, level
         Counts as the weight of a feature that is always 1.
     level : float, default=0.95
         Probability with which the bound holds.
-
-    Returns
-    -------
-    PacBayesBound
 
     Examples
     --------

@@ -69,13 +69,8 @@ def rademacher(
     y : array-like of shape (n,), optional
     n_flips : int, default=20
         Number of draws of random labels; every second draw is the opposite of the one before.
-    random_state : int, Generator, RandomState or None, default=0
     n_jobs : int, default=1
         Number of threads.
-
-    Returns
-    -------
-    RademacherEstimate
 
     Examples
     --------

@@ -83,10 +83,6 @@ def test_bound(
     method : {"auto", "binomial", "bernstein", "hoeffding"}, default="auto"
         "auto" counts where all losses are 0 or 1.
 
-    Returns
-    -------
-    TestBound
-
     Examples
     --------
     >>> from epicycle.theory import test_bound

@@ -101,10 +101,6 @@ def hoeffding(
     span : float, default=1.0
         Largest value of the averaged quantity less its smallest.
 
-    Returns
-    -------
-    Convergence
-
     Examples
     --------
     >>> from epicycle.theory import bounds
@@ -138,10 +134,6 @@ def uniform_convergence(
         Hypotheses; the largest number that is allowed where it is left out.
     sides, span
         As for :func:`hoeffding`.
-
-    Returns
-    -------
-    Convergence
 
     Examples
     --------

@@ -196,10 +196,6 @@ def mutual_information(
     n_neighbors : int, default=3
         Of numbers: more neighbours have less variance and more bias. It has to be below the number of rows.
 
-    Returns
-    -------
-    MutualInformation
-
     Examples
     --------
     >>> import numpy as np

@@ -6,7 +6,7 @@ is a linear program: find w and b with :math:`y_i (w'x_i + b) \ge 1`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +47,6 @@ def separable(X: Any, y: Any, *, intercept: bool = True) -> bool:
         Two values at most.
     intercept : bool, default=True
         Whether the boundary may miss the origin.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
@@ -98,14 +94,14 @@ def dichotomies(X: Any, *, intercept: bool = True) -> int:
     14
     """
     points = _points(X)
-    n = len(points)
+    return sum(2 * _separable(points, sign, intercept) for sign in _labellings(len(points)))
+
+
+def _labellings(n: int) -> Iterator[np.ndarray]:
+    """One of each pair of opposite labellings of n points."""
     if n > MOST_POINTS:
         raise ParameterError(f"X: {n} points have 2^{n} labellings; expected at most {MOST_POINTS} points")
-    found = 0
-    for code in range(2 ** (n - 1)):  # opposite labellings come together
-        sign = np.where(code >> np.arange(n) & 1, 1.0, -1.0)
-        found += 2 * _separable(points, sign, intercept)
-    return found
+    return (np.where(code >> np.arange(n) & 1, 1.0, -1.0) for code in range(2 ** (n - 1)))
 
 
 @in_catalogue("theory", "I2", certificate="exact")
@@ -122,10 +118,7 @@ def shatters(X: Any, *, intercept: bool = True) -> bool:
     n, p = points.shape
     if n > p + intercept:
         return False  # Radon: the points are dependent, and a dependence is a labelling that no classifier gives
-    if n > MOST_POINTS:
-        raise ParameterError(f"X: {n} points have 2^{n} labellings; expected at most {MOST_POINTS} points")
-    signs = (np.where(code >> np.arange(n) & 1, 1.0, -1.0) for code in range(2 ** (n - 1)))
-    return all(_separable(points, sign, intercept) for sign in signs)
+    return all(_separable(points, sign, intercept) for sign in _labellings(n))
 
 
 @dataclass(frozen=True)
@@ -173,11 +166,6 @@ def dimension(
         Sets of each size.
     largest : int, default=12
         Where to end.
-    random_state : int, Generator, RandomState or None, default=0
-
-    Returns
-    -------
-    Dimension
 
     Examples
     --------

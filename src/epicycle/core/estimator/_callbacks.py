@@ -11,6 +11,7 @@ import math
 import os
 import time
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -82,12 +83,12 @@ def _ask_to_stop(estimator: Any, why: str, *, ended_early: bool) -> bool:
     return True
 
 
+@dataclass
 class _Best:
     """The best value so far and how many iterations ago it was reached."""
 
-    def __init__(self) -> None:
-        self.value = math.inf
-        self.since = 0
+    value: float = math.inf
+    since: int = 0
 
     def update(self, value: float, min_delta: float) -> None:
         # inf - min_delta is inf for any min_delta: the first finite value always counts as better.
@@ -216,12 +217,12 @@ class TimeLimit(_FitCallback[float]):
         return _ask_to_stop(estimator, f"the time limit of {self.seconds:g} s ran out", ended_early=True)
 
 
+@dataclass
 class _Written:
     """Number of iterations that a checkpoint has seen, and the time of its last write."""
 
-    def __init__(self) -> None:
-        self.iterations = 0
-        self.at = time.monotonic()
+    iterations: int = 0
+    at: float = field(default_factory=time.monotonic)
 
 
 class Checkpoint(_FitCallback[_Written]):

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from epicycle import _PUBLIC
+from epicycle.core._docs import documented
 from epicycle.core._parameters import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,7 +61,7 @@ def in_catalogue(family: str, *rows: str, certificate: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         function.__dict__["_card"] = MethodCard(family, rows, ("memory",), certificate)
-        return function
+        return documented({}, always=False)(function)
 
     return decorate
 

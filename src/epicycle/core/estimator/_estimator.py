@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 E = TypeVar("E", bound="Estimator")
+B = TypeVar("B", bound=BaseEstimator)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -66,6 +67,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Attributes that every docstring lists, with the shared entries where it has none of its own.
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("certificate_", "history_", "n_iter_", "converged_")
 
     _run: Run
     n_features_in_: int
@@ -153,7 +156,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):  # no names on either side
             if reset:
                 self.n_features_in_ = data.n_features
-            if self.n_features_in_ == data.n_features:
+            if getattr(self, "n_features_in_", None) == data.n_features:  # a subclass may have deleted it
                 return
         self._check_header(_header(X, data), reset=reset)
 
@@ -281,7 +284,7 @@ def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("__")
 
 
-def stores_arguments(init: Callable[Concatenate[E, P], None]) -> Callable[Concatenate[E, P], None]:
+def stores_arguments(init: Callable[Concatenate[B, P], None]) -> Callable[Concatenate[B, P], None]:
     """Decorate an ``__init__`` without a body: every argument becomes an attribute of its name, unchanged.
 
     scikit-learn asks for exactly this of a constructor (`get_params`, `clone`); so written it cannot do anything else.
@@ -291,11 +294,11 @@ def stores_arguments(init: Callable[Concatenate[E, P], None]) -> Callable[Concat
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
 
     @functools.wraps(init)
-    def store(self: E, *args: P.args, **kwargs: P.kwargs) -> None:
+    def store(self: B, *args: P.args, **kwargs: P.kwargs) -> None:
         init(self, *args, **kwargs)  # Python's own check of the arguments
         self.__dict__.update(defaults | dict(zip(names, args, strict=False)) | kwargs)
 
-    return cast("Callable[Concatenate[E, P], None]", store)
+    return cast("Callable[Concatenate[B, P], None]", store)
 
 
 @overload

@@ -18,44 +18,19 @@ from functools import partial
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from epicycle.core._monitor import Monitor
-from epicycle.core._solution import Solution
-from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._conjugate_gradient import conjugate_descent
 from epicycle.optim.solvers._line_search import wolfe
-from epicycle.optim.solvers._run import Run, State, check_number
-from epicycle.optim.solvers._whitening import in_metric
+from epicycle.optim.solvers._run import Run, State, check_number, minimiser
+from epicycle.optim.solvers._whitening import preconditioned
 
 Array = np.ndarray
 
 
-def bfgs(
-    objective: Objective,
-    start: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 1_000,
-    monitor: Monitor | None = None,
-    state: State | None = None,
-    precondition: bool = False,
-) -> Solution:
-    """Minimise by BFGS, with the full d x d approximation of the inverse Hessian.
-
-    Parameters
-    ----------
-    objective, start, tol, max_iter, monitor, state
-        As for :func:`~epicycle.optim.gradient_descent`.
-    precondition : bool
-        Work in the coordinates of the objective's metric.
-
-    Returns
-    -------
-    Solution
-    """
-    if precondition:
-        return in_metric(bfgs, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run = Run("bfgs", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run.begin(*objective.value_and_gradient(run.x))
+@preconditioned()
+@minimiser("bfgs")
+def bfgs(run: Run) -> None:
+    """Minimise by BFGS, with the full d x d approximation of the inverse Hessian."""
+    run.begin()
     x, value, g = run.x, run.value, run.gradient
     B = np.array(run.saved["inverse_hessian"]) if run.saved else np.eye(x.size)
     scaled = bool(run.saved)
@@ -65,7 +40,7 @@ def bfgs(
         slope = float(g @ d)
         trial = None
         if slope < 0:
-            trial = wolfe(objective, x, value, slope, d, first=1.0 if scaled else first, c2=0.9)
+            trial = wolfe(run.objective, x, value, slope, d, first=1.0 if scaled else first, c2=0.9)
         if trial is None:
             if not scaled:
                 run.stall()
@@ -84,52 +59,30 @@ def bfgs(
             B += np.outer(s, ((1 + float(y @ By) / sy) * s - By) / sy)
             B -= np.outer(By, s) / sy
         run.advance(x, value, g, step=trial.t, state=partial(_state, B))
-    return run.solution()
 
 
 def _state(B: Array) -> State:
     return {"inverse_hessian": B.copy()}
 
 
-def lbfgs(
-    objective: Objective,
-    start: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 1_000,
-    monitor: Monitor | None = None,
-    state: State | None = None,
-    memory: int = 10,
-    precondition: bool | None = None,
-) -> Solution:
-    """Minimise by L-BFGS.
+@preconditioned(default=None)
+@minimiser("lbfgs")
+def lbfgs(run: Run, *, memory: int = 10) -> None:
+    """Minimise by L-BFGS. A resumed run begins with an empty memory.
 
     Parameters
     ----------
-    objective, start, tol, max_iter, monitor, state
-        As for :func:`~epicycle.optim.gradient_descent`. A resumed run begins with an empty memory.
-    memory : int
+    memory : int, default=10
         Number of gradient differences kept.
-    precondition : bool or None
+    precondition : bool or None, default=None
         Work in the coordinates of the objective's metric; None does so whenever there is one.
-
-    Returns
-    -------
-    Solution
     """
     check_number("memory", memory, low=1, integer=True)
-    if precondition is None:
-        precondition = "metric" in objective.capabilities
-    if precondition:
-        solver = partial(lbfgs, memory=memory, precondition=False)
-        return in_metric(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run = Run("lbfgs", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run.begin(*objective.value_and_gradient(run.x))
+    run.begin()
     if run.active:
         _descend(run, memory)
     if run.active:
         conjugate_descent(run)
-    return run.solution()
 
 
 def _descend(run: Run, memory: int) -> None:

@@ -12,12 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from epicycle.core._monitor import Monitor
-from epicycle.core._solution import Solution
-from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import wolfe
-from epicycle.optim.solvers._run import Run, State
-from epicycle.optim.solvers._whitening import in_metric
+from epicycle.optim.solvers._run import Run, minimiser
+from epicycle.optim.solvers._whitening import preconditioned
 
 Array = np.ndarray
 
@@ -25,38 +22,15 @@ Array = np.ndarray
 REFRESH = 20
 
 
-def conjugate_gradient(
-    objective: Objective,
-    start: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 1_000,
-    monitor: Monitor | None = None,
-    state: State | None = None,
-    precondition: bool = False,
-) -> Solution:
-    """Minimise by conjugate gradients: exact steps on a quadratic, a line search otherwise.
-
-    Parameters
-    ----------
-    objective, start, tol, max_iter, monitor, state
-        As for :func:`~epicycle.optim.gradient_descent`.
-    precondition : bool
-        Work in the coordinates of the objective's metric.
-
-    Returns
-    -------
-    Solution
-    """
-    if precondition:
-        return in_metric(conjugate_gradient, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run = Run("cg", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-    run.begin(*objective.value_and_gradient(run.x))
-    if objective.quadratic and "hessian_product" in objective.capabilities:
+@preconditioned()
+@minimiser("cg")
+def conjugate_gradient(run: Run) -> None:
+    """Minimise by conjugate gradients: exact steps on a quadratic, a line search otherwise."""
+    run.begin()
+    if run.objective.quadratic and "hessian_product" in run.objective.capabilities:
         _linear(run)
     else:
         conjugate_descent(run)
-    return run.solution()
 
 
 def conjugate_descent(run: Run) -> None:

@@ -8,13 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from epicycle.core._monitor import Monitor
-from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import backtracking
-from epicycle.optim.solvers._run import Run, State, check_choice, check_number
-from epicycle.optim.solvers._whitening import in_metric
+from epicycle.optim.solvers._run import Run, State, check_choice, check_number, minimiser
+from epicycle.optim.solvers._whitening import preconditioned
 
 Array = np.ndarray
 
@@ -23,71 +21,30 @@ Array = np.ndarray
 RECENT = 10
 
 
-def gradient_descent(
-    objective: Objective,
-    start: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 10_000,
-    monitor: Monitor | None = None,
-    state: State | None = None,
-    step: float | str = "line-search",
-    precondition: bool = False,
-) -> Solution:
+@preconditioned()
+@minimiser("gd", max_iter=10_000)
+def gradient_descent(run: Run, *, step: float | str = "line-search") -> None:
     """Minimise by gradient descent.
 
     Parameters
     ----------
-    objective : Objective
-        F, with its gradient.
-    start : array of shape (d,)
-        Where to begin.
-    tol : float
-        What the certificate of the objective has to reach.
-    max_iter : int
-        Iterations, counted from the very first also when resuming.
-    monitor : Monitor, optional
-        Called after every iteration.
-    state : mapping, optional
-        Resumes a run from what its monitor was given.
-    step : float, "line-search" or "ladder"
+    step : float, "line-search" or "ladder", default="line-search"
         A fixed step; a backtracking line search that starts from the step that fits the curvature along the last
         move (Barzilai and Borwein) and lets the objective rise for a while, never above its last ten values; or the
         largest step of 0.001, 0.003, 0.01, ... that still descends, which goes down a rung whenever the objective
         rises after all.
-    precondition : bool
-        Work in the coordinates of the objective's metric.
-
-    Returns
-    -------
-    Solution
     """
     if isinstance(step, str):
         check_choice("step", step, ("line-search", "ladder"))
     else:
         check_number("step", step, low=0.0, strict=True)
-    if precondition:
-        solver = partial(gradient_descent, step=step)
-        return in_metric(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-
-    remedy = "take a smaller step, or step='line-search' or 'ladder', or scale the columns of X"
-    run = Run(
-        "gd",
-        objective,
-        start,
-        tol=tol,
-        max_iter=max_iter,
-        monitor=monitor,
-        state=state,
-        remedy=remedy,
-        patience=200 if step == "line-search" else 20,
-    )
-    run.begin(*objective.value_and_gradient(run.x))
+    run.remedy = "take a smaller step, or step='line-search' or 'ladder', or scale the columns of X"
+    run.begin()
     if step == "line-search":
+        run.patience = 200
         _with_line_search(run)
     else:
         _with_steps(run, step)
-    return run.solution()
 
 
 def _with_line_search(run: Run) -> None:

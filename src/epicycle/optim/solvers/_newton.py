@@ -17,11 +17,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.linalg.lapack import dpocon
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._monitor import Monitor
-from epicycle.core._solution import Solution
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._line_search import Trial, backtracking, decreases
-from epicycle.optim.solvers._run import Run, State
+from epicycle.optim.solvers._run import Run, minimiser
 
 Array = np.ndarray
 
@@ -31,35 +29,22 @@ SETTLING_STEPS = 5
 SETTLED_STEP = 1e-10
 
 
-def newton(
-    objective: Objective,
-    start: Array,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-    monitor: Monitor | None = None,
-    state: State | None = None,
-) -> Solution:
+@minimiser("newton", max_iter=100)
+def newton(run: Run) -> None:
     """Minimise by Newton's method, damped by a line search.
 
     Parameters
     ----------
     objective : Objective
         F, with its Hessian or products with it.
-    start, tol, max_iter, monitor, state
-        As for :func:`~epicycle.optim.gradient_descent`.
-
-    Returns
-    -------
-    Solution
     """
+    objective = run.objective
     if not objective.capabilities & {"hessian", "hessian_product"}:
         name = type(objective).__name__
         raise ParameterError(f"solver 'newton' needs a Hessian or Hessian products; {name} has neither")
-    run = Run("newton", objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
     if "hessian" not in objective.capabilities:
         _with_products(run)
-        return run.solution()
+        return
     # One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken.
     H: Array | None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -96,7 +81,6 @@ def newton(
         latest = latest if H is None else H
     if run.reason == "converged":
         _settle(run, latest)
-    return run.solution()
 
 
 def _settle(run: Run, H: Array) -> None:
@@ -119,7 +103,7 @@ def _settle(run: Run, H: Array) -> None:
 
 
 def _with_products(run: Run) -> None:
-    run.begin(*run.objective.value_and_gradient(run.x))
+    run.begin()
     x, value, g = run.x, run.value, run.gradient
     while run.active:
         # Inexact at first, then superlinear: the relative residual follows the gradient norm.

@@ -1,13 +1,13 @@
 """The run of a solver: the state of its iteration, its record, and the rules by which it ends.
 
-A solver is a loop
+A solver is a loop, which :func:`minimiser` makes a function of an objective and a start:
 
-    run = Run("name", objective, start, ...)
-    run.begin(value, gradient)
-    while run.active:
-        ...                      # the mathematics: from x to the next x
-        run.advance(x, value, gradient, step=t, state=...)
-    return run.solution()
+    @minimiser("name")
+    def solver(run, *, option=...):
+        run.begin()
+        while run.active:
+            ...                      # the mathematics: from x to the next x
+            run.advance(x, value, gradient, step=t, state=...)
 
 Certificates can cost a pass over the data, so they are asked for only when the gradient norm says that they may hold.
 A certificate c that failed at norm |g| says where to try next: gaps fall like |g|^2, so at |g| sqrt(tol / c).
@@ -15,16 +15,20 @@ A certificate c that failed at norm |g| says where to try next: gaps fall like |
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim._objective import Objective
 
 Array = np.ndarray
@@ -46,11 +50,12 @@ class Run:
         Name, kept in the state so that a run resumes only what it began.
     objective, start, tol, max_iter, monitor, state
         As every solver takes them.
-    remedy : str
-        Advice for an iteration that diverges.
-    patience : int or None
-        Iterations without any progress, in value or gradient, after which the run has stalled; None waits for ever.
     """
+
+    #: Advice for an iteration that diverges.
+    remedy = "scale the problem"
+    #: Iterations without any progress, in value or gradient, after which the run has stalled; None waits for ever.
+    patience: int | None = 20
 
     def __init__(
         self,
@@ -62,8 +67,6 @@ class Run:
         max_iter: int,
         monitor: Monitor | None,
         state: State | None,
-        remedy: str = "scale the problem",
-        patience: int | None = 20,
     ) -> None:
         check_number("tol", tol, low=0.0)
         check_number("max_iter", max_iter, low=0, integer=True)
@@ -80,14 +83,14 @@ class Run:
         self.active, self.reason = True, ""
         self.message = ""
         self._solver = solver
-        self._remedy = remedy
-        self._patience = patience
         self._solver_state: Callable[[], State] = dict
         self._step = math.nan
         self._certificate: Certificate | None = None
 
-    def begin(self, value: float, gradient: Array) -> None:
-        """Take in F and its gradient at the start; the start may be optimal already."""
+    def begin(self, value: float | None = None, gradient: Array | None = None) -> None:
+        """Take in F and its gradient at the start, as given or evaluated here; the start may be optimal already."""
+        if value is None or gradient is None:
+            value, gradient = self.objective.value_and_gradient(self.x)
         self.value, self.gradient, self.norm = value, gradient, _norm(gradient)
         saved = self.saved
         self._threshold = float(saved.get("threshold", math.inf))
@@ -146,18 +149,18 @@ class Run:
             self.iteration, self.x, objective=value, state=self._state, step=step, gradient_norm=norm, **columns
         )
         if not finite:
-            self.end("diverged", f"the objective became {value} with step={step:g}; {self._remedy}")
+            self.end("diverged", f"the objective became {value} with step={step:g}; {self.remedy}")
         elif self._rises >= DIVERGING_RISES and value > self._first + 1e-8 * abs(self._first):
             self.end(
                 "diverged",
                 f"the objective grew in {self._rises} iterations in a row, from {self._first:.6g} at the start "
-                f"to {value:.6g}, with step={step:g}; {self._remedy}",
+                f"to {value:.6g}, with step={step:g}; {self.remedy}",
             )
         elif exact and self._certified():
             self.end("converged")
         elif stop:
             self.end("stopped", f"stopped by a callback after iteration {self.iteration}")
-        elif self._patience is not None and self._idle >= self._patience:
+        elif self.patience is not None and self._idle >= self.patience:
             self.stall()
         elif self.iteration >= self.max_iter:
             self._end_at_limit()
@@ -180,7 +183,7 @@ class Run:
         why = (
             "the objective cannot be lowered further in double precision; loosen tol or scale the columns of X"
             if at_precision
-            else f"the objective no longer falls with step={self._step:g}; {self._remedy}"
+            else f"the objective no longer falls with step={self._step:g}; {self.remedy}"
         )
         self.end("stalled", f"after {self.iteration} iterations {why}")
 
@@ -240,7 +243,7 @@ class Run:
 
     def _end_at_limit(self) -> None:
         rose = self.value > self._best_value + 1e-8 * abs(self._best_value)
-        hint = f"; the objective rises and falls with step={self._step:g}: {self._remedy}" if rose else ""
+        hint = f"; the objective rises and falls with step={self._step:g}: {self.remedy}" if rose else ""
         self.end("max_iter", f"the certificate did not hold after max_iter={self.max_iter} iterations{hint}")
 
     def _state(self) -> State:
@@ -260,6 +263,56 @@ class Run:
             "fall": self._fall,
             **self._solver_state(),
         }
+
+
+SOLVER_DOCS: dict[str, str] = {
+    "objective": "objective : Objective\n    F, with its gradient.",
+    "start": "start : array of shape (d,)\n    Where to begin.",
+    "tol": "tol : float, default={default}\n    What the certificate of the objective has to reach.",
+    "max_iter": "max_iter : int, default={default}\n    Iterations, counted from the very first also when resuming.",
+    "monitor": "monitor : Monitor, optional\n    Called after every iteration.",
+    "state": "state : mapping, optional\n    Resumes a run from what its monitor was given.",
+    "precondition": "precondition : bool, default={default}\n    Work in the coordinates of the objective's metric.",
+}
+
+
+def minimiser(
+    name: str, *, tol: float = 1e-8, max_iter: int = 1_000
+) -> Callable[[Callable[..., None]], Callable[..., Solution]]:
+    """Decorate the loop ``body(run, **options)`` of a solver: a function of an objective and a start.
+
+    A solver of several rules is called by the one that its option `rule` names.
+    """
+
+    def decorate(body: Callable[..., None]) -> Callable[..., Solution]:
+        def minimise(
+            objective: Objective,
+            start: Array,
+            *,
+            tol: float = tol,
+            max_iter: int = max_iter,
+            monitor: Monitor | None = None,
+            state: State | None = None,
+            **options: Any,
+        ) -> Solution:
+            called = str(options.get("rule", name))
+            run = Run(called, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
+            body(run, **options)
+            return run.solution()
+
+        common = list(inspect.signature(minimise).parameters.values())[:-1]
+        return solver_like(body, minimise, [*common, *list(inspect.signature(body).parameters.values())[1:]])
+
+    return decorate
+
+
+def solver_like(
+    body: Callable[..., Any], minimise: Callable[..., Solution], parameters: list[inspect.Parameter]
+) -> Callable[..., Solution]:
+    """The function `minimise` with these parameters, under the name and docstring of `body`."""
+    minimise = wraps(body)(minimise)
+    minimise.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation="Solution")
+    return in_catalogue("optim", "A2", certificate="that of the objective")(documented(SOLVER_DOCS)(minimise))
 
 
 def check_number(

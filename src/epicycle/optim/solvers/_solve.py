@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
@@ -20,7 +21,7 @@ from epicycle.optim.solvers._bfgs import bfgs, lbfgs
 from epicycle.optim.solvers._conjugate_gradient import conjugate_gradient
 from epicycle.optim.solvers._gradient_descent import gradient_descent
 from epicycle.optim.solvers._newton import newton
-from epicycle.optim.solvers._run import State, check_choice
+from epicycle.optim.solvers._run import SOLVER_DOCS, State, check_choice
 from epicycle.optim.solvers._stochastic import stochastic
 
 _COMMON = {"objective", "start", "tol", "max_iter", "monitor", "state"}
@@ -66,11 +67,8 @@ SOLVERS: dict[str, SolverInfo] = {
 }
 
 
-for _solver in (gradient_descent, stochastic, conjugate_gradient, bfgs, lbfgs, newton):
-    in_catalogue("optim", "A2", certificate="that of the objective")(_solver)
-
-
 @in_catalogue("optim", "A2", certificate="that of the objective")
+@documented(SOLVER_DOCS)
 def solve(
     name: str,
     objective: Objective,
@@ -90,16 +88,8 @@ def solve(
         A key of `SOLVERS`.
     objective : Objective
         F, with whatever the solver needs of it.
-    start : array of shape (d,)
-        Where to begin.
-    tol : float
-        What the certificate of the objective has to reach.
-    max_iter : int
+    max_iter : int, default=1000
         Iterations, or epochs of a stochastic solver.
-    monitor : Monitor, optional
-        Called after every iteration.
-    state : mapping, optional
-        Resumes a run from what its monitor was given.
     options : mapping, optional
         Options of this solver, such as ``{"step": 0.1}``.
 

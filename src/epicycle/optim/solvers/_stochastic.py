@@ -23,12 +23,10 @@ from functools import partial
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._monitor import Monitor
-from epicycle.core._solution import Solution
 from epicycle.optim._objective import Objective
 from epicycle.optim.solvers._adam import GAMMA, RULES, SCHEDULES, Memory, scheduled
-from epicycle.optim.solvers._run import Run, State, check_choice, check_number
-from epicycle.optim.solvers._whitening import in_metric
+from epicycle.optim.solvers._run import Run, State, check_choice, check_number, minimiser
+from epicycle.optim.solvers._whitening import preconditioned
 
 Array = np.ndarray
 
@@ -66,14 +64,11 @@ class Walk:
         return Walk(self.x.copy(), memory, self.t, self.scale, self.mean.copy())
 
 
+@preconditioned()
+@minimiser("sgd", tol=1e-6)
 def stochastic(
-    objective: Objective,
-    start: Array,
+    run: Run,
     *,
-    tol: float = 1e-6,
-    max_iter: int = 1_000,
-    monitor: Monitor | None = None,
-    state: State | None = None,
     rule: str = "sgd",
     step: float | None = None,
     schedule: str = "adaptive",
@@ -82,16 +77,13 @@ def stochastic(
     variance_reduction: bool = True,
     average: bool = False,
     seed: int = 0,
-    precondition: bool = False,
-) -> Solution:
+) -> None:
     """Minimise by stochastic gradients; an iteration is one epoch, a pass over all rows in mini-batches.
 
     Parameters
     ----------
     objective : Objective
         F, with mini-batches.
-    start, tol, max_iter, monitor, state
-        As for :func:`~epicycle.optim.gradient_descent`.
     rule : {"sgd", "momentum", "adagrad", "adadelta", "rmsprop", "adam"}
         How a gradient becomes a move.
     step : float, optional
@@ -110,12 +102,6 @@ def stochastic(
         takes most of the noise out of a run with a decaying step; it cannot be had with the adaptive schedule.
     seed : int
         Of the order of the rows.
-    precondition : bool
-        Work in the coordinates of the objective's metric.
-
-    Returns
-    -------
-    Solution
     """
     check_choice("rule", rule, tuple(RULES))
     check_choice("schedule", schedule, SCHEDULES)
@@ -126,41 +112,17 @@ def stochastic(
     check_number("seed", seed, low=0, integer=True)
     if average and schedule == "adaptive":
         raise ParameterError("average=True needs a schedule other than 'adaptive', which judges each iterate by itself")
-    if "minibatches" not in objective.capabilities:
-        raise ParameterError(f"solver {rule!r} needs mini-batches; {type(objective).__name__} cannot draw rows")
-    if precondition:
-        solver = partial(
-            stochastic,
-            rule=rule,
-            step=step,
-            schedule=schedule,
-            offset=offset,
-            batch_size=batch_size,
-            variance_reduction=variance_reduction,
-            average=average,
-            seed=seed,
-        )
-        return in_metric(solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state)
-
-    run = Run(
-        rule,
-        objective,
-        start,
-        tol=tol,
-        max_iter=max_iter,
-        monitor=monitor,
-        state=state,
-        patience=None,
-        remedy="take a smaller step or schedule='adaptive', or scale the columns of X",
-    )
-    run.begin(*objective.value_and_gradient(run.x))
+    if "minibatches" not in run.objective.capabilities:
+        raise ParameterError(f"solver {rule!r} needs mini-batches; {type(run.objective).__name__} cannot draw rows")
+    run.remedy = "take a smaller step or schedule='adaptive', or scale the columns of X"
+    run.patience = None
+    run.begin()
     if not run.active:
-        return run.solution()
+        return
     if step is None:
         step = run.saved["eta"] if run.saved else RULES[rule].step or _fitted_step(run, rule)
     plan = Plan(rule, float(step), schedule, offset, batch_size, variance_reduction, average, seed)
     _epochs(run, plan)
-    return run.solution()
 
 
 def _epochs(run: Run, plan: Plan) -> None:

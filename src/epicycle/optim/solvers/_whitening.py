@@ -6,8 +6,10 @@ identity, so that first-order solvers need few iterations however badly the colu
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
 from epicycle.optim._objective import Objective
-from epicycle.optim.solvers._run import State, check_point
+from epicycle.optim.solvers._run import State, check_point, solver_like
 
 Array = np.ndarray
 
@@ -92,15 +94,31 @@ class _Translator(Monitor):
         return self._monitor.history()
 
 
-def in_metric(
+def preconditioned(*, default: bool | None = False) -> Callable[[Callable[..., Solution]], Callable[..., Solution]]:
+    """Decorate a solver: it gets the option `precondition`; None stands for objectives that have a metric."""
+
+    def decorate(solver: Callable[..., Solution]) -> Callable[..., Solution]:
+        def minimise(
+            objective: Objective, start: Array, *, precondition: bool | None = default, **given: Any
+        ) -> Solution:
+            if precondition is None:
+                precondition = "metric" in objective.capabilities
+            return (partial(_in_metric, solver) if precondition else solver)(objective, start, **given)
+
+        option = inspect.signature(minimise).parameters["precondition"]
+        return solver_like(solver, minimise, [*inspect.signature(solver).parameters.values(), option])
+
+    return decorate
+
+
+def _in_metric(
     solver: Callable[..., Solution],
     objective: Objective,
     start: Array,
     *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor | None,
-    state: State | None,
+    monitor: Monitor | None = None,
+    state: State | None = None,
+    **given: Any,
 ) -> Solution:
     """Run `solver` in the whitened coordinates and give its solution in the original ones."""
     if "metric" not in objective.capabilities:
@@ -108,9 +126,7 @@ def in_metric(
     origin = check_point(state["origin"] if state and "origin" in state else start, objective.size)
     whitened = Whitened(objective, origin)
     translator = _Translator(Monitor() if monitor is None else monitor, whitened, origin)
-    solution = solver(
-        whitened, np.zeros(origin.shape), tol=tol, max_iter=max_iter, monitor=translator, state=_unmarked(state)
-    )
+    solution = solver(whitened, np.zeros(origin.shape), monitor=translator, state=_unmarked(state), **given)
     resumable = _marked(solution.state, origin) if solution.state else {}
     return replace(solution, x=whitened.original(solution.x), state=resumable)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.optim.teaching._conjugate import derivative, minimum
@@ -29,6 +30,14 @@ from epicycle.optim.teaching._conjugate import derivative, minimum
 Array = NDArray[np.float64]
 Function = Callable[[Array], float]
 VectorFunction = Callable[[Array], Array]
+
+#: Docstring entries that the functions share.
+_DOCS = {
+    "program": "program : Program\n    The problem.",
+    "x": "x : array\n    The point.",
+    "multipliers": "multipliers, equality_multipliers : array\n"
+    "    lam for the inequalities, none of them negative, and nu for the equalities.",
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ class KKT:
 
 
 @in_catalogue("optim", "A16", certificate="KKT residuals")
+@documented(_DOCS)
 def kkt(
     program: Program,
     x: Array,
@@ -80,13 +90,7 @@ def kkt(
 
     Parameters
     ----------
-    program : Program
-        The problem.
-    x : array
-        The point.
-    multipliers, equality_multipliers : array
-        lam for the inequalities and nu for the equalities.
-    tol : float
+    tol : float, default=1e-6
         Largest residual that counts as zero.
 
     Returns
@@ -108,12 +112,7 @@ def kkt(
     """
     x = np.asarray(x, dtype=np.float64)
     g, lam, h, nu = _constraints(program, x, multipliers, equality_multipliers)
-    slope = derivative(program.objective, x, program.gradient)[0]
-    residual = slope.copy()
-    if program.inequality is not None:
-        residual += lam @ derivative(program.inequality, x, program.inequality_jacobian)
-    if program.equality is not None:
-        residual += nu @ derivative(program.equality, x, program.equality_jacobian)
+    slope, residual = _gradients(program, x, lam, nu)
     size = max(1.0, float(np.abs(slope).max(initial=0.0)))
     return KKT(
         stationarity=float(np.abs(residual).max(initial=0.0)) / size,
@@ -125,33 +124,21 @@ def kkt(
 
 
 @in_catalogue("optim", "A16", certificate="exact")
+@documented(_DOCS)
 def lagrangian(
     program: Program,
     x: Array,
     multipliers: ArrayLike = (),
     equality_multipliers: ArrayLike = (),
 ) -> float:
-    """L(x, lam, nu) = f(x) + lam'g(x) + nu'h(x).
-
-    Parameters
-    ----------
-    program : Program
-        The problem.
-    x : array
-        The point.
-    multipliers, equality_multipliers : array
-        lam and nu.
-
-    Returns
-    -------
-    float
-    """
+    """L(x, lam, nu) = f(x) + lam'g(x) + nu'h(x)."""
     x = np.asarray(x, dtype=np.float64)
     g, lam, h, nu = _constraints(program, x, multipliers, equality_multipliers)
     return float(program.objective(x)) + float(lam @ g) + float(nu @ h)
 
 
 @in_catalogue("optim", "A16", certificate="a lower bound")
+@documented(_DOCS)
 def dual_value(
     program: Program,
     start: Array,
@@ -166,8 +153,6 @@ def dual_value(
         The problem; f and g convex and smooth, h affine.
     start : array
         Where the minimisation begins.
-    multipliers, equality_multipliers : array
-        lam, none of them negative, and nu.
 
     Returns
     -------
@@ -178,22 +163,14 @@ def dual_value(
     _, lam, _, nu = _constraints(program, start, multipliers, equality_multipliers)
     if (lam < 0).any():
         raise ParameterError(f"multipliers must be non-negative, got {lam.min():g}")
-
-    def gradient(x: Array) -> Array:
-        total = np.asarray(derivative(program.objective, x, program.gradient)[0])
-        if program.inequality is not None:
-            total = total + lam @ derivative(program.inequality, x, program.inequality_jacobian)
-        if program.equality is not None:
-            total = total + nu @ derivative(program.equality, x, program.equality_jacobian)
-        return total
-
-    found = minimum(lambda x: lagrangian(program, x, lam, nu), start, gradient)
+    found = minimum(lambda x: lagrangian(program, x, lam, nu), start, lambda x: _gradients(program, x, lam, nu)[1])
     if found is None:
         raise ConvergenceError("dual_value: no minimum of the Lagrangian was found; is the problem convex and smooth?")
     return found
 
 
 @in_catalogue("optim", "A16", certificate="duality gap")
+@documented(_DOCS)
 def duality_gap(
     program: Program,
     x: Array,
@@ -210,8 +187,6 @@ def duality_gap(
         The problem, convex.
     x : array
         A feasible point.
-    multipliers, equality_multipliers : array
-        lam, none of them negative, and nu.
     tol : float
         How far x may violate the constraints.
 
@@ -225,6 +200,16 @@ def duality_gap(
     if g.max(initial=0.0) > tol or np.abs(h).max(initial=0.0) > tol:
         return np.inf
     return float(program.objective(x)) - dual_value(program, x, lam, nu)
+
+
+def _gradients(program: Program, x: Array, lam: Array, nu: Array) -> tuple[Array, Array]:
+    """The gradients in x of f and of the Lagrangian."""
+    slope = total = np.asarray(derivative(program.objective, x, program.gradient)[0])
+    if program.inequality is not None:
+        total = total + lam @ derivative(program.inequality, x, program.inequality_jacobian)
+    if program.equality is not None:
+        total = total + nu @ derivative(program.equality, x, program.equality_jacobian)
+    return slope, total
 
 
 def _constraints(

@@ -49,10 +49,6 @@ def matrix_game(A: Array) -> GameSolution:
     A : array of shape (m, n)
         What the row player, who maximises, receives from the column player.
 
-    Returns
-    -------
-    GameSolution
-
     Examples
     --------
     Rock, paper, scissors is fair, and each is played a third of the time:
@@ -129,10 +125,6 @@ def saddle_point(function: Callable[[Array, Array], float], x: Array, y: Array, 
         The point; x minimises, y maximises.
     tol : float
         Largest gap that counts as zero.
-
-    Returns
-    -------
-    SaddlePoint
 
     Examples
     --------

@@ -79,10 +79,6 @@ def check_gradient(
     random_state : int
         Seed of the random point.
 
-    Returns
-    -------
-    GradientCheck
-
     Examples
     --------
     >>> import numpy as np

@@ -1,0 +1,153 @@
+"""A campaign of random fits: no hang, no crash, no answer that is not finite, no error but those meant for users.
+
+``python -m tests.fuzz.campaign --minutes 60`` from the root of the repository draws new cases until the time is over
+and prints each kind of complaint once, with the seed of its case; ``--case SEED`` runs one again, with its traceback,
+and ``--only Ridge`` looks at one class. Fits run in a process that is ended when one of them takes too long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import selectors
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+HERE = Path(__file__).resolve().parent
+CPU_LIMIT = 20.0  # seconds of processor time for a fit on at most 60 rows and its predictions
+WALL_LIMIT = 180.0  # the same on a machine that does other things too
+
+
+@dataclass
+class Report:
+    """What a campaign has found."""
+
+    seed: int
+    cases: int = 0
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind of complaint
+
+    def add(self, seed: int, words: str, complaint: str) -> None:
+        name = words.partition("(")[0]
+        kind = f"{name}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', complaint)[:90]}"
+        known = self.found.setdefault(kind, {"seed": seed, "words": words, "complaint": complaint, "times": 0})
+        known["times"] += 1
+
+    def __str__(self) -> str:
+        lines = [f"{self.cases} cases from seed {self.seed}: {len(self.found)} kinds of complaints"]
+        for entry in self.found.values():
+            lines.append(
+                f"--case {entry['seed']} ({entry['times']} times) {entry['complaint']}\n    {entry['words'][:500]}"
+            )
+        return "\n".join(lines)
+
+
+class Worker:
+    """A process that runs cases one after another."""
+
+    def __init__(self, only: str | None) -> None:
+        source = str(HERE.parents[1] / "src")
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, **threads, "PYTHONPATH": source}
+        command = [sys.executable, str(HERE / "cases.py"), *([only] if only else [])]
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.selector = selectors.DefaultSelector()
+        assert self.process.stdout is not None
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+
+    def _cpu(self) -> float:
+        try:
+            times = psutil.Process(self.process.pid).cpu_times()
+        except psutil.NoSuchProcess:
+            return 0.0
+        return float(times.user + times.system)
+
+    def _line(self, cpu: float, wall: float) -> dict[str, Any] | None:
+        """The next line of the process; None where it ends, {} where it takes too long."""
+        began, before = time.monotonic(), self._cpu()
+        while not self.selector.select(timeout=0.5):
+            if self._cpu() - before > cpu or time.monotonic() - began > wall:
+                return {}
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def run(self, seed: int, report: Report) -> bool:
+        """Run a case; False where the process is of no use any more."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{seed}\n")
+        self.process.stdin.flush()
+        words = "?"
+        for _ in range(2):
+            line = self._line(CPU_LIMIT, WALL_LIMIT)
+            if line is None:
+                report.add(seed, words, f"crash: the process ended with {self.process.wait()}")
+                return False
+            if not line:
+                report.add(seed, words, f"hang: more than {CPU_LIMIT:.0f} s")
+                return False
+            words = line.get("words", words)
+        for complaint in line["complaints"]:
+            report.add(seed, words, complaint)
+        return True
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def campaign(seed: int, seconds: float, only: str | None = None) -> Report:
+    """Cases of seeds from `seed` on until the time is over."""
+    report = Report(seed)
+    until = time.monotonic() + seconds
+    worker: Worker | None = None
+    while time.monotonic() < until:
+        worker = worker or Worker(only)
+        if not worker.run(seed + report.cases, report):
+            worker.close()
+            worker = None
+        report.cases += 1
+    if worker is not None:
+        worker.close()
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, help="of the first case; drawn afresh by default")
+    parser.add_argument("--only", help="name of a class")
+    parser.add_argument("--case", type=int, help="seed of a single case, run in this process")
+    options = parser.parse_args()
+    if options.case is not None:
+        sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
+        import cases
+
+        case = cases.draw(options.case, options.only)
+        print(case.words)
+        print(list(cases.complaints(case)) or "nothing to complain of")
+        given = {} if case.weight is None else {"sample_weight": case.weight}
+        case.model.fit(case.X, case.y, **given)
+        return 0
+    seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
+    report = campaign(seed, 60 * options.minutes, options.only)
+    print(report)
+    return bool(report.found)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,294 @@
+"""Random fits: an estimator, its parameters from their declared domains, and data of awkward shapes, types and sizes.
+
+A case is a function of its seed alone, so that what fails can be run again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.utils import get_tags
+
+import epicycle as ep
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, _Nothing
+from epicycle.core.estimator import Estimator
+from epicycle.exceptions import EpicycleError
+
+SOURCE = str(Path(ep.__file__).resolve().parent)
+
+#: Arguments that say how long to work: any size of them is meant, and none is drawn large.
+WORK = {
+    *(
+        "max_iter",
+        "n_estimators",
+        "n_restarts_optimizer",
+        "max_iter_predict",
+        "n_iter_no_change",
+        "n_init",
+        "n_repeats",
+    ),
+    *("n_passes", "max_steps", "n_steps", "robust_iterations", "n_starts", "max_rounds", "n_jobs", "n_bootstrap"),
+}
+LEFT_ALONE = {"verbose"}  # it only prints
+REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
+SCALES = (1e-300, 1e-150, 1e-20, 1e-5, 1e5, 1e20, 1e100, 1e150)
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+
+
+class Undrawable(Exception):  # noqa: N818 - it never leaves this module
+    """A domain of objects, of which the default is as good as any."""
+
+
+@functools.cache
+def estimators() -> list[type[Estimator]]:
+    """All public estimators that are made without arguments, by name."""
+    found = []
+    for name in sorted(ep.__all__):
+        cls = getattr(ep, name)
+        if not (isinstance(cls, type) and issubclass(cls, Estimator)) or inspect.isabstract(cls):
+            continue
+        parameters = inspect.signature(cls).parameters.values()
+        if all(p.default is not p.empty for p in parameters if p.kind is not p.VAR_KEYWORD):
+            found.append(cls)
+    return found
+
+
+def draw_value(domain: Domain, rng: np.random.Generator, name: str) -> Any:
+    """A value of a domain; ends of intervals are likely."""
+    if isinstance(domain, AnyOf):
+        return draw_value(domain.domains[rng.integers(len(domain.domains))], rng, name)
+    if isinstance(domain, _Nothing):
+        return None
+    if isinstance(domain, Boolean):
+        return bool(rng.integers(2))
+    if isinstance(domain, Choice):
+        return str(rng.choice(domain.names))
+    if isinstance(domain, Integer):
+        low = 0 if domain.minimum is None else int(domain.minimum)
+        drawn = [*range(low, low + 4), low + 7, low + 40, *([] if name in WORK else [10**9, 2**62])]
+        values = [-1, -2] if domain.minimum is None and domain.maximum is not None else drawn
+    elif isinstance(domain, Real):
+        ends = [v for v in (domain.minimum, domain.maximum) if v is not None]
+        values = [*REALS, *ends, *([np.inf] if domain.allow_inf else [])]
+    else:
+        raise Undrawable
+    allowed = [value for value in values if domain.accepts(value)]
+    if not allowed:
+        raise Undrawable
+    return allowed[rng.integers(len(allowed))]
+
+
+def draw_parameters(cls: type[Estimator], rng: np.random.Generator) -> dict[str, Any]:
+    given = {}
+    for name, domain in cls._parameters.items():
+        if name in LEFT_ALONE or rng.random() > rng.choice([0.05, 0.3]):
+            continue
+        try:
+            given[name] = draw_value(domain, rng, name)
+        except Undrawable:
+            continue
+    return {name: value for name, value in given.items() if name in inspect.signature(cls).parameters}
+
+
+def draw_table(rng: np.random.Generator, sparse: bool) -> Any:
+    n, p = int(rng.choice([1, 2, 3, 6, 12, 30, 60])), int(rng.choice([1, 1, 2, 3, 8, 40]))
+    X = rng.normal(size=(n, p))
+    kind = rng.integers(8)
+    if kind == 0:
+        X = np.round(X)
+    elif kind == 1:
+        X = X * rng.choice(SCALES)
+    elif kind == 2:
+        X = X * rng.choice(SCALES, size=p)
+    elif kind == 3:
+        X[:, rng.integers(p)] = rng.choice([0.0, 1.0, -3.0, 1e150])
+    elif kind == 4:
+        X[:] = X[:, :1]  # all columns alike
+    elif kind == 5:
+        X = X[rng.integers(n, size=n)] + rng.choice([0.0, 1e8])  # rows that repeat, far from zero
+    dtype = rng.choice(["f8", "f8", "f8", "f4", "f2", "i8", "i1", "?", "O", ">f8", ">i4"])
+    with np.errstate(all="ignore"):
+        table = X if dtype == "f8" else np.clip(X, -100, 100).round(2).astype(str(dtype))
+    return _contained(table, rng, sparse)
+
+
+def _contained(table: np.ndarray, rng: np.random.Generator, sparse: bool) -> Any:
+    """The same numbers in another order of memory, or in another container."""
+    form = rng.integers(8)
+    if form == 0:
+        return np.asfortranarray(table)
+    if form == 1:
+        return np.repeat(table, 2, axis=0)[::2]
+    if form == 2:
+        table.flags.writeable = False
+    if form == 3:
+        return pd.DataFrame(table, columns=[f"c{j}" for j in range(table.shape[1])])
+    if form == 4:
+        return table.tolist()
+    if form == 5 and sparse and table.dtype.kind in "fi" and table.dtype.isnative and table.dtype != np.float16:
+        return rng.choice(np.array([sp.csr_matrix, sp.csc_array, sp.coo_array], dtype=object))(table)
+    return table
+
+
+def draw_labels(n: int, rng: np.random.Generator) -> Any:
+    codes = rng.integers(int(rng.choice([1, 2, 2, 2, 3, 5, max(n, 1)])), size=n)
+    kind = rng.integers(6)
+    if kind == 0:
+        return np.array(["a", "bb", "c", "d", "e"])[codes % 5]
+    if kind == 1:
+        return codes > 0
+    if kind == 2:
+        return codes.astype(float) * 2 - 1
+    if kind == 3:
+        return pd.Series(codes)
+    return codes
+
+
+def draw_numbers(n: int, rng: np.random.Generator, several: bool) -> Any:
+    y = rng.normal(size=(n, 2) if several and rng.random() < 0.2 else n)
+    kind = rng.integers(8)
+    if kind == 0:
+        return y * rng.choice(SCALES)
+    if kind == 1:
+        return np.full(n, rng.choice([0.0, 1.0, -1e150]))
+    if kind == 2:
+        return np.round(np.abs(y)).astype(int)
+    if kind == 3:
+        return y.astype(">f4")
+    return np.abs(y) if kind == 4 else y
+
+
+def draw_weights(n: int, rng: np.random.Generator) -> Any:
+    kind = rng.integers(12)
+    if kind == 0:
+        return rng.integers(0, 3, size=n)
+    if kind == 1:
+        return rng.uniform(size=n) * rng.choice(SCALES)
+    if kind == 2:
+        return rng.choice([0.0, 1e-300, 1.0, 1e100], size=n)
+    if kind == 3:
+        return np.zeros(n)
+    if kind == 4:
+        return np.full(n, 1e200)
+    return None
+
+
+@dataclass
+class Case:
+    """One fit."""
+
+    seed: int
+    model: Any
+    X: Any
+    y: Any
+    weight: Any
+
+    @property
+    def words(self) -> str:
+        X = self.X
+        table = f"{type(X).__name__} {getattr(X, 'dtype', '')} {np.shape(X)}"
+        weight = "none" if self.weight is None else f"{np.min(self.weight):.3g}..{np.max(self.weight):.3g}"
+        y = "none" if self.y is None else f"{getattr(self.y, 'dtype', '')} {np.unique(self.y)[:4]}"
+        return f"{type(self.model).__name__}({self.model.get_params(deep=False)}) X: {table} y: {y} weights: {weight}"
+
+
+def draw(seed: int, only: str | None = None) -> Case:
+    rng = np.random.default_rng(seed)
+    classes = [cls for cls in estimators() if only is None or cls.__name__ == only]
+    cls = classes[rng.integers(len(classes))]
+    model = cls(**draw_parameters(cls, rng))
+    tags = get_tags(cls())
+    X = draw_table(rng, tags.input_tags.sparse)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if tags.estimator_type == "classifier":
+        y = draw_labels(n, rng)
+    elif tags.estimator_type == "regressor" or tags.target_tags.required:
+        y = draw_numbers(n, rng, tags.target_tags.multi_output)
+    else:
+        y = None
+    takes = "sample_weight" in inspect.signature(model.fit).parameters
+    return Case(seed, model, X, y, draw_weights(n, rng) if takes else None)
+
+
+# ---------------------------------------------------------------------------------------------- what may happen
+
+
+def complaints(case: Case) -> Iterator[str]:
+    """All that is wrong with a fit and its predictions."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with ep.config(memory_limit=2**30):
+                given = {} if case.weight is None else {"sample_weight": case.weight}
+                case.model.fit(case.X, case.y, **given) if case.y is not None else case.model.fit(case.X, **given)
+                finite = _finite(case.X)
+                for method in METHODS:
+                    if hasattr(case.model, method) and finite and not _finite(getattr(case.model, method)(case.X)):
+                        yield f"{method} gives values that are not finite"
+        except Exception as error:
+            if not _expected(error):
+                yield f"{type(error).__name__}: {str(error)[:200]} at {_place(error)}"
+    for warning in caught:
+        ours = SOURCE in str(warning.filename)
+        if (
+            issubclass(warning.category, RuntimeWarning)
+            and not warning.category.__module__.startswith("epicycle")
+            and ours
+        ):
+            yield f"RuntimeWarning: {warning.message} at {Path(warning.filename).name}:{warning.lineno}"
+
+
+def _finite(values: Any) -> bool:
+    if sp.issparse(values):
+        values = values.data
+    array = np.asarray(values)
+    if array.dtype.kind not in "fc":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            return True  # labels
+    return bool(np.isfinite(array).all())
+
+
+def _expected(error: Exception) -> bool:
+    """An error of ours, or a ValueError or TypeError that was raised on purpose, in words."""
+    if isinstance(error, EpicycleError):
+        return len(str(error)) > 10
+    if not isinstance(error, ValueError | TypeError):
+        return False
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return SOURCE in last.filename or "/sklearn/" in last.filename
+
+
+def _place(error: Exception) -> str:
+    """The last line of ours on the way to the error."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if SOURCE in frame.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+
+
+def main() -> None:
+    """Run the cases whose seeds come on the standard input, a line of JSON for each on the standard output."""
+    import json
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+    only = sys.argv[1] if len(sys.argv) > 1 else None
+    for line in sys.stdin:
+        case = draw(int(line), only)
+        print(json.dumps({"began": case.seed, "words": case.words}), flush=True)
+        print(json.dumps({"ended": case.seed, "complaints": list(dict.fromkeys(complaints(case)))}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
