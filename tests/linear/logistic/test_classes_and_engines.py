@@ -15,7 +15,7 @@ from sklearn.model_selection import GroupKFold
 
 import epicycle as ep
 from epicycle import LogisticRegression, LogisticRegressionCV
-from epicycle.exceptions import DataError, EpicycleWarning, ParameterError
+from epicycle.exceptions import EpicycleWarning, ParameterError
 
 
 def problem(n=400, p=4, K=3, seed=0):
@@ -97,7 +97,7 @@ def test_a_class_without_weight(absent, l1_ratio):
 
 def test_weights_that_leave_one_class():
     X, y = problem(K=2)
-    with pytest.raises(DataError, match="fewer than 2 classes"):
+    with pytest.raises(ParameterError, match="fewer than 2 classes"):
         LogisticRegression(class_weight={0: 0}).fit(X, y)
     with pytest.raises(ParameterError, match=r"class_weight\[0\]=-1; expected a finite number >= 0"):
         LogisticRegression(class_weight={0: -1}).fit(X, y)

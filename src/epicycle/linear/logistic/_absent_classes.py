@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Data
 
 #: Intercept of an absent class: the others' scores sum to zero, so that its probability is at most e^b.
@@ -36,7 +36,7 @@ def rows_present(data: Data, present: np.ndarray) -> ArrayData:
     if not isinstance(data, ArrayData):
         raise DataError("class_weight: a class of weight 0 needs X in memory; leave its rows out of the files")
     if present.sum() < 2:
-        raise DataError("class_weight leaves fewer than 2 classes with a weight above 0; expected at least two")
+        raise ParameterError("class_weight leaves fewer than 2 classes with a weight above 0; expected at least two")
     assert data.y is not None
     keep = np.flatnonzero(present[data.y.astype(np.intp)])
     weight = None if data.weight is None else data.weight[keep]
