@@ -1,6 +1,6 @@
 """Support vector machines."""
 
-from epicycle.svm._bounds import l1_min_c
+from epicycle.svm._l1_min_c import l1_min_c
 from epicycle.svm._linear_svc import LinearSVC
 from epicycle.svm._linear_svr import LinearSVR
 from epicycle.svm._nu_svc import NuSVC
