@@ -83,6 +83,7 @@ from .linear import (
     EstimatingEquations as EstimatingEquations,
     Family as Family,
     FourierFeatures as FourierFeatures,
+    GammaRegressor as GammaRegressor,
     GeneralizedLinearModel as GeneralizedLinearModel,
     HingeFeatures as HingeFeatures,
     HuberRegressor as HuberRegressor,
@@ -100,16 +101,22 @@ from .linear import (
     PassiveAggressiveClassifier as PassiveAggressiveClassifier,
     PassiveAggressiveRegressor as PassiveAggressiveRegressor,
     Perceptron as Perceptron,
+    PoissonRegressor as PoissonRegressor,
     PolynomialRegression as PolynomialRegression,
     QuantileRegressor as QuantileRegressor,
+    RANSACRegressor as RANSACRegressor,
     RegularizationPath as RegularizationPath,
     Ridge as Ridge,
+    RidgeClassifier as RidgeClassifier,
+    RidgeClassifierCV as RidgeClassifierCV,
     RidgeCV as RidgeCV,
     SGDClassifier as SGDClassifier,
     SGDOneClassSVM as SGDOneClassSVM,
     SGDRegressor as SGDRegressor,
     ShrunkenMeans as ShrunkenMeans,
     Stagewise as Stagewise,
+    TheilSenRegressor as TheilSenRegressor,
+    TweedieRegressor as TweedieRegressor,
     enet_path as enet_path,
     lasso_path as lasso_path,
     shrink_means as shrink_means,
@@ -149,6 +156,7 @@ from .svm import (
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
+    AdaBoostRegressor as AdaBoostRegressor,
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
     ExtraTreesClassifier as ExtraTreesClassifier,
@@ -157,6 +165,7 @@ from .tree import (
     GradientBoostingRegressor as GradientBoostingRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+    RandomTreesEmbedding as RandomTreesEmbedding,
 )
 
 __version__: str

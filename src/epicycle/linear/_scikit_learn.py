@@ -40,6 +40,8 @@ NOT_CONVERGED: Mapping[str, str] = {
     "sag": "The max_iter was reached which means the coef_ did not converge.",
     "saga": "The max_iter was reached which means the coef_ did not converge.",
 }
+#: Those of generalized linear models; "lbfgs" is one of ours too.
+GLM_SOLVERS: Mapping[str, str] = {"newton-cholesky": "auto"}
 #: Those of quantile regression.
 QUANTILE_SOLVERS: Mapping[str, str] = {
     "highs": "auto",
