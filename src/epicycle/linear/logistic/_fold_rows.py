@@ -27,8 +27,8 @@ class FoldRows(Data):
         for batch in self.data.batches():
             yield _weighted(batch, self.times)
 
-    def encode_target(self, function: TargetEncoder) -> FoldRows:
-        return FoldRows(self.data.encode_target(function), self.times)
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> FoldRows:
+        return FoldRows(self.data.encode_target(function, n_columns), self.times)
 
     def head(self) -> Batch:
         return self.data.head()
