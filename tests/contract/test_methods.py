@@ -37,7 +37,10 @@ LIGHT = {
     "GradientBoostingClassifier": {"n_estimators": 20},
     "GradientBoostingRegressor": {"n_estimators": 20},
     "LassoCV": {"n_alphas": 10, "cv": 3},
+    "LassoLarsIC": {"noise_variance": 1.0},  # least squares cannot estimate it where there are more features than rows
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
+    "MultiTaskElasticNetCV": {"n_alphas": 10, "cv": 3},
+    "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "MaxMarginClustering": {"n_init": 2},
     "RANSACRegressor": {"min_samples": 5, "max_trials": 10_000},
     "RandomForestClassifier": {"n_estimators": 10},
