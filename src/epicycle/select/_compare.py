@@ -243,9 +243,7 @@ def conclude(
     if comparison.refit or held is not None:
         model = fitted(seeded(winner.estimator, seed), comparison.rows)
     if held is not None:
-        on_test = on_test_part(
-            comparison.scorer, metric, model, held.X, held.y, None, level=comparison.level, seed=seed
-        )
+        on_test = on_test_part(comparison.scorer, metric, model, held.X, held.y, level=comparison.level, seed=seed)
     columns: dict[str, Any] = {
         "model": [chosen[i].name for i in order],
         "score": scored.score[order],
