@@ -239,13 +239,13 @@ SHARED_PARAMETERS: dict[str, Domain] = {
 
 
 class SharedArguments(typing.TypedDict, total=False):
-    """Types of the same arguments, for constructors that take them as ``**shared``."""
+    """Types of the same arguments, for constructors that take them as ``**shared``; `fit` checks the domain."""
 
     fit_intercept: bool
-    max_iter: int
+    max_iter: int | None
     n_jobs: int | None
     random_state: Any
-    tol: float
+    tol: float | None
     verbose: int
     warm_start: bool
 
