@@ -36,9 +36,9 @@ void bind_online(nb::module_ &m) {
     nb::class_<OnlineRule>(m, "Rule").def(
         "__init__",
         [](OnlineRule *rule, int loss, double epsilon, int schedule, double eta0, double exponent, double offset,
-           double alpha, double l2, double l1, double intercept, double average_from) {
+           double alpha, double l2, double l1, double intercept, double average_from, double pull) {
             require(known_plainly(static_cast<LossId>(loss)) && schedule >= 0 &&
-                        schedule <= static_cast<int>(Schedule::offset),
+                        schedule <= static_cast<int>(Schedule::pa2),
                     "online.Rule: expected a known loss and schedule");
             new (rule) OnlineRule{static_cast<LossId>(loss),
                                   epsilon,
@@ -50,10 +50,11 @@ void bind_online(nb::module_ &m) {
                                   l2,
                                   l1,
                                   intercept,
-                                  average_from};
+                                  average_from,
+                                  pull};
         },
         nb::kw_only(), "loss"_a, "epsilon"_a, "schedule"_a, "eta0"_a, "exponent"_a, "offset"_a, "alpha"_a, "l2"_a,
-        "l1"_a, "intercept"_a, "average_from"_a);
+        "l1"_a, "intercept"_a, "average_from"_a, "pull"_a);
     nb::class_<LearnerState>(m, "State")
         .def(nb::init<InOut2<double>, InOut1<double>, InOut1<double>, Table, Table, std::optional<InOut1<double>>,
                       Table>(),

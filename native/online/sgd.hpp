@@ -26,7 +26,9 @@
 
 namespace epicycle {
 
-enum class Schedule : int { optimal, constant, power, adaptive, inverse, offset };
+// The last two are the passive-aggressive steps of Crammer et al. (2006), whose length follows from the loss of the
+// row.
+enum class Schedule : int { optimal, constant, power, adaptive, inverse, offset, pa1, pa2 };
 
 struct OnlineRule {
     LossId loss;
@@ -37,6 +39,7 @@ struct OnlineRule {
     double l2, l1;        // alpha (1 - rho) and alpha rho
     double intercept;     // length of b's steps relative to those of w; 0 without b
     double average_from;  // steps before the mean of w begins; 0 for none
+    double pull;          // slope of the objective in b beside the losses: nu of the one-class machine, else 0
 };
 
 // Places in the vector of numbers that a learner carries along.
@@ -76,6 +79,13 @@ inline double online_eta(const OnlineRule &rule, const double *number) {
     }
 }
 
+// A passive-aggressive step of length tau on a row of loss l, as a share tau / C of the largest one that PA-I takes:
+// tau = min(C, l / |x|^2), and tau = l / (|x|^2 + 1 / (2 C)) for PA-II, with C = eta0.
+inline double passive_share(const OnlineRule &rule, double loss, double square) {
+    if (rule.schedule == Schedule::pa2) return loss / (square * rule.eta0 + 0.5);
+    return square > 0.0 ? std::min(1.0, loss / (square * rule.eta0)) : 0.0;
+}
+
 // ---------------------------------------------------------------------------------------------------- steps
 
 // v takes over the scale, before s v would lose digits.
@@ -103,7 +113,7 @@ inline double online_paid(double v, double owed, double paid) {
 // Presentations from .. to of the rows: number i shows row order[i] (or i) and counts as fraction[i] (or 1) of a row.
 // `positive` names the code of y that is +1 for each model; null for regression. Adds to the mistakes of each model,
 // and fraction * dl/dz to dual (rows x K) where it is given. Returns the sum of the losses before each step; stops at a
-// score that is not finite, and says so with nan.
+// score or a length that is not finite, and says so with nan.
 template <bool One, class Rows>
 double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, const double *y, const double *positive,
                     const std::int64_t *order, const double *fraction, std::size_t from, std::size_t to, double *dual,
@@ -111,7 +121,7 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
     const std::size_t K = One ? 1 : state.K;
     double *number = state.number, *g = z + K, losses = 0.0;
     const double curvature = unbounded_curvature(rule.loss);
-    const bool plain = !state.a && !state.q;
+    const bool plain = !state.a && !state.q, passive = rule.schedule >= Schedule::pa1;
     for (std::size_t i = from; i < to; ++i) {
         const std::size_t row = order ? static_cast<std::size_t>(order[i]) : i;
         if (order) rows.prefetch(order, i, to);
@@ -133,9 +143,11 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
             rows.dots(state.v, K, z);
         }
         const double eta = online_eta(rule, number) * f;
+        const double square = curvature > 0.0 || passive ? row_square(rows) : 0.0;
+        if (!std::isfinite(square)) return std::numeric_limits<double>::quiet_NaN();
         double step = eta;
         if (curvature > 0.0) {
-            const double longest = 1.0 / (curvature * (row_square(rows) + rule.intercept));
+            const double longest = 1.0 / (curvature * (square + rule.intercept));
             if (step > longest) {
                 step = longest;
                 number[CAPPED] += 1.0;
@@ -152,12 +164,14 @@ double online_learn(Rows &rows, const OnlineRule &rule, OnlineState &state, cons
             if (!std::isfinite(score)) return std::numeric_limits<double>::quiet_NaN();
             const double target = !positive ? y[row] : y[row] == positive[k] ? 1.0 : -1.0;
             double slope;
-            losses += f * plain_loss(rule.loss, rule.epsilon, score, target, slope);
+            const double loss = plain_loss(rule.loss, rule.epsilon, score, target, slope);
+            losses += f * loss;
+            if (passive) slope *= passive_share(rule, loss, square);
             if (positive && score * target <= 0.0) mistakes[k] += f;
             if (dual) dual[row * K + k] += f * slope;
             if (scores) scores[i * K + k] = score;
             const double update = -step * slope;
-            state.b[k] += rule.intercept * update;
+            state.b[k] += rule.intercept * (update - eta * rule.pull);
             g[k] = update / number[SCALE];
             moves |= update != 0.0;
         }

@@ -7,6 +7,7 @@ from . import (
     data as data,
     diagnose as diagnose,
     engine as engine,
+    ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
     io as io,
@@ -50,6 +51,14 @@ from .core.estimator import (
 from .data import (
     scan as scan,
 )
+from .ensemble import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+    StackingClassifier as StackingClassifier,
+    StackingRegressor as StackingRegressor,
+    VotingClassifier as VotingClassifier,
+    VotingRegressor as VotingRegressor,
+)
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
@@ -87,6 +96,8 @@ from .linear import (
     LogisticRegressionCV as LogisticRegressionCV,
     MatchingPursuit as MatchingPursuit,
     OneVsRest as OneVsRest,
+    PassiveAggressiveClassifier as PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor as PassiveAggressiveRegressor,
     Perceptron as Perceptron,
     PolynomialRegression as PolynomialRegression,
     QuantileRegressor as QuantileRegressor,
@@ -94,6 +105,7 @@ from .linear import (
     Ridge as Ridge,
     RidgeCV as RidgeCV,
     SGDClassifier as SGDClassifier,
+    SGDOneClassSVM as SGDOneClassSVM,
     SGDRegressor as SGDRegressor,
     ShrunkenMeans as ShrunkenMeans,
     Stagewise as Stagewise,

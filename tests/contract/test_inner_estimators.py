@@ -20,7 +20,16 @@ class NoEstimator:
 
 @pytest.mark.parametrize("wrong", [object(), "ridge", 3, NoEstimator(), NoEstimator, ep.LogisticRegression])
 @pytest.mark.parametrize(
-    "cls", [ep.OneVsRest, ep.ForwardSelection, ep.BackwardSelection, ep.FilterSelection, ep.TableModel]
+    "cls",
+    [
+        ep.BaggingClassifier,
+        ep.BaggingRegressor,
+        ep.OneVsRest,
+        ep.ForwardSelection,
+        ep.BackwardSelection,
+        ep.FilterSelection,
+        ep.TableModel,
+    ],
 )
 def test_what_is_no_estimator_is_named(cls, wrong):
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2

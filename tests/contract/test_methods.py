@@ -24,6 +24,10 @@ CLASSES = [getattr(ep, method.name) for method in METHODS]
 every = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 
 
+#: Members that are quickly fitted, for ensembles.
+FEW = {"classifier": [("logistic", ep.LogisticRegression()), ("tree", ep.DecisionTreeClassifier(max_depth=2))]}
+FEW["regressor"] = [("ridge", ep.Ridge()), ("tree", ep.DecisionTreeRegressor(max_depth=2))]
+
 #: Less work for the checks of scikit-learn, which fit every class some hundred times; it does the same for its own.
 LIGHT = {
     "ElasticNetCV": {"n_alphas": 10, "cv": 3},
@@ -37,6 +41,11 @@ LIGHT = {
     "MaxMarginClustering": {"n_init": 2},
     "RandomForestClassifier": {"n_estimators": 10},
     "RandomForestRegressor": {"n_estimators": 10},
+    "StackingClassifier": {"estimators": FEW["classifier"], "cv": 3},
+    # Its default, RidgeCV, leaves out rows one by one, for which two equal rows are not one of weight 2.
+    "StackingRegressor": {"estimators": FEW["regressor"], "cv": 3, "final_estimator": ep.Ridge()},
+    "VotingClassifier": {"estimators": FEW["classifier"]},
+    "VotingRegressor": {"estimators": FEW["regressor"]},
 }
 
 

@@ -203,3 +203,18 @@ def test_powers_that_are_not_whole():
     assert_allclose(Z @ Z.T, (rows @ rows.T / X.shape[1] + 0.1) ** 3.1, atol=1e-3)  # hardly no kernel
     with pytest.raises(DataError, match="negative"):
         Nystroem("poly", degree=3.1, coef0=0.1).fit(X)
+
+
+def test_fourier_features_are_the_same_on_every_engine(tmp_path):
+    """The rows are subtracted about a mean of all rows, not of the first batch."""
+    import dask.array as da
+    import pandas as pd
+
+    rows = np.random.default_rng(3).normal(size=(5000, 3)) + np.linspace(0, 50, 5000)[:, None]
+    expected = RandomFourierFeatures(n_components=20, random_state=7).fit_transform(rows)
+    spread = RandomFourierFeatures(n_components=20, random_state=7).fit(da.from_array(rows, chunks=(400, 3)))
+    assert_allclose(spread.transform(rows), expected, atol=1e-9)
+    pd.DataFrame(rows, columns=list("abc")).to_parquet(tmp_path / "rows.parquet")
+    scanned = RandomFourierFeatures(n_components=20, random_state=7)
+    scanned.fit(ep.scan(tmp_path / "rows.parquet", batch_rows=600))
+    assert_allclose(scanned.transform(pd.DataFrame(rows, columns=list("abc"))), expected, atol=1e-9)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import epicycle as ep
@@ -184,3 +185,57 @@ def test_bad_input():
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             KernelPerceptron(**wrong).fit(X, RING)
     assert KernelPerceptron(Linear()).fit([[1.0], [2.0]], ["b", "a"]).predict([[2.0]])[0] == "a"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 999), cuts=st.lists(st.integers(1, 39), max_size=6), K=st.integers(2, 4),
+    variant=st.sampled_from(["online", "averaged", "voted"]), weighted=st.booleans(), sparse=st.booleans(),
+)  # fmt: skip
+def test_a_stream_in_any_batches_is_one_pass_of_fit(seed, cuts, K, variant, weighted, sparse):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 3)), rng.integers(K, size=40)
+    y[:K] = np.arange(K)
+    weight = rng.choice([0.5, 1.0, 2.0, 3.25], size=40) if weighted else None
+    table = sp.csr_array(X) if sparse else X
+    with ep.config(on_nonconvergence="ignore"):
+        whole = KernelPerceptron(variant=variant, shuffle=False, max_iter=1).fit(table, y, sample_weight=weight)
+    stream = KernelPerceptron(variant=variant)
+    ends = [*sorted(set(cuts)), 40]
+    for start, stop in zip([0, *ends], ends, strict=False):
+        v = None if weight is None else weight[start:stop]
+        stream.partial_fit(table[start:stop], y[start:stop], classes=np.arange(K), sample_weight=v)
+    assert_allclose(stream.decision_function(table), whole.decision_function(table), atol=1e-9)
+    assert_array_equal(stream.support_, whole.support_)
+    assert_allclose(stream.n_mistakes_, whole.n_mistakes_)
+
+
+def test_a_stream_goes_on_after_fit_and_after_loading(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = KernelPerceptron(ep.kernel.Gaussian(1.0)).fit(X[::2], y[::2])
+    model.save(tmp_path / "m.epi")
+    loaded = ep.load(tmp_path / "m.epi")
+    for m in (model, loaded):
+        m.partial_fit(X[1::2], y[1::2])
+        assert m.score(X, y) > 0.9
+        assert not hasattr(m, "margin_")
+    assert_allclose(model.decision_function(X), loaded.decision_function(X))
+    with pytest.raises(DataError, match="not among the classes"):
+        model.partial_fit(X[:2], [0, 7])
+    with pytest.raises(DataError, match="at least 2 classes"):
+        KernelPerceptron().partial_fit(X[:2], [1, 1])
+    with pytest.raises(ParameterError, match="precomputed"):
+        KernelPerceptron("precomputed").partial_fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize("variant", ["online", "averaged", "voted"])
+@pytest.mark.parametrize("scale", [1e150, 1e300, 1.7e308])
+def test_huge_weights_are_the_same_mistakes(variant, scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.integers(2, size=30)
+    with ep.config(on_nonconvergence="ignore"):
+        a = KernelPerceptron(variant=variant, max_iter=5).fit(X, y, sample_weight=np.full(30, 1e3))
+        b = KernelPerceptron(variant=variant, max_iter=5).fit(X, y, sample_weight=np.full(30, scale))
+    assert np.isfinite(b.decision_function(X)).all()
+    assert_array_equal(a.predict(X), b.predict(X))
+    assert a.certificate_.value == pytest.approx(b.certificate_.value)

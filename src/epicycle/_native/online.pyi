@@ -21,6 +21,7 @@ class Rule:
         l1: float,
         intercept: float,
         average_from: float,
+        pull: float,
     ) -> None: ...
 
 class State:

@@ -133,6 +133,16 @@ def resident_parts(data: DaskData, client: Any) -> list[Any]:
     return data.resident[1]
 
 
+def partitions_in_turn(data: DaskData) -> Iterator[Batch]:
+    """All rows in order, brought to this process one partition at a time: for learners to which the order matters."""
+    client = active_client()
+    parts = data.parts if client is None else resident_parts(data, client)
+    for pending, start in zip(parts, row_starts(data), strict=True):
+        part = pending.compute() if client is None else client.gather(pending)
+        if part.n_rows:
+            yield _at(start, part.rows(0, part.n_rows))
+
+
 def row_starts(data: DaskData) -> list[int]:
     """Index of the first row of each partition; a pass finds out where the sizes are not known."""
     client = active_client()

@@ -14,7 +14,8 @@ import numpy as np
 
 from epicycle import _native, engine
 from epicycle.core._random import stream
-from epicycle.data import ArrayData, Batch, Data, ScanData
+from epicycle.data import ArrayData, Batch, DaskData, Data
+from epicycle.engine._dask import partitions_in_turn
 
 _MAX_REPEATS = 100  # beyond this weight a row is not visited more often; each visit counts for more
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of a target over those of a hash
@@ -64,9 +65,11 @@ def repeated(weight: np.ndarray | None, rows: np.ndarray | None = None) -> tuple
     return visits, None if bool((each == 1).all()) else each
 
 
-def can_draw_rows(data: Data) -> bool:
-    """Whether the rows pass through this process: arrays and files do, the partitions of a cluster do not."""
-    return isinstance(data, ArrayData | ScanData)
+def batches_in_order(data: Data) -> Iterator[Batch]:
+    """All rows in order: an array as one batch, files and the partitions of a cluster piece by piece."""
+    if isinstance(data, ArrayData):
+        return iter([data.rows(0, data.n_rows)])
+    return partitions_in_turn(data) if isinstance(data, DaskData) else data.batches()
 
 
 def count_statistic(batch: Batch) -> tuple[int]:
@@ -82,12 +85,11 @@ def count_rows(data: Data) -> int:
 
 
 def minibatches(data: Data, batch_size: int, epoch: int, seed: int) -> Iterator[tuple[Batch, float]]:
-    """(rows, number of all rows / number of these): in memory at random, from files shuffled within each batch."""
+    """(rows, number of all rows / number of these): in memory at random, else shuffled within each batch."""
     rng = stream(seed, epoch)
     total = count_rows(data)
-    parts = [data.rows(0, total)] if isinstance(data, ArrayData) else data.batches()
-    for part in parts:
-        # Files are read in their order; shuffling within a batch is what a single sequential read allows.
+    for part in batches_in_order(data):
+        # Files and partitions are read in their order; a single sequential read allows to shuffle within a batch.
         order = rng.permutation(part.n_rows)
         for start in range(0, part.n_rows, batch_size):
             rows = order[start : start + batch_size]

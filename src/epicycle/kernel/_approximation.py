@@ -111,8 +111,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         rng = stream(seed_of(self.random_state), "frequencies")
         self.frequencies_ = self.kernel_.spectral_frequencies(p, m, rng)
         self._phase_ = float(rng.uniform(0, 2 * np.pi)) if self.n_components % 2 else None
-        head = data.head().X
-        self.offset_ = np.zeros(p) if sp.issparse(head) else head.mean(axis=0, dtype=np.float64)
+        self.offset_ = np.zeros(p)
+        if not sp.issparse(data.head().X):  # all rows, so that it does not depend on how they are cut into batches
+            sums, n = engine.sum(_sum_statistic, data, n_jobs=self.n_jobs)
+            self.offset_ = sums / n
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
         monitor = self._monitor(1, lambda _x: {})
         monitor(1, np.zeros(0), objective=0.0)
@@ -134,6 +136,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     @property
     def _n_features_out(self) -> int:
         return 2 * len(self.frequencies_) - (self._phase_ is not None)
+
+
+def _sum_statistic(batch: Batch) -> tuple[np.ndarray, int]:
+    return batch.X.sum(axis=0, dtype=np.float64), batch.n_rows
 
 
 def fourier_batch(

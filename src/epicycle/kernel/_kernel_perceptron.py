@@ -11,105 +11,39 @@ mistakes on rows no longer than D that is at most D / sqrt(M).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from epicycle import _native, engine
+from epicycle import engine
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._history import History
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import Batch
 from epicycle.engine._row_order import content_order, repeated
-from epicycle.kernels._gram import block_rows
-from epicycle.kernels._kernel import Kernel
+from epicycle.kernel._perceptron_learner import (
+    KernelLearner,
+    MarginBounds,
+    averaged_coefficients,
+    cast_votes,
+    restored_learner,
+    saved_learners,
+    survival_votes,
+    vote_batch,
+)
+from epicycle.kernels._gram import kernel_product
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, select_rows
 from epicycle.kernels._prepared import as_texts
 from epicycle.optim import Solution
+from epicycle.stats._labels import codes as codes_of, distinct
 
-
-@dataclass(frozen=True)
-class MarginBounds:
-    """The largest margin there is lies between these; `lower` is 0 where nothing is known to separate."""
-
-    lower: float
-    upper: float
-
-
-@dataclass
-class KernelLearner:
-    """One perceptron: coefficients, scores on the rows, |w|^2, and every mistake (row, share, time)."""
-
-    sign: np.ndarray
-    counts: np.ndarray
-    scores: np.ndarray
-    mercer: bool = True
-    square: float = 0.0
-    clean: bool = False
-    rows: list[np.ndarray] = field(default_factory=list)
-    shares: list[np.ndarray] = field(default_factory=list)
-    times: list[np.ndarray] = field(default_factory=list)
-
-    def show(self, K: np.ndarray, order: np.ndarray, share: np.ndarray | None, began: float) -> float:
-        """One pass over the rows in this order, from time `began`; gives the weight of the mistakes."""
-        at, self.square = _native.kernel.perceptron_pass(
-            K, order, share, 0, self.sign, self.scores, self.counts, self.square
-        )
-        shares = np.ones(len(at)) if share is None else share[at]
-        times = at.astype(np.float64) if share is None else np.cumsum(share)[at] - shares
-        self.rows.append(order[at])
-        self.shares.append(shares)
-        self.times.append(began + times)
-        self.clean = len(at) == 0
-        return float(shares.sum())
-
-    @property
-    def margin_above(self) -> float:
-        """No margin is larger."""
-        total = float(self.counts.sum()) if self.mercer else 0.0
-        return float(np.sqrt(max(self.square, 0.0))) / total if total > 0 else np.inf
-
-    def sequence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, shares and times of all mistakes, in order."""
-        empty = np.empty(0)
-        return (
-            np.concatenate([*self.rows, empty.astype(np.int64)]),
-            np.concatenate([*self.shares, empty]),
-            np.concatenate([*self.times, empty]),
-        )
-
-    def settle(self, K: np.ndarray) -> None:
-        """Scores and |w|^2 again from the coefficients, without the rounding of many steps."""
-        w = self.counts * self.sign
-        self.scores = K @ w
-        self.square = float(w @ self.scores)
-        self.clean = self.clean and bool((self.sign * self.scores > 0).all())
-
-    def bounds(self, K: np.ndarray, passes: int, want: float = 1e-3) -> MarginBounds:
-        """Bounds on the largest margin, closer by coordinate ascent on its dual from the coefficients at hand."""
-        if not self.mercer:
-            return MarginBounds(0.0, np.inf)
-        a, scores, square = self.counts.copy(), self.scores.copy(), self.square
-        rounding = 4 * np.finfo(np.float64).eps * len(K) * float(np.abs(np.diagonal(K)).max())
-        lower, upper = 0.0, np.inf
-        least = float((self.sign * scores).min())
-        if least > 0:  # to the scale at which the least functional margin is one
-            a, scores, square = a / least, scores / least, square / least**2
-        for number in range(passes + 1):
-            norm, total = float(np.sqrt(max(square, 0.0))), float(a.sum())
-            if norm > 0:
-                lower = max(lower, float((self.sign * scores).min()) / norm - rounding / norm * total)
-            if total > 0:
-                upper = min(upper, norm / total)
-            if lower > 0 and upper - lower <= want * lower:
-                break
-            if number < passes:
-                square = _native.kernel.margin_pass(K, self.sign, scores, a, square)
-        return MarginBounds(max(lower, 0.0), max(upper, lower))
+#: Beyond it weights are counted in units of the largest: |w|^2 is of the order of their square, which may overflow.
+MAX_SHARE = 1e100
 
 
 class KernelPerceptron(KernelClassifier):
@@ -223,7 +157,8 @@ class KernelPerceptron(KernelClassifier):
         Parameters
         ----------
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
+            A row of weight v is shown v times, with a last, shorter step for the fraction that is left. Beyond 1e102
+            weights are counted in units of the largest.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)
         self._require(len(kept), 1.0)
@@ -233,10 +168,13 @@ class KernelPerceptron(KernelClassifier):
         content = self.shuffle and self.kernel_.takes != "precomputed"
         first = content_order(rows, codes.astype(np.float64), weight) if content else np.arange(len(codes))
         order, share = repeated(weight, first)
+        if share is not None and share.max() > MAX_SHARE:  # mistakes do not depend on the unit of the weights
+            share = share / share.max()
         mercer = self._least_eigenvalue(K) == 0
         solution, learners = self._learn(K, codes, order, share, (rows, kept), mercer=mercer)
         self._set_margins(K, learners, share)
         self._set_function(rows, kept, learners, self._time(order, share, solution.n_iter))
+        self._seen_ = int(kept[-1]) + 1
         self._conclude(solution)
         return self
 
@@ -255,15 +193,14 @@ class KernelPerceptron(KernelClassifier):
         mercer: bool,
     ) -> tuple[Solution, list[KernelLearner]]:
         n = len(K)
-        positive = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
-        signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
+        signs = [np.where(codes == k, 1.0, -1.0) for k in self._positive()]
         radius = float(np.sqrt(max(np.diagonal(K).max(), 0.0)))
         state = self._resume_state()
         if state is None:
             learners = [KernelLearner(sign, np.zeros(n), np.zeros(n), mercer) for sign in signs]
             first, seed = 0, seed_of(self.random_state)
         else:
-            learners = [_restored(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
+            learners = [restored_learner(sign, state, k, mercer=mercer) for k, sign in enumerate(signs)]
             first, seed = int(state["done"]), int(state["seed"])
 
         def attributes(_x: np.ndarray) -> dict[str, Any]:
@@ -282,7 +219,7 @@ class KernelPerceptron(KernelClassifier):
                 if learner.clean:
                     learner.settle(K)
             loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
-            saved = _saved(learners, passes, seed)
+            saved = saved_learners(learners, passes, seed)
             stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=partial(dict, saved))
             if all(learner.clean or learner.margin_above <= self.tol * radius for learner in learners):
                 reason = "converged"
@@ -321,19 +258,29 @@ class KernelPerceptron(KernelClassifier):
         limit = np.full(len(lower), np.inf)
         # Novikoff's bound (D / gamma)^2, for steps of the length of the largest share.
         limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
-        made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
-        self.n_mistakes_ = _one_or_all(made if share is not None else made.astype(np.int64))
+        self._set_counts(learners, weighted=share is not None)
         self.margin_, self.mistake_bound_ = _one_or_all(lower), _one_or_all(limit)
         self.separable_ = _one_or_all(np.array([learner.clean for learner in learners]))
+
+    def _set_counts(self, learners: list[KernelLearner], *, weighted: bool) -> None:
+        made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
+        whole = not weighted and bool((made == np.floor(made)).all())
+        self.n_mistakes_ = _one_or_all(made.astype(np.int64) if whole else made)
 
     def _set_function(self, rows: Any, kept: np.ndarray, learners: list[KernelLearner], total: float) -> None:
         """Keep the coefficients of the variant, and the rows that have one."""
         if self.variant == "averaged":
-            coefficients = np.column_stack([_averaged(learner, total) for learner in learners])
+            coefficients = np.column_stack([averaged_coefficients(learner, total) for learner in learners])
         else:
             coefficients = np.column_stack([learner.counts * learner.sign for learner in learners])
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.support_ = kept[support]
+        place = np.full(len(coefficients), -1)
+        place[support] = np.arange(len(support))
+        self._stream_: dict[str, Any] = {
+            "shown": total,
+            "learners": [learner.compressed(support, place) for learner in learners],
+        }
         if self.kernel_.takes == "precomputed":
             self.X_fit_, self._n_fit_, self._columns_ = None, len(support), self.support_
         else:
@@ -342,9 +289,72 @@ class KernelPerceptron(KernelClassifier):
         self.dual_coef_ = C[:, 0] if C.shape[1] == 1 else C
         self.intercept_ = C.sum(axis=0) if self.fit_intercept else np.zeros(C.shape[1])
         if self.variant == "voted":
-            place = np.full(len(coefficients), -1)
-            place[support] = np.arange(len(support))
-            self._votes_ = [_votes(learner, place, total) for learner in learners]
+            self._votes_ = [survival_votes(learner, place, total) for learner in learners]
+
+    # ------------------------------------------------------------------------------------------- a stream
+
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, each once, in their order; the rows of mistakes are kept.
+
+        Parameters
+        ----------
+        classes : array-like, optional
+            All classes, for the first call; otherwise those of its labels. Other labels are an error later.
+        """
+        first = not hasattr(self, "classes_")
+        if not first and not hasattr(self, "_stream_"):
+            raise ParameterError("partial_fit: the model is of version 0.1.0, which kept nothing to go on from")
+        data, rows = self._intake(X, y, sample_weight, target="labels", reset=first)
+        if self.kernel_.takes == "precomputed":
+            raise ParameterError("kernel='precomputed': partial_fit needs the rows, to compare them with later ones")
+        labels = np.asarray(data.y)
+        if first:
+            self.classes_ = distinct(labels if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise DataError(f"classes: KernelPerceptron needs at least 2 classes, got {self.classes_.tolist()}")
+        strange = labels[~np.isin(labels, self.classes_)]
+        if len(strange):
+            raise DataError(f"y: holds {strange[0]!r}, which is not among the classes {self.classes_.tolist()}")
+        codes, n = codes_of(labels, self.classes_), len(labels)
+        self._require(n, 1.0)
+        order, share = repeated(data.weight, np.arange(n))
+        B = None if first else self._kept()
+        prepared = self.kernel_.prepare(rows, like=B)
+        K = self._gram(prepared) + float(self.fit_intercept)
+        signs = [np.where(codes == k, 1.0, -1.0) for k in self._positive()]
+        began, seen, kept = 0.0, 0, np.empty(0, dtype=np.intp)
+        learners = [KernelLearner(sign, np.zeros(n), np.zeros(n)) for sign in signs]
+        if not first:
+            began, kept, earlier = self._stream_["shown"], self.support_, self._stream_["learners"]
+            seen = int(self._seen_)
+            C = np.column_stack([old["counts"] * old["sign"] for old in earlier])
+            scores = kernel_product(self.kernel_, prepared, B, C) + self.fit_intercept * C.sum(axis=0)
+            for learner, old, score in zip(learners, earlier, scores.T, strict=True):
+                learner.scores, learner.square = np.ascontiguousarray(score), float(old["square"])
+        made = [learner.show(K, order, share, began) for learner in learners]
+        loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
+        if not first:
+            learners = [learner.after(old) for learner, old in zip(learners, earlier, strict=True)]
+            rows = _stacked(self.X_fit_, rows)
+        self._seen_ = seen + n
+        total = began + self._time(order, share, 1)
+        self._set_function(rows, np.append(kept, seen + np.arange(n)), learners, total)
+        self._set_stream_evidence(learners, loss, float(sum(made)), weighted=share is not None)
+        return self
+
+    def _set_stream_evidence(self, learners: list[KernelLearner], loss: float, made: float, *, weighted: bool) -> None:
+        for name in ("margin_", "mistake_bound_", "separable_", "radius_"):
+            self.__dict__.pop(name, None)  # of a fit before: they are not known of a stream
+        self._set_counts(learners, weighted=weighted)
+        self.n_iter_, self.converged_ = 1, True
+        self.history_ = History(objective=[loss], mistakes=[made])
+        meaning = "learnt from a stream, each row once: whether anything separates the rows is not asked"
+        self.certificate_ = Certificate("none", 0.0, 0.0, meaning)
+
+    def _positive(self) -> list[int]:
+        """The class that each learner tells from the others."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -362,53 +372,13 @@ class KernelPerceptron(KernelClassifier):
         return np.asarray(found)
 
 
-def vote_batch(batch: Batch, kernel: Kernel, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
-    """The share of the votes for every row of a batch."""
-    return cast_votes(kernel, kernel.prepare(batch.X, like=B), B, all_votes, constant)
-
-
-def cast_votes(kernel: Kernel, A: Any, B: Any, all_votes: list[dict[str, Any]], constant: float) -> np.ndarray:
-    """sum over functions of sign f(x), each with as many votes as rows it survived, over all rows shown."""
-    step = block_rows(max(B.n_rows, *(len(votes["row"]) for votes in all_votes)))
-    out = np.empty((A.n_rows, len(all_votes)))
-    for start in range(0, A.n_rows, step):
-        K = kernel.block(A.take(slice(start, min(start + step, A.n_rows))), B)
-        K += constant
-        for k, votes in enumerate(all_votes):
-            values = np.cumsum(K[:, votes["row"]] * votes["step"], axis=1)
-            out[start : start + step, k] = np.sign(values) @ votes["survived"] / max(votes["total"], 1.0)
-    return out
+def _stacked(rows: Any, more: Any) -> Any:
+    """Rows under rows, of arrays, sparse matrices or strings."""
+    if sp.issparse(rows) or sp.issparse(more):
+        return sp.vstack([sp.csr_array(rows), sp.csr_array(more)], format="csr")
+    return np.concatenate([rows, more])
 
 
 def _one_or_all(values: np.ndarray) -> Any:
     """A plain number for one model, an array for several."""
     return values[0].item() if len(values) == 1 else values
-
-
-def _averaged(learner: KernelLearner, total: float) -> np.ndarray:
-    """Coefficients of the mean over all rows shown: a mistake at time s counts from there on."""
-    rows, shares, times = learner.sequence()
-    mean = np.bincount(rows, weights=shares * (total - times), minlength=len(learner.counts))
-    return np.asarray(mean * learner.sign / max(total, 1.0))
-
-
-def _votes(learner: KernelLearner, place: np.ndarray, total: float) -> dict[str, Any]:
-    rows, shares, times = learner.sequence()
-    survived = np.diff(np.append(times, total))
-    return {"row": place[rows], "step": shares * learner.sign[rows], "survived": survived, "total": total}
-
-
-def _saved(learners: list[KernelLearner], done: int, seed: int) -> dict[str, Any]:
-    state: dict[str, Any] = {"done": done, "seed": seed}
-    for k, learner in enumerate(learners):
-        rows, shares, times = learner.sequence()
-        state |= {f"counts{k}": learner.counts.copy(), f"scores{k}": learner.scores.copy()}
-        state |= {f"square{k}": learner.square, f"rows{k}": rows, f"shares{k}": shares, f"times{k}": times}
-    return state
-
-
-def _restored(sign: np.ndarray, state: Mapping[str, Any], k: int, *, mercer: bool) -> KernelLearner:
-    parts = {name: np.array(state[f"{name}{k}"]) for name in ("counts", "scores", "rows", "shares", "times")}
-    mistakes = ([parts["rows"]], [parts["shares"]], [parts["times"]])
-    square = float(state[f"square{k}"])
-    return KernelLearner(sign, parts["counts"], parts["scores"], mercer, square, False, *mistakes)

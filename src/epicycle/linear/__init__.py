@@ -19,7 +19,14 @@ from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.local import LocallyWeightedRegression
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.linear.logistic._logistic_regression_cv import LogisticRegressionCV
-from epicycle.linear.online import Perceptron, SGDClassifier, SGDRegressor
+from epicycle.linear.online import (
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    SGDClassifier,
+    SGDOneClassSVM,
+    SGDRegressor,
+)
 from epicycle.linear.ridge._ridge import Ridge
 from epicycle.linear.ridge._ridge_cv import RidgeCV
 from epicycle.linear.robust import HuberRegressor, QuantileRegressor
@@ -46,6 +53,8 @@ __all__ = [
     "LogisticRegressionCV",
     "MatchingPursuit",
     "OneVsRest",
+    "PassiveAggressiveClassifier",
+    "PassiveAggressiveRegressor",
     "Perceptron",
     "PolynomialRegression",
     "QuantileRegressor",
@@ -53,6 +62,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "SGDClassifier",
+    "SGDOneClassSVM",
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",

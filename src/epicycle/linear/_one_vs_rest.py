@@ -10,14 +10,13 @@ import copy
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.core._certificate import Certificate
@@ -28,6 +27,14 @@ from epicycle.core._settings import config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.core.estimator._inner_tags import inner_tags
+from epicycle.core.estimator._parts import (
+    certificate_value,
+    last_iteration,
+    last_objective,
+    misses_certificate,
+    where_part_has,
+    worst_certificate,
+)
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
@@ -35,18 +42,6 @@ from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import encode_labels
-
-F = TypeVar("F")
-
-
-def where_parts_have(method: str) -> Callable[[F], F]:
-    """Decorate a method that exists only where the classifiers have one of that name."""
-
-    def check(self: OneVsRest) -> bool:
-        return hasattr(self._base(), method)
-
-    decorate: Callable[[F], F] = available_if(check)
-    return decorate
 
 
 class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
@@ -156,7 +151,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         self._collect(seconds)
         return self
 
-    @where_parts_have("partial_fit")
+    @where_part_has("partial_fit", _base)
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with further rows.
@@ -233,28 +228,22 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
     def _collect(self, seconds: np.ndarray) -> None:
         """The evidence of all classifiers, and the worst of it."""
         parts = self.estimators_
-        certificates = [getattr(part, "certificate_", None) for part in parts if part is not None]
-        iterations = [np.max(getattr(part, "n_iter_", np.nan)) if part is not None else 0 for part in parts]
-        objectives = [_last_objective(part) for part in parts]
+        objectives = [last_objective(part) for part in parts]
         history = History(
             objective=objectives,
-            iterations=iterations,
+            iterations=[0.0 if part is None else last_iteration(part) for part in parts],
             seconds=seconds,
-            certificate=[getattr(getattr(part, "certificate_", None), "value", np.nan) for part in parts],
+            certificate=[certificate_value(part) for part in parts],
         )
-        known = [c for c in certificates if c is not None]
-        converged = all(c.holds or c.kind == "none" for c in known)
-        if len(known) < len(certificates) or not known:
-            constant = "every label is constant" if not certificates else "the classifiers give no certificate"
-            certificate = Certificate("none", 0.0, 0.0, f"{constant}: no distance from an optimum is known")
-        else:
-            worst = max(known, key=lambda c: (not c.holds, c.value / c.tolerance if c.tolerance > 0 else c.value))
-            meaning = f"the worst of {len(known)} classifiers: {worst.meaning}"
-            certificate = Certificate(worst.kind, worst.value, worst.tolerance, meaning)
+        converged = not any(misses_certificate(part) for part in parts)
+        fitted = [part for part in parts if part is not None]
+        certificate = worst_certificate(fitted, "classifiers")
+        if not fitted:
+            certificate = Certificate("none", 0.0, 0.0, "every label is constant: no distance from an optimum is known")
         value = float(np.nansum(objectives))
         reason = "converged" if converged else "max_iter"
         if not converged:
-            missed = [str(c) for c, part in zip(self._shown(), parts, strict=True) if _missed(part)]
+            missed = [str(c) for c, part in zip(self._shown(), parts, strict=True) if misses_certificate(part)]
             self._conclude(
                 Solution(np.zeros(0), value, history, certificate, len(parts), reason, f"class {', '.join(missed)}")
             )
@@ -298,14 +287,14 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
             return np.asarray(scores > 0, dtype=np.int64)
         return choose_class(scores, self.classes_)
 
-    @where_parts_have("decision_function")
+    @where_part_has("decision_function", _base)
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes: one a row for two classes, else one for each class or label."""
         self._check_fitted()
         scores = self._scores(X, probabilities=False)
         return scores[:, 0] if len(self.classes_) == 2 and not self.multilabel_ else scores
 
-    @where_parts_have("predict_proba")
+    @where_part_has("predict_proba", _base)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, which sum to one; of every label by itself where y was a table."""
         self._check_fitted()
@@ -325,17 +314,6 @@ def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None
             fit(X, y)
         else:
             fit(X, y, sample_weight=weight)
-
-
-def _missed(part: Any) -> bool:
-    certificate = getattr(part, "certificate_", None)
-    return certificate is not None and certificate.kind != "none" and not certificate.holds
-
-
-def _last_objective(part: Any) -> float:
-    history = getattr(part, "history_", None)
-    found = history is not None and "objective" in history and len(history["objective"])
-    return float(history["objective"][-1]) if history is not None and found else np.nan
 
 
 def _as_table(y: Any) -> np.ndarray | None:

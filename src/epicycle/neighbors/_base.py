@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,6 +24,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._dask_data import is_dask
+from epicycle.engine._row_order import batches_in_order
 from epicycle.neighbors._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
 from epicycle.neighbors._search import (
     distance_block,
@@ -51,7 +54,7 @@ CARD: MethodCard = MethodCard(
 )
 
 
-class NeighborsEstimator(Estimator):
+class NeighborsEstimator(Estimator, ABC):
     """Rows of the fit and their neighbours."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -80,6 +83,13 @@ class NeighborsEstimator(Estimator):
         "p": """p : float, default={default}
     Power of Minkowski's distance; infinity for the largest difference. Below 1 it is no metric, and the search is by
     brute force.""",
+        "prediction": """Parameters
+----------
+%(left_out)s
+
+Returns
+-------
+%(predictions)s""",
         "mode": """mode : {"distance", "connectivity"}, default={default}
     Distances, or ones.""",
         "attributes": """X_fit_ : array or CSR matrix of shape (n_samples_fit_, n_features)
@@ -323,16 +333,19 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
             )
         return int(k)
 
-    def _neighbours_of(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
+    def _voters(self, X: Any, weights: Any) -> Voters:
+        """The neighbours for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
+        self._check_fitted()
         if X is None:
-            return self.kneighbors()  # type: ignore[return-value]
-        data: Data = self._query_data(X)
-        k = self._wanted(None, self_excluded=False)
-        if isinstance(data, ArrayData):
-            return self._search(data.X, k)
-        found = [self._search(batch.X, k) for batch in data.batches()]
-        return np.concatenate([d for d, _ in found]), np.concatenate([r for _, r in found])
+            found = [self.kneighbors()]
+        else:
+            data: Data = self._query_data(X)
+            k = self._wanted(None, self_excluded=False)
+            found = [self._search(batch.X, k) for batch in batches_in_order(data)]
+        distances, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        share = neighbor_weights(weights, distances)
+        counts = np.full(len(rows), rows.shape[1])
+        return Voters(counts, rows.ravel(), None if share is None else share.ravel(), distances.dtype)
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
         """The neighbours as a sparse matrix.
@@ -405,14 +418,20 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
             rows = [r[order] for r, order in zip(rows, orders, strict=True)]
         return distances, rows
 
-    def _in_reach_of(self, X: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """(distances, rows) for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
-        if X is not None:
-            data = self._query_data(X)
-            if not isinstance(data, ArrayData):
-                found = [self._search_radius(batch.X, self.radius) for batch in data.batches()]
-                return [d for part, _ in found for d in part], [r for _, part in found for r in part]
-        return self._within(X, self.radius)
+    def _voters(self, X: Any, weights: Any) -> Voters:
+        """The neighbours for prediction, as in :class:`KNeighborsSearch`."""
+        self._check_fitted()
+        if X is None:
+            found = [self._within(None, self.radius)]
+        else:
+            found = [self._search_radius(batch.X, self.radius) for batch in batches_in_order(self._query_data(X))]
+        distances, rows = ([part for parts in every for part in parts] for every in zip(*found, strict=True))
+        counts = np.array([len(row) for row in rows])
+        share = None
+        if not is_uniform(weights):
+            parts: list[Any] = [neighbor_weights(weights, d[None, :]) for d in distances]
+            share = np.concatenate([np.zeros(0), *(part[0] for part in parts)])
+        return Voters(counts, np.concatenate(rows), share, distances[0].dtype)
 
     def radius_neighbors_graph(
         self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
@@ -508,12 +527,57 @@ def _within_graph(graph: Any, radius: Any) -> tuple[list[np.ndarray], list[np.nd
 # ------------------------------------------------------------------------------------------- weights
 
 
+@dataclass(frozen=True)
+class Voters:
+    """The neighbours of all queries, one query after the other."""
+
+    #: How many neighbours each query has.
+    counts: np.ndarray
+    rows: np.ndarray
+    #: None where all count alike.
+    weights: np.ndarray | None
+    #: The type of the distances.
+    dtype: np.dtype[Any]
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the neighbours of each query; zero for a query without any."""
+        some = self.counts > 0
+        sums = np.zeros((len(some), *values.shape[1:]))
+        if some.any():
+            sums[some] = np.add.reduceat(values, (np.cumsum(self.counts) - self.counts)[some], axis=0)
+        return sums
+
+    def means(self, targets: np.ndarray) -> np.ndarray:
+        """The mean of the neighbours' targets for each query; NaN for a query without any."""
+        Y = targets[self.rows]
+        shape = (-1, *[1] * (Y.ndim - 1))
+        if self.weights is None:
+            total = self.counts.astype(np.float64)
+        else:
+            Y, total = self.weights.reshape(shape) * Y, self.sums(self.weights)
+        with np.errstate(invalid="ignore"):  # nothing over nothing
+            return np.asarray(self.sums(Y) / total.reshape(shape))
+
+    def shares(self, codes: np.ndarray, n_classes: int) -> np.ndarray:
+        """The share of each class in the votes for each query; zeros for a query without neighbours."""
+        n = len(self.counts)
+        query = np.repeat(np.arange(n), self.counts)
+        votes = np.bincount(query * n_classes + codes[self.rows], weights=self.weights, minlength=n * n_classes)
+        votes = votes.reshape(n, n_classes).astype(np.float64)
+        total = votes.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(votes, total, out=np.zeros_like(votes), where=total > 0))
+
+
+def is_uniform(weights: Any) -> bool:
+    return weights is None or (isinstance(weights, str) and weights == "uniform")
+
+
 def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
     """The weights of neighbours, of shape (n, k); None where all count alike.
 
     By distance, neighbours at distance zero count alone; so do neighbours of infinite weight.
     """
-    if weights is None or (isinstance(weights, str) and weights == "uniform"):
+    if is_uniform(weights):
         return None
     if isinstance(weights, str):
         zero = distances == 0

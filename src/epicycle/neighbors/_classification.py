@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -24,7 +25,7 @@ from epicycle.neighbors._base import (
     KNeighborsSearch,
     NeighborsEstimator,
     RadiusNeighborsSearch,
-    neighbor_weights,
+    Voters,
 )
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
@@ -38,16 +39,23 @@ class _VotingClassifier(MultiOutputMixin, ClassifierMixin, NeighborsEstimator): 
     The labels; a list, one for each column, where y has several.
 outputs_2d_ : bool
     Whether y has several columns.""",
-        "probabilities": """ndarray of shape (n_queries, n_classes), or list of them
+        "probabilities": """Parameters
+----------
+%(left_out)s
+
+Returns
+-------
+ndarray of shape (n_queries, n_classes), or list of them
     A list, one for each column of y, where it has several.""",
-        "labels": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
+        "predictions": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
     }
 
     weights: Any
     classes_: Any
 
-    def _keep_labelled(self, X: Any, y: Any) -> None:
-        """Keep rows and labels."""
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep rows X and labels y, of shape (n_samples,) or (n_samples, n_outputs)."""
         columns = None if y is None or sp.issparse(y) else np.asarray(y)
         if columns is None or columns.ndim != 2 or columns.shape[1] == 1:
             data = self._keep_rows(X, y, target="labels")
@@ -62,6 +70,12 @@ outputs_2d_ : bool
         classes = [distinct(column) for column in labels]
         found = [_codes(column, known) for column, known in zip(labels, classes, strict=True)]
         self.classes_, self._codes_ = (classes, np.column_stack(found)) if self.outputs_2d_ else (classes[0], found[0])
+        self._label_outliers()
+        self._conclude_exact()
+        return self
+
+    def _label_outliers(self) -> None:
+        """Choose the labels of queries without neighbours, where there can be any."""
 
     def _outputs(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """(classes, codes of the rows) of each column of y."""
@@ -69,15 +83,13 @@ outputs_2d_ : bool
             return [(self.classes_, self._codes_)]
         return list(zip(self.classes_, self._codes_.T, strict=True))
 
+    @abstractmethod
+    def _voters(self, X: Any, weights: Any) -> Voters:
+        """The neighbours of the queries."""
+
     def predict_proba(self, X: Any = None) -> Any:
         """Shares of the votes, in the order of `classes_`.
 
-        Parameters
-        ----------
-        %(left_out)s
-
-        Returns
-        -------
         %(probabilities)s
         """
         shares = self._shares(X)
@@ -86,23 +98,39 @@ outputs_2d_ : bool
     def predict(self, X: Any = None) -> np.ndarray:
         """The class with the most votes.
 
-        Parameters
-        ----------
-        %(left_out)s
-
-        Returns
-        -------
-        %(labels)s
+        %(prediction)s
         """
-        shares = self._shares(X)
-        chosen = [self._choose(share, j) for j, share in enumerate(shares)]
+        shares, chosen, outliers = self._shares(X), [], vars(self).get("outlier_label_")
+        for column, ((classes, _), share) in enumerate(zip(self._outputs(), shares, strict=True)):
+            labels = choose_class(share, classes)
+            outside = ~share.any(axis=1)
+            if outside.any() and outliers is not None:
+                label = outliers[column]
+                labels = labels.astype(np.result_type(labels, np.asarray(label)))
+                labels[outside] = label
+            chosen.append(labels)
         return np.column_stack(chosen) if self.__dict__.get("outputs_2d_", False) else chosen[0]
 
-    def _choose(self, share: np.ndarray, column: int) -> np.ndarray:
-        return choose_class(share, self._outputs()[column][0])
-
     def _shares(self, X: Any) -> list[np.ndarray]:
-        raise NotImplementedError
+        voters = self._voters(X, self.weights)
+        alone, outliers = np.flatnonzero(voters.counts == 0), vars(self).get("outlier_label_")
+        if len(alone) and outliers is None:
+            raise DataError(
+                f"No neighbors found for test samples {alone[:10]}: {len(alone)} rows of X have none within the "
+                "radius; use a larger radius, or give outlier_label"
+            )
+        shares = [voters.shares(known, len(classes)) for classes, known in self._outputs()]
+        if len(alone):
+            for label, share, (classes, _) in zip(outliers or [], shares, self._outputs(), strict=True):
+                place = np.flatnonzero(classes == label)
+                share[alone[:, None], place[None, :1]] = 1.0
+                if not len(place):
+                    warnings.warn(
+                        f"Outlier label {label} is not in training classes. All class probabilities of outliers will "
+                        "be assigned with 0.",
+                        stacklevel=3,
+                    )
+        return shares
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of right predictions; X may be None for the rows of the fit, each predicted from the others."""
@@ -115,16 +143,7 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), dtype=np.intp) if len(classes) == 1 else codes(y, labels=classes)
 
 
-def _votes(query: np.ndarray, label: np.ndarray, weights: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:
-    """Shares of the votes, of shape (n, n_classes), of pairs of a query and a label; zeros where a query has none."""
-    n, classes = shape
-    votes = np.bincount(query * classes + label, weights=weights, minlength=n * classes)
-    votes = votes.reshape(n, classes).astype(np.float64)
-    total = votes.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(votes, total, out=np.zeros_like(votes), where=total > 0))
-
-
-class KNeighborsClassifier(_VotingClassifier, KNeighborsSearch):
+class KNeighborsClassifier(KNeighborsSearch, _VotingClassifier):
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -169,24 +188,8 @@ class KNeighborsClassifier(_VotingClassifier, KNeighborsSearch):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and labels y, of shape (n_samples,) or (n_samples, n_outputs)."""
-        self._keep_labelled(X, y)
-        self._conclude_exact()
-        return self
 
-    def _shares(self, X: Any) -> list[np.ndarray]:
-        self._check_fitted()
-        distances, rows = self._neighbours_of(X)
-        weights = neighbor_weights(self.weights, distances)
-        n, k = rows.shape
-        query = np.repeat(np.arange(n), k)
-        flat = None if weights is None else weights.ravel()
-        return [_votes(query, known[rows].ravel(), flat, (n, len(labels))) for labels, known in self._outputs()]
-
-
-class RadiusNeighborsClassifier(_VotingClassifier, RadiusNeighborsSearch):
+class RadiusNeighborsClassifier(RadiusNeighborsSearch, _VotingClassifier):
     r"""A vote of the rows within a radius.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, [y_i = c]}{\sum_{i: d(x_i, q) \leq r} w_i}
@@ -245,20 +248,14 @@ class RadiusNeighborsClassifier(_VotingClassifier, RadiusNeighborsSearch):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and labels y, of shape (n_samples,) or (n_samples, n_outputs)."""
-        self._keep_labelled(X, y)
-        self.outlier_label_ = self._outlier_labels()
-        self._conclude_exact()
-        return self
-
-    def _outlier_labels(self) -> list[Any] | None:
+    def _label_outliers(self) -> None:
+        self.outlier_label_: list[Any] | None = None
         given, outputs = self.outlier_label, self._outputs()
         if given is None:
-            return None
+            return
         if isinstance(given, str) and given == "most_frequent":
-            return [classes[np.bincount(known).argmax()] for classes, known in outputs]
+            self.outlier_label_ = [classes[np.bincount(known).argmax()] for classes, known in outputs]
+            return
         labels = list(given) if ArrayLike().accepts(given) else [given] * len(outputs)
         if len(labels) != len(outputs):
             raise ParameterError(f"outlier_label: has {len(labels)} elements; expected one for each of {len(outputs)}")
@@ -269,51 +266,4 @@ class RadiusNeighborsClassifier(_VotingClassifier, RadiusNeighborsSearch):
                 raise ParameterTypeError(
                     f"outlier_label={label!r:.60}; expected the type of the labels, {classes.dtype}"
                 )
-        return labels
-
-    def _shares(self, X: Any) -> list[np.ndarray]:
-        self._check_fitted()
-        distances, rows = self._in_reach_of(X)
-        n = len(rows)
-        counts = np.array([len(r) for r in rows])
-        alone = np.flatnonzero(counts == 0)
-        if len(alone) and self.outlier_label_ is None:
-            raise DataError(
-                f"No neighbors found for test samples {alone[:10]}: {len(alone)} rows of X have none within "
-                f"radius={self.radius:g}; use a larger radius, or give outlier_label"
-            )
-        weights = radius_weights(self.weights, distances)
-        query, near = np.repeat(np.arange(n), counts), np.concatenate(rows)
-        shares = []
-        for j, (classes, known) in enumerate(self._outputs()):
-            share = _votes(query, known[near], weights, (n, len(classes)))
-            if len(alone):
-                label = self.outlier_label_[j]  # type: ignore[index]
-                place = np.flatnonzero(classes == label)
-                if len(place):
-                    share[alone, place[0]] = 1.0
-                else:
-                    warnings.warn(
-                        f"Outlier label {label} is not in training classes. All class probabilities of outliers will "
-                        "be assigned with 0.",
-                        stacklevel=3,
-                    )
-            shares.append(share)
-        return shares
-
-    def _choose(self, share: np.ndarray, column: int) -> np.ndarray:
-        chosen = super()._choose(share, column)
-        outside = ~share.any(axis=1)
-        if outside.any():
-            label = self.outlier_label_[column]  # type: ignore[index]
-            chosen = chosen.astype(np.result_type(chosen, np.asarray(label)))
-            chosen[outside] = label
-        return chosen
-
-
-def radius_weights(weights: Any, distances: list[np.ndarray]) -> np.ndarray | None:
-    """The weights of all neighbours of all queries, one after the other; None where all count alike."""
-    if weights is None or (isinstance(weights, str) and weights == "uniform"):
-        return None
-    parts = [neighbor_weights(weights, d[None, :]) for d in distances if len(d)]
-    return np.concatenate([np.ravel(part) for part in parts if part is not None]) if parts else np.zeros(0)
+        self.outlier_label_ = labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -27,9 +28,31 @@ class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neigh
 
     mode: str
 
-    def _keep(self, X: Any) -> None:
+    _docs: ClassVar[Mapping[str, str]] = {
+        "graph": """Parameters
+----------
+%(X)s
+
+Returns
+-------
+CSR matrix of shape (n_samples, n_samples_fit)""",
+    }
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the rows of X.
+
+        Parameters
+        ----------
+        y : ignored
+        """
         self._keep_rows(X, None, target="none")
         self._conclude_exact()
+        return self
+
+    @abstractmethod
+    def transform(self, X: Any) -> Any:
+        """The graph of rows and those of the fit."""
 
     @property
     def _n_features_out(self) -> int:
@@ -94,27 +117,10 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
-        self._keep(X)
-        return self
-
     def transform(self, X: Any) -> Any:
         """The neighbours of rows as a sparse matrix, nearest first.
 
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        CSR matrix of shape (n_samples, n_samples_fit)
+        %(graph)s
         """
         self._check_fitted()
         k: Any = self.n_neighbors
@@ -165,27 +171,10 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
-        self._keep(X)
-        return self
-
     def transform(self, X: Any) -> Any:
         """The rows within the radius as a sparse matrix, nearest first.
 
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        CSR matrix of shape (n_samples, n_samples_fit)
+        %(graph)s
         """
         self._check_fitted()
         return self.radius_neighbors_graph(X, mode=self.mode, sort_results=True)

@@ -75,6 +75,14 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     array([1])
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "rows": """Parameters
+----------
+X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+Returns
+-------""",
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "metric": Choice("euclidean", "manhattan"),
         "shrink_threshold": NoneOr(Real(minimum=0, inclusive=False)),
@@ -165,12 +173,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     def predict(self, X: Any) -> np.ndarray:
         """The class of the nearest centroid, or of the largest score where the priors differ.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
+        %(rows)s
         ndarray of shape (n_samples,)
         """
         rows = self._rows(X)
@@ -192,12 +195,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     def decision_function(self, X: Any) -> np.ndarray:
         """Discriminant scores; for two classes the difference of theirs.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
+        %(rows)s
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         scores = self._scores(self._rows(X))
@@ -207,12 +205,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities by the discriminant scores, in the order of `classes_`.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
+        %(rows)s
         ndarray of shape (n_samples, n_classes)
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
@@ -221,12 +214,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
+        %(rows)s
         ndarray of shape (n_samples, n_classes)
         """
         return np.asarray(log_softmax(self._scores(self._rows(X)), axis=1))

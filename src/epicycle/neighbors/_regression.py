@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,7 @@ from epicycle.neighbors._base import (
     KNeighborsSearch,
     NeighborsEstimator,
     RadiusNeighborsSearch,
-    neighbor_weights,
+    Voters,
 )
 
 
@@ -30,12 +31,31 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
 
     weights: Any
 
-    def _keep_targets(self, X: Any, y: Any) -> None:
+    _docs: ClassVar[Mapping[str, str]] = {"predictions": "ndarray of shape (n_queries,) or (n_queries, n_targets)"}
+
+    @fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep rows X and targets y."""
         data = self._keep_rows(X, y, target="numeric", multi_output=True)
         self._targets_ = np.array(data.y)
+        self._conclude_exact()
+        return self
+
+    @abstractmethod
+    def _voters(self, X: Any, weights: Any) -> Voters:
+        """The neighbours of the queries."""
 
     def predict(self, X: Any = None) -> np.ndarray:
-        raise NotImplementedError
+        """The weighted mean of the neighbours' targets.
+
+        %(prediction)s
+        """
+        voters = self._voters(X, self.weights)
+        if not voters.counts.all():
+            warnings.warn(
+                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
+            )
+        return voters.means(self._targets_).astype(voters.dtype, copy=False)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; X may be None for the rows of the fit, each predicted from the others."""
@@ -44,7 +64,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
 
-class KNeighborsRegressor(_AveragingRegressor, KNeighborsSearch):
+class KNeighborsRegressor(KNeighborsSearch, _AveragingRegressor):
     r"""The mean of the targets of the k nearest rows.
 
     .. math:: f(q) = \frac{\sum_{i \in N_k(q)} w_i \, y_i}{\sum_{i \in N_k(q)} w_i}
@@ -88,37 +108,8 @@ class KNeighborsRegressor(_AveragingRegressor, KNeighborsSearch):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and targets y."""
-        self._keep_targets(X, y)
-        self._conclude_exact()
-        return self
 
-    def predict(self, X: Any = None) -> np.ndarray:
-        """The weighted mean of the neighbours' targets.
-
-        Parameters
-        ----------
-        %(left_out)s
-
-        Returns
-        -------
-        ndarray of shape (n_queries,) or (n_queries, n_targets)
-        """
-        self._check_fitted()
-        distances, rows = self._neighbours_of(X)
-        weights = neighbor_weights(self.weights, distances)
-        Y = self._targets_[rows]
-        if weights is None:
-            mean = Y.mean(axis=1)
-        else:
-            share = weights / weights.sum(axis=1)[:, None]
-            mean = np.einsum("nk,nk...->n...", share, Y)
-        return np.asarray(mean).astype(distances.dtype, copy=False)
-
-
-class RadiusNeighborsRegressor(_AveragingRegressor, RadiusNeighborsSearch):
+class RadiusNeighborsRegressor(RadiusNeighborsSearch, _AveragingRegressor):
     r"""The mean of the targets of the rows within a radius.
 
     .. math:: f(q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, y_i}{\sum_{i: d(x_i, q) \leq r} w_i}
@@ -159,38 +150,3 @@ class RadiusNeighborsRegressor(_AveragingRegressor, RadiusNeighborsSearch):
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None: ...
-
-    @fitting
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep rows X and targets y."""
-        self._keep_targets(X, y)
-        self._conclude_exact()
-        return self
-
-    def predict(self, X: Any = None) -> np.ndarray:
-        """The weighted mean of the targets within the radius.
-
-        Parameters
-        ----------
-        %(left_out)s
-
-        Returns
-        -------
-        ndarray of shape (n_queries,) or (n_queries, n_targets)
-        """
-        self._check_fitted()
-        distances, rows = self._in_reach_of(X)
-        mean = np.full((len(rows), *self._targets_.shape[1:]), np.nan)
-        empty = False
-        for i, (d, near) in enumerate(zip(distances, rows, strict=True)):
-            if len(near) == 0:
-                empty = True
-                continue
-            weights = neighbor_weights(self.weights, d[None, :])
-            Y = self._targets_[near]
-            mean[i] = Y.mean(axis=0) if weights is None else weights[0] / weights.sum() @ Y
-        if empty:
-            warnings.warn(
-                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
-            )
-        return mean.astype(distances[0].dtype, copy=False)

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import epicycle as ep
-from epicycle import Perceptron, SGDClassifier, SGDRegressor
-from epicycle.exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
+from epicycle import PassiveAggressiveClassifier, Perceptron, SGDClassifier, SGDRegressor
+from epicycle.exceptions import ConvergenceError, DataError, ParameterError
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -33,6 +33,7 @@ MODELS = {
     "log, elastic net": lambda: SGDClassifier(loss="log_loss", penalty="elasticnet", alpha=0.02),
     "l1, averaged": lambda: SGDClassifier(penalty="l1", average=3, learning_rate="invscaling", eta0=0.1),
     "squared, averaged": lambda: SGDClassifier(loss="squared_hinge", average=True, alpha=0.5),
+    "passive-aggressive": lambda: PassiveAggressiveClassifier(C=0.4),
     "perceptron": lambda: Perceptron(),
     "averaged perceptron": lambda: Perceptron(variant="averaged"),
     "voted perceptron": lambda: Perceptron(variant="voted"),
@@ -245,14 +246,6 @@ def test_files_in_their_order_are_memory(cls, tmp_path):
     assert_array_equal(a.coef_, b.coef_)
     assert_array_equal(cls().partial_fit(scan).coef_, cls().partial_fit(X, y, sample_weight=weight).coef_)
     assert shuffled.score(frame[list("abc")], y) > (0.1 if cls is SGDRegressor else 0.75)
-
-
-def test_dask_is_refused():
-    import dask.array as da
-
-    X, y = rows(0)
-    with pytest.raises(DataTypeError, match="row after row"):
-        SGDClassifier().fit(da.from_array(X), da.from_array(y))
 
 
 def test_balanced_weights_need_all_rows():

@@ -156,7 +156,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, np.ndarray) and not hasattr(self, "feature_names_in_"):  # no names on either side
             if reset:
                 self.n_features_in_ = data.n_features
-            if self.n_features_in_ == data.n_features:
+            if getattr(self, "n_features_in_", None) == data.n_features:  # a subclass may have deleted it
                 return
         self._check_header(_header(X, data), reset=reset)
 

@@ -19,7 +19,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.engine._row_order import can_draw_rows, minibatches
+from epicycle.engine._row_order import minibatches
 from epicycle.linear.glm._certificates import certify
 from epicycle.linear.glm._statistics import Model, diagonal_statistic, row_statistic, second_statistic
 from epicycle.linear.logistic._objective import inverse_factor
@@ -92,11 +92,9 @@ class GlmObjective(Objective):
         self.n_coefficients = model.design.size
         self.size = self.n_coefficients + intercept
         self.quadratic = model.response.native == 0
-        wanted = {"metric"}
+        wanted = {"metric", "minibatches"}
         if self.size <= MAX_HESSIAN:
             wanted |= {"hessian", "hessian_product"}
-        if can_draw_rows(data):
-            wanted.add("minibatches")
         self.capabilities = frozenset(wanted)
         #: Curvatures of an earlier Hessian, by which rows are measured; set once, so that passes agree.
         self.row_metric: Array | None = None

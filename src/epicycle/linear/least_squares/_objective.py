@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import Batch, Data, Matrix
-from epicycle.engine._row_order import can_draw_rows, minibatches
+from epicycle.engine._row_order import minibatches
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.optim import Metric, Objective
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
@@ -43,9 +43,8 @@ class MomentsObjective(Objective):
         self.centre = moments.mean if intercept else np.zeros(p + k)
         self.shape, self.size = (p, k), p * k
         self.strong_convexity = float(penalty.alpha.min()) * penalty.floor
-        rows = {"minibatches"} if can_draw_rows(data) else set()
         whole = {"hessian"} if self.size <= MAX_HESSIAN else set()
-        self.capabilities = frozenset({"hessian_product", "metric"} | whole | rows)
+        self.capabilities = frozenset({"hessian_product", "metric", "minibatches"} | whole)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         W = x.reshape(self.shape)
@@ -215,8 +214,7 @@ class RowsObjective(Objective):
         self.total = float((yy - (y**2 / self.weight if intercept else 0.0)).sum()) / 2
         if not intercept:
             self.strong_convexity = float(penalty.alpha.min()) * penalty.floor
-        rows = {"minibatches"} if can_draw_rows(data) else set()
-        self.capabilities = frozenset({"hessian_product", "metric"} | rows)
+        self.capabilities = frozenset({"hessian_product", "metric", "minibatches"})
 
     def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(W, b)."""

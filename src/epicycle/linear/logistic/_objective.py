@@ -18,7 +18,7 @@ import scipy.linalg
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.engine._row_order import can_draw_rows, minibatches
+from epicycle.engine._row_order import minibatches
 from epicycle.linear.logistic._statistics import (
     binary_gradient,
     binary_hessian,
@@ -114,13 +114,8 @@ class LogisticObjective(Objective):
         self.size = self.rows * self.columns
         if not intercept:
             self.strong_convexity = penalty
-        wanted = {"hessian_product"} if self.size <= MAX_HESSIAN else set()
-        if self.size <= MAX_HESSIAN:
-            wanted.add("hessian")
-        if can_draw_rows(data):
-            wanted.add("minibatches")
-        wanted.add("metric")
-        self.capabilities = frozenset(wanted)
+        whole = {"hessian", "hessian_product"} if self.size <= MAX_HESSIAN else set()
+        self.capabilities = frozenset({"metric", "minibatches"} | whole)
         self._gradient = binary_gradient if self.binary else multinomial_gradient
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))

@@ -1,10 +1,9 @@
-"""Shared by Perceptron and SGDClassifier: classes, learning from a stream, scores and labels."""
+"""Shared by the classifiers that learn row by row: classes, learning from a stream, scores and labels."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,23 +11,14 @@ from sklearn.base import ClassifierMixin
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core.estimator._estimator import Estimator, fitting
-from epicycle.data import Data
+from epicycle.core.estimator._estimator import fitting
+from epicycle.data import ArrayData, Data
 from epicycle.data._target import as_labels, require_target
 from epicycle.engine._row_order import repeated
-from epicycle.linear.online._base_sgd import SparsifyOnline, learn_piece, refuse_dask, stream_evidence
-from epicycle.linear.online._learner import (
-    Piece,
-    Rule,
-    State,
-    coefficients,
-    copy_state,
-    new_state,
-    pick_models,
-    row_batches,
-)
-from epicycle.stats._class_scores import choose_class, class_batch, linear_predictor
-from epicycle.stats._labels import class_weights, distinct
+from epicycle.linear.online._base_sgd import StochasticModel
+from epicycle.linear.online._learner import Piece, Rule, State, copy_state, pick_models, row_batches
+from epicycle.stats._class_scores import choose_class, class_batch
+from epicycle.stats._labels import class_weights, distinct, encode_labels
 
 # --------------------------------------------------------------------------------------------------------------------
 # Classes of a stream: one model for each, and new ones at any time.
@@ -74,24 +64,27 @@ def grown(known: np.ndarray, classes: np.ndarray) -> list[int]:
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, StochasticModel):  # type: ignore[misc]  # untyped mixin
     """Base of the linear classifiers that learn row by row."""
 
     class_weight: Any
-    n_jobs: int | None
 
     classes_: np.ndarray
-    _learner_: State
     #: Whether labels that were never seen may come, for which the last model is kept.
     _open_: bool
-    #: The type of X, "float32" or "float64".
-    _float_: str
 
-    @abstractmethod
-    def _rule(self) -> Rule:
-        """The change of the models by a row."""
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, np.ndarray | None, np.ndarray | None]:
+        data = self._fit_data(X, y, sample_weight, target="labels")
+        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
+        self._open_ = False
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        return data, positive_codes(len(self.classes_), spare=False), factors
 
-    _takes_sparse: ClassVar[bool] = True
+    def _validation_score(self, data: ArrayData, held: np.ndarray, W: np.ndarray, b: np.ndarray) -> float:
+        """Accuracy."""
+        found = choose_class(np.asarray(data.X[held] @ W.T) + b, np.arange(len(self.classes_)))
+        weight = None if data.weight is None else data.weight[held]
+        return float(np.average(found == np.asarray(data.y)[held], weights=weight))
 
     # ------------------------------------------------------------------------------------------- a stream
 
@@ -101,7 +94,7 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels. A scan brings its own.
         classes : array-like, optional
@@ -124,11 +117,11 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
 
     def _learn_stream(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool) -> Iterator[np.ndarray]:
         """Learn, batch after batch; gives the scores of the rows before they were learnt where `scored`."""
-        rule = self._rule()
+        rule = self._stream_rule()
         if self.class_weight == "balanced":
             raise ParameterError(
-                "class_weight='balanced' needs the numbers of all classes beforehand, which a stream does not give; "
-                "expected a dict or None for partial_fit"
+                "class_weight 'balanced' is not supported for partial_fit: it needs the numbers of all classes "
+                "beforehand, which a stream does not give; expected a dict or None"
             )
         total = losses = 0.0
         for X_rows, labels, weight in self._stream_rows(X, y, sample_weight):
@@ -145,7 +138,7 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
             scores: Any = np.empty((piece.n_shown, len(positive))) if scored or self._wants_scores() else None
             one = len(positive) == 1 and not self._open_
             try:
-                losses += learn_piece(self, state, rule, piece, positive, scores=scores, one=one)
+                losses += self._learn_piece(state, rule, piece, positive, scores, one)
             except ValueError as error:  # what the kernel found wrong is named by the checks that all data passes
                 self._fit_data(X, y, sample_weight, target="labels", reset=False)
                 raise DataError(f"X: {error}") from None
@@ -155,7 +148,7 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
                 self._after_piece(piece, positive, scores)
             if scored:
                 yield scores
-        stream_evidence(self, self._learner_, losses, total)
+        self._conclude_stream(losses, total)
         self._after_stream(weighted=sample_weight is not None or self.class_weight is not None)
 
     def _after_stream(self, *, weighted: bool) -> None:
@@ -189,7 +182,6 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
             yield X, as_labels(y, X.shape[0], estimator_name=type(self).__name__), None
             return
         data = self._fit_data(X, y, sample_weight, target="labels", reset=known is None)
-        refuse_dask(data, type(self).__name__)
         self.__dict__.setdefault("_float_", str(data.dtype))
         for batch in row_batches(data):
             yield batch.X, np.asarray(batch.y), batch.weight
@@ -201,7 +193,7 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
             self._open_ = classes is None
             self.classes_ = distinct(labels) if classes is None else declared_classes(classes, name)
             models = positive_codes(len(self.classes_), spare=self._open_)
-            self._learner_ = new_state(rule, p, len(models))
+            self._learner_ = self._first_state(rule, p, len(models))
         elif classes is not None and not self._open_ and list(self.classes_) != list(declared_classes(classes, name)):
             raise DataError(
                 f"classes: `classes={np.asarray(classes).tolist()}` is not the same as on last call to partial_fit, "
@@ -225,12 +217,6 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
 
     # ------------------------------------------------------------------------------------------- the model
 
-    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """(W, b): one model for one or two classes (of the last), otherwise one for each."""
-        W, b = coefficients(self._learner_, self._rule())
-        models = self._models()
-        return W[models].astype(self._float_), b[models].astype(self._float_)
-
     def _models(self) -> list[int]:
         """The models that predict: that of the last class for one or two of them, otherwise one for each."""
         n = len(self.classes_)
@@ -240,25 +226,9 @@ class OnlineClassifier(SparsifyOnline, ClassifierMixin, Estimator, ABC):  # type
         """Whether the scores while learning are those that prediction uses, and weights play no part."""
         return not self._rule().average_from and not self._wants_scores() and self.class_weight is None
 
-    @property
-    def coef_(self) -> Any:
-        """Coefficients: one row for two classes, otherwise one for each class."""
-        if "_learner_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no coef_ before it is fitted")
-        W = self._linear()[0]
-        return sp.csr_array(W) if getattr(self, "_sparse_", False) else W
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercepts: one for two classes, otherwise one for each class."""
-        if "_learner_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no intercept_ before it is fitted")
-        return self._linear()[1]
-
     def decision_function(self, X: Any) -> Any:
         """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
-        data = self._predict_data(X)
-        scores = linear_predictor(data, *self._linear(), self.n_jobs)
+        scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
     def predict(self, X: Any) -> Any:

@@ -1,157 +1,128 @@
-"""Shared by SGDClassifier and SGDRegressor: their parameters, the rule these mean, epochs and the evidence."""
+"""Shared by the linear models that learn row by row: their parameters, the rule these mean, epochs and the evidence."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC
-from collections.abc import Callable, Mapping
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import Estimator
-from epicycle.data import ArrayData, DaskData, Data
-from epicycle.linear.online._epochs import NoImprovement, Run, run_epochs
-from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, State, coefficients, copy_state, learn
+from epicycle.core.estimator._estimator import Estimator, fitting
+from epicycle.data import ArrayData, Data
+from epicycle.linear.online._epochs import NoImprovement, Run, StoppingRule, run_epochs
+from epicycle.linear.online._learner import (
+    STEP,
+    Piece,
+    Presentations,
+    Rule,
+    State,
+    coefficients,
+    copy_state,
+    learn,
+    new_state,
+)
+from epicycle.linear.online._parameters import DOCS
 from epicycle.linear.online._suboptimality import suboptimality
 from epicycle.optim import Solution
-
-_POSITIVE = Real(0, inclusive=False)
-
-SHARED_PARAMETERS: Mapping[str, Domain] = {
-    "penalty": NoneOr(Choice("l2", "l1", "elasticnet")),
-    "alpha": Real(0),
-    "l1_ratio": Real(0, 1),
-    "intercept_rate": AnyOf(Choice("auto"), _POSITIVE),
-    "tol": NoneOr(Real(0)),
-    "shuffle": Boolean(),
-    "epsilon": Real(0),
-    "learning_rate": Choice("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)"),
-    "eta0": _POSITIVE,
-    "power_t": Real(0),
-    "offset": Real(0),
-    "early_stopping": Boolean(),
-    "validation_fraction": Real(0, 1, inclusive=False),
-    "n_iter_no_change": Integer(1),
-    "average": AnyOf(Boolean(), Integer(0)),
-}
-
-#: Docstring entries of all models that learn row by row.
-ONLINE_DOCS: Mapping[str, str] = {
-    "max_iter": """max_iter : int, default={default}
-    Maximum number of passes of `fit` over the rows.""",
-    "shuffle": """shuffle : bool, default={default}
-    Whether each pass of `fit` takes the rows in a new order. In memory this order depends on what is in the rows,
-    not on how they are stored; from files each block is shuffled.""",
-    "random_state": """random_state : int, Generator, RandomState or None, default={default}
-    Order of the rows.""",
-    "n_jobs": """n_jobs : int, optional
-    Threads for prediction. Learning is in order, on one.""",
-}
+from epicycle.stats._class_scores import linear_predictor
 
 
-class SparsifyOnline:
-    """`coef_` as a sparse matrix on request; learning keeps it dense."""
+@dataclass(frozen=True)
+class Task:
+    """What a fit learns from, and how."""
 
-    _sparse_: bool
+    data: Data
+    rule: Rule
+    rows: Presentations
+    #: The code that is +1 for each model; None where y is a number.
+    positive: np.ndarray | None
+    #: Factors on the weights of the classes.
+    factors: np.ndarray | None
+    #: (n, K), to which the derivatives of all losses are added; None where they are not kept.
+    dual: np.ndarray | None
+    n_models: int
+    #: Whether the coefficients were given, and whether an earlier run goes on.
+    warm: bool
+    resumed: bool
 
-    def sparsify(self) -> Self:
-        """Give `coef_` as a sparse matrix.
 
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()  # type: ignore[attr-defined]
-        self._sparse_ = True
-        return self
+def _where_averaged(part: int, *, mean: bool) -> Any:
+    """scikit-learn's private attribute of averaged models: the mean of the coefficients, or the last ones."""
 
-    def densify(self) -> Self:
-        """Give `coef_` as an array, as it is after `fit`.
+    def value(self: Any) -> np.ndarray:
+        if not self.average:
+            raise AttributeError(f"{type(self).__name__}(average=False) has no mean of its coefficients")
+        found: np.ndarray = self._weights(mean=mean)[part]
+        return found if part or hasattr(self, "classes_") else found[0]
 
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()  # type: ignore[attr-defined]
-        self._sparse_ = False
-        return self
+    return property(value)
 
 
 class StochasticModel(Estimator, ABC):
-    """Base of the linear models that are fitted by stochastic gradient steps."""
+    """Base of the linear models that learn row by row."""
 
-    _docs: ClassVar[Mapping[str, str]] = {
-        **ONLINE_DOCS,
-        "penalty": """penalty : {"l2", "l1", "elasticnet"} or None, default={default}
-    rho is 0, 1 or `l1_ratio`. "l1" sets coefficients to exactly zero.""",
-        "alpha": """alpha : float, default={default}
-    Strength of the penalty; also the step of "optimal".""",
-        "l1_ratio": """l1_ratio : float, default={default}
-    Share of the L1 penalty in "elasticnet".""",
-        "fit_intercept": """fit_intercept : bool, default={default}
-    Whether b is learnt or 0. It is not penalised.""",
-        "intercept_rate": """intercept_rate : float or "auto", default={default}
-    Length of the steps of b, relative to those of w. "auto" is 1 for dense rows and 0.01 for sparse ones, whose
-    coefficients move rarely while b moves with every row.""",
-        "tol": """tol : float or None, default={default}
-    `fit` ends when the mean objective has not improved by tol in `n_iter_no_change` passes; None makes all passes.""",
-        "epsilon": """epsilon : float, default={default}
-    Parameter of the losses "huber" and (squared) "epsilon_insensitive".""",
-        "learning_rate": """learning_rate : str, default={default}
-    Length of step t: "optimal" 1 / (alpha (t0 + t)), "constant" eta0, "invscaling" eta0 / t^power_t, "adaptive"
-    eta0 divided by 5 whenever passes stop to improve, "c/t" eta0 / t, "a/(b+k)" eta0 / (offset + t).""",
-        "eta0": """eta0 : float, default={default}
-    See `learning_rate`.""",
-        "power_t": """power_t : float, default={default}
-    See `learning_rate`.""",
-        "offset": """offset : float, default={default}
-    See `learning_rate`.""",
-        "n_iter_no_change": """n_iter_no_change : int, default={default}
-    Passes without improvement before `fit` ends.""",
-        "average": """average : bool or int, default={default}
-    Use the mean of the coefficients over all steps, or over those from step `average` on.""",
-    }
+    _docs: ClassVar[Mapping[str, str]] = DOCS
 
+    # Parameters; those with a value here are not in the constructor of every class.
     loss: str
-    penalty: str | None
-    alpha: float
-    l1_ratio: float
+    penalty: str | None = None
+    alpha: float = 0.0
+    l1_ratio: float | None = 0.0
     fit_intercept: bool
-    intercept_rate: float | str
+    intercept_rate: float | str = "auto"
     max_iter: int
     tol: float | None
     shuffle: bool
-    epsilon: float
+    epsilon: float = 0.1
     random_state: Any
     learning_rate: str
     eta0: float
-    power_t: float
-    offset: float
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
+    power_t: float = 0.5
+    offset: float = 1.0
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
     warm_start: bool
-    average: bool | int
-    n_jobs: int | None
+    average: bool | int = False
+    n_jobs: int | None = None
     verbose: int
 
     _learner_: State
+    #: The type of X, "float32" or "float64".
+    _float_: str
+    #: Whether `coef_` is given as a sparse matrix.
+    _sparse_: bool
 
     _takes_sparse: ClassVar[bool] = True
+    #: The loss for which passive-aggressive steps are defined.
+    _passive_loss: ClassVar[str] = "hinge"
 
     def _rule(self) -> Rule:
+        """The change of the models by a row."""
         if self.learning_rate == "optimal" and self.alpha == 0:
             raise ParameterError(
                 f"{type(self).__name__}: learning_rate='optimal' divides by alpha, which is 0; expected alpha > 0, or "
                 "another learning_rate"
             )
-        share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
+        if self.learning_rate in ("pa1", "pa2") and self.loss != self._passive_loss:
+            raise ParameterError(
+                f"learning_rate={self.learning_rate!r} is defined for loss={self._passive_loss!r} alone, got "
+                f"loss={self.loss!r}"
+            )
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ParameterError("l1_ratio must be set when penalty is 'elasticnet'")
+        share = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio or 0.0}[self.penalty]
         strength = 0.0 if self.penalty is None else float(self.alpha)
         return Rule(
             self.loss,
@@ -169,150 +140,260 @@ class StochasticModel(Estimator, ABC):
         )
 
     def _penalty_line(self) -> str:
-        shapes = {
-            "l2": "|w|^2 / 2",
-            "l1": "|w|_1",
-            "elasticnet": f"({1 - self.l1_ratio:g} |w|^2 / 2 + {self.l1_ratio:g} |w|_1)",
-        }
-        return "no penalty" if self.penalty is None else f"{self.alpha:g} {shapes[self.penalty]}"
+        shapes = {"l2": "|w|^2 / 2", "l1": "|w|_1"}
+        if self.penalty == "elasticnet" and self.l1_ratio is not None:
+            shapes["elasticnet"] = f"({1 - self.l1_ratio:g} |w|^2 / 2 + {self.l1_ratio:g} |w|_1)"
+        return f"{self.alpha:g} {shapes[self.penalty]}" if self.penalty in shapes else "no penalty"
 
-    # ------------------------------------------------------------------------------------------- epochs
+    # ------------------------------------------------------------------------------------------- fit
 
-    def _run_epochs(
-        self,
-        data: Data,
-        rule: Rule,
-        state: State,
-        positive: np.ndarray | None,
-        factors: np.ndarray | None,
-        attributes: Callable[[State], Mapping[str, Any]],
-        holdout: Callable[[ArrayData, np.random.Generator], np.ndarray],
-        score: Callable[[ArrayData, np.ndarray, State], float],
-    ) -> None:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
+    ) -> Self:
+        """Fit to rows X with targets or labels y.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Targets; for a classifier labels: numbers, booleans or strings. A scan brings its own.
+        %(coef_init)s
+        """
+        earlier = None
+        if self.warm_start and hasattr(self, "n_iter_"):
+            earlier = getattr(self, "classes_", None)
+            W, b = self._weights()
+            coef_init = W if coef_init is None else coef_init
+            intercept_init = b if intercept_init is None else intercept_init
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, earlier)
+
+    @fitting
+    def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any, intercept_init: Any, earlier: Any) -> Self:
         """Learn from all rows, epoch after epoch, and conclude with the evidence."""
-        resume = self._resume_state()
+        data, positive, factors = self._targets(X, y, sample_weight)
+        if earlier is not None and not np.array_equal(earlier, self.classes_):
+            raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
+        rule, resume = self._rule(), self._resume_state()
+        if self.power_t < 0:
+            message = "Negative values for `power_t` are deprecated, as in scikit-learn: the steps grow"
+            warnings.warn(message, FutureWarning, stacklevel=4)
+        K = 1 if positive is None else len(positive)
+        self._learner_, self._float_ = self._first_state(rule, data.n_features, K), str(data.dtype)
+        start_from(self._learner_, coef_init, intercept_init)
+        drawn = deepcopy(self.random_state)  # as it was before the seed is drawn from it
         seed = int(resume["seed"]) if resume is not None else seed_of(self.random_state)
-        keep, validate = None, None
+        keep = score = None
         if self.early_stopping:
-            if not isinstance(data, ArrayData):
-                raise ParameterError("early_stopping=True holds rows out, which needs data in memory")
-            held = holdout(data, np.random.default_rng(seed))
+            held = self._held_out(data, drawn if isinstance(drawn, np.random.RandomState) else seed % 2**32)
             keep = ~held
 
-            def validate(state: State) -> float:
-                return score(data, held, state)
+            def score(state: State) -> float:
+                rows: Any = data  # in memory, or nothing could be held out
+                return self._validation_score(rows, held, *coefficients(state, rule))
 
         rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors, keep=keep)
-        self._learner_ = state
-
-        def observe(state: State) -> None:
-            self._learner_ = state
-
-        dual = None  # kept where it is small beside the rows
-        if rule.l2 > 0 and rows.memory is not None and not self.early_stopping and len(state["b"]) <= data.n_features:
-            dual = np.zeros((len(rows.memory.y), len(state["b"])))
-        tol = self.tol if self.tol is None or self.early_stopping else self.tol * len(state["b"])
-        monitor = self._monitor(self.max_iter, lambda _x: attributes(copy_state(self._learner_)))
+        dual = None
+        if rows.memory is not None and self._keeps_dual(rule, K):
+            dual = np.zeros((len(rows.memory.y), K))
+        warm = coef_init is not None or intercept_init is not None
+        task = Task(data, rule, rows, positive, factors, dual, K, warm, resume is not None)
+        stopping = self._stopping(task)
+        monitor = self._monitor(self.max_iter, lambda _x: self._reconstruction())
         run = run_epochs(
-            state,
+            self._learner_,
             rule,
             rows,
-            NoImprovement(tol, self.n_iter_no_change, adaptive=rule.schedule == "adaptive"),
+            stopping,
             positive=positive,
             max_iter=self.max_iter,
             seed=seed,
             resume=resume,
-            score=validate,
-            observe=observe,
+            score=score,
+            observe=lambda state: setattr(self, "_learner_", state),
             monitor=monitor,
             dual=dual,
+            after_piece=self._piece_observer(positive),
         )
-        for name, value in attributes(run.state).items():
-            setattr(self, name, value)
+        self._learner_ = run.state
         self.t_ = float(run.state["number"][STEP])
-        if dual is not None:  # to the mean over the epochs of this run
-            epochs = run.n_epochs - (0 if resume is None else int(resume["epoch"]))
-            dual /= max(epochs, 1) * rows.counts()[:, None]
-        self._conclude(self._solution(run, monitor.history(), data, rule, positive, factors, dual))
+        certificate, value, reason = self._evidence(task, stopping, run)
+        self._conclude(
+            Solution(np.zeros(1), value, monitor.history(), certificate, run.n_epochs, reason, state=run.saved)
+        )
+        return self
 
-    def _solution(
-        self,
-        run: Run,
-        history: History,
-        data: Data,
-        rule: Rule,
-        positive: np.ndarray | None,
-        factors: np.ndarray | None,
-        mean_slopes: np.ndarray | None,
-    ) -> Solution:
+    @abstractmethod
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, np.ndarray | None, np.ndarray | None]:
+        """(data with float64 targets or codes, the code that is +1 for each model, factors of the classes)."""
+
+    @abstractmethod
+    def _validation_score(self, data: ArrayData, held: np.ndarray, W: np.ndarray, b: np.ndarray) -> float:
+        """The score of these coefficients on the rows that are held out."""
+
+    def _first_state(self, rule: Rule, p: int, K: int) -> State:
+        """The learner before the first row."""
+        return new_state(rule, p, K)
+
+    def _stopping(self, task: Task) -> StoppingRule:
+        tol = self.tol if self.tol is None or self.early_stopping else self.tol * task.n_models
+        return NoImprovement(tol, self.n_iter_no_change, adaptive=task.rule.schedule == "adaptive")
+
+    def _certified_rule(self, rule: Rule, total: float) -> Rule:
+        """The objective from whose minimum the distance is bounded, for rows that count for `total`."""
+        return rule
+
+    def _keeps_dual(self, rule: Rule, K: int) -> bool:
+        """Whether the mean derivatives of all rows are kept: where they are of use and small beside the rows."""
+        return self._certified_rule(rule, 1.0).l2 > 0 and not self.early_stopping and self.n_features_in_ >= K
+
+    def _piece_observer(self, positive: np.ndarray | None) -> Any:
+        """What is called with every piece of rows and their scores before they were learnt; None for nothing."""
+        return None
+
+    def _reconstruction(self) -> dict[str, Any]:
+        """The attributes that prediction needs, for callbacks while learning."""
+        names = ("classes_", "_open_", "_float_", "_survivors_")
+        return {name: vars(self)[name] for name in names if name in vars(self)} | {
+            "_learner_": copy_state(self._learner_)
+        }
+
+    def _held_out(self, data: Data, random_state: Any) -> np.ndarray:
+        """A mask of the rows of the validation set, those that scikit-learn holds out for the same random_state."""
+        if not isinstance(data, ArrayData):
+            raise ParameterError("early_stopping=True holds rows out, which needs data in memory")
+        y = np.asarray(data.y)
+        splitter = StratifiedShuffleSplit if hasattr(self, "classes_") else ShuffleSplit
+        split = splitter(1, test_size=self.validation_fraction, random_state=random_state)
+        try:
+            _, held = next(split.split(np.zeros((len(y), 1)), y))
+        except ValueError as error:
+            raise DataError(f"validation_fraction={self.validation_fraction:g}: {error}") from None
+        if data.weight is not None and not data.weight[held].any():
+            raise DataError(
+                "The sample weights for validation set are all zero, consider using a different random state"
+            )
+        mask = np.zeros(len(y), dtype=bool)
+        mask[held] = True
+        return mask
+
+    def _evidence(self, task: Task, stopping: StoppingRule, run: Run) -> tuple[Certificate, float, str]:
+        """(certificate, objective, reason of the end)."""
         tol = 1e-3 if self.tol is None else float(self.tol)
-        models = run.state["v"].shape[1]
         reason, gap, value = run.reason, math.inf, run.objective
         if not self.early_stopping:
-            W, b = coefficients(run.state, rule)
-            value, gap = suboptimality(data, rule, W, b, positive, factors, mean_slopes)
-        if gap <= tol * models:
+            W, b = coefficients(run.state, task.rule)
+            rule = self._certified_rule(task.rule, run.total)
+            mean = None if task.dual is None else task.dual / (max(run.passes, 1) * task.rows.counts()[:, None])
+            value, gap = suboptimality(task.data, rule, W, b, task.positive, task.factors, mean)
+        if gap <= tol * task.n_models:
             meaning = f"the mean objective, {value:.4g}, is within {gap:.1e} of its minimum"
-            certificate = Certificate("duality gap", gap, tol * models, meaning)
-            reason = "converged" if reason == "max_iter" else reason
-        else:
-            if self.tol is None and reason == "max_iter":
-                reason = "converged"  # all the passes that were asked for
-            stopped = reason == "converged"
+            certificate = Certificate("duality gap", gap, tol * task.n_models, meaning)
+            return certificate, value, "converged" if reason == "max_iter" else reason
+        if self.tol is None and reason == "max_iter":
+            reason = "converged"  # all the passes that were asked for
+        stopped = reason == "converged"
+        passes = f"{run.n_epochs} passes"
+        if self.tol is not None and stopped:
             what = "validation score" if self.early_stopping else "mean objective"
-            passes = f"{run.n_epochs} passes"
-            if self.tol is not None and stopped:
-                passes += f", in the last {self.n_iter_no_change} of which the {what} did not improve by {tol:g}"
-            bound = f"at most {gap:.1e} above its minimum" if math.isfinite(gap) else "no distance from it is known"
-            certificate = Certificate(
-                "none",
-                0.0 if stopped else 1.0,
-                0.0,
-                f"stochastic steps do not settle at the minimum; {passes}; the objective is {value:.4g}, {bound}",
-            )
-        return Solution(np.zeros(1), value, history, certificate, run.n_epochs, reason, state=run.saved)
+            passes += f", in the last {self.n_iter_no_change} of which the {what} did not improve by {tol:g}"
+        bound = f"at most {gap:.1e} above its minimum" if math.isfinite(gap) else "no distance from it is known"
+        meaning = f"stochastic steps do not settle at the minimum; {passes}; the objective is {value:.4g}, {bound}"
+        return Certificate("none", 0.0 if stopped else 1.0, 0.0, meaning), value, reason
 
+    # ------------------------------------------------------------------------------------------- a stream
 
-def learn_piece(
-    model: Estimator,
-    state: State,
-    rule: Rule,
-    piece: Piece,
-    positive: np.ndarray | None,
-    *,
-    scores: np.ndarray | None = None,
-    one: bool,
-) -> float:
-    """Learn from rows of a stream, in place."""
-    losses = learn(
-        state, rule, piece.X, piece.y, positive, order=piece.order, fraction=piece.fraction, scores=scores, one=one
-    )
-    if not math.isfinite(losses):
-        raise ConvergenceError(
-            f"{type(model).__name__}: a score overflowed, and nothing of this batch was learnt; lower eta0, or scale "
-            "the features (StandardScaler, say)"
+    def _stream_rule(self) -> Rule:
+        if self.early_stopping:
+            raise ParameterError("early_stopping should be False with partial_fit: a stream has no validation set")
+        return self._rule()
+
+    def _learn_piece(
+        self, state: State, rule: Rule, piece: Piece, positive: np.ndarray | None, scores: np.ndarray | None, one: bool
+    ) -> float:
+        """Learn from rows of a stream, in place; gives the sum of their losses."""
+        losses = learn(
+            state, rule, piece.X, piece.y, positive, order=piece.order, fraction=piece.fraction, scores=scores, one=one
         )
-    return losses
+        if not math.isfinite(losses):
+            raise ConvergenceError(
+                f"{type(self).__name__}: a score overflowed, and nothing of this batch was learnt; lower eta0, or "
+                "scale the features (StandardScaler, say)"
+            )
+        return losses
 
+    def _conclude_stream(self, losses: float, total: float) -> None:
+        """The evidence after a batch of a stream: the mean loss of its rows before they were learnt."""
+        self.t_ = float(self._learner_["number"][STEP])
+        self.n_iter_ = 1
+        self.converged_ = True
+        self.history_ = History(objective=[losses / total if total else math.nan], rows=[total])
+        self.certificate_ = _STREAM
 
-def stream_evidence(model: Any, state: State, losses: float, total: float) -> None:
-    """The evidence after a batch of a stream: the mean loss of its rows before they were learnt."""
-    model.t_ = float(state["number"][STEP])
-    model.n_iter_ = 1
-    model.converged_ = True
-    model.history_ = History(objective=[losses / total if total else math.nan], rows=[total])
-    model.certificate_ = _STREAM
+    # ------------------------------------------------------------------------------------------- the model
+
+    def _models(self) -> list[int]:
+        """The models that predict."""
+        return [0]
+
+    def _weights(self, *, mean: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b) of the models that predict, in float64; the last ones in place of their mean on request."""
+        if "_learner_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no coefficients before it is fitted")
+        W, b = coefficients(self._learner_, self._rule(), mean=mean)
+        models = self._models()
+        return W[models], b[models]
+
+    _average_coef = _where_averaged(0, mean=True)
+    _average_intercept = _where_averaged(1, mean=True)
+    _standard_coef = _where_averaged(0, mean=False)
+    _standard_intercept = _where_averaged(1, mean=False)
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b) in the type of X."""
+        W, b = self._weights()
+        return W.astype(self._float_), b.astype(self._float_)
+
+    @property
+    def coef_(self) -> Any:
+        """Coefficients: a vector for a regression, one row for two classes, otherwise one for each class."""
+        W = self._linear()[0]
+        if getattr(self, "_sparse_", False):
+            return sp.csr_array(W)
+        return W if hasattr(self, "classes_") else W[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one for each row of the coefficients."""
+        return self._linear()[1]
+
+    def _scores(self, X: Any) -> Any:
+        """b + W x, of shape (n, K)."""
+        data = self._predict_data(X)
+        return linear_predictor(data, *self._linear(), self.n_jobs)
+
+    def sparsify(self) -> Self:
+        """Give `coef_` as a sparse matrix; learning keeps it dense.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        self._sparse_ = True
+        return self
+
+    def densify(self) -> Self:
+        """Give `coef_` as an array, as it is after `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        self._sparse_ = False
+        return self
 
 
 _STREAM = Certificate("none", 0.0, 0.0, "learnt from a stream, each row once: there is no minimum to be far from")
-
-
-def refuse_dask(data: Data, name: str) -> None:
-    if isinstance(data, DaskData):
-        raise DataTypeError(
-            f"X: {name} learns row after row, in memory or from files; expected an array, a frame or ep.scan(...), got "
-            "a Dask collection"
-        )
 
 
 def start_from(state: State, coef: Any, intercept: Any) -> None:
@@ -322,11 +403,13 @@ def start_from(state: State, coef: Any, intercept: Any) -> None:
         if given is None:
             continue
         try:
-            array = np.array(given, dtype=np.float64)
+            array = np.array(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(f"{name}: expected an array of numbers") from None
         if array.size != math.prod(shape) or not np.isfinite(array).all():
-            raise DataError(f"{name}: expected finite numbers of shape {shape}, got shape {array.shape}")
+            raise DataError(
+                f"Provided {name} does not match dataset: expected finite numbers of shape {shape}, got {array.shape}"
+            )
         if name == "coef_init":
             state["v"][...] = array.reshape(shape).T
         else:

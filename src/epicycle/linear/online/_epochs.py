@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import ConvergenceError
+from epicycle.core._exceptions import DataError
 from epicycle.linear.online._learner import (
     CAPPED,
     ETA,
@@ -83,6 +83,8 @@ class Run:
     state: State
     reason: str
     n_epochs: int
+    #: Epochs of this run, without those of an earlier one that it went on from.
+    passes: int
     total: float
     objective: float
     saved: Mapping[str, Any]
@@ -119,7 +121,7 @@ def run_epochs(
         done = int(resume["epoch"])
         state = {name[6:]: np.array(array) for name, array in resume.items() if name.startswith("state_")}
         stopping.memory.update({name[5:]: float(value) for name, value in resume.items() if name.startswith("stop_")})
-    K = state["v"].shape[1]
+    first, K = done, state["v"].shape[1]
     total, objective, reason = 0.0, math.nan, "max_iter"
 
     def saved() -> dict[str, Any]:
@@ -149,10 +151,11 @@ def run_epochs(
         done += 1
         W, b = coefficients(state, rule)
         if not (math.isfinite(losses) and np.isfinite(W).all() and np.isfinite(b).all()):
-            raise ConvergenceError(
-                f"the coefficients overflowed in pass {done}; lower eta0, or scale the features (StandardScaler, say)"
+            raise DataError(
+                f"Floating-point under-/overflow occurred at epoch #{done}. Scaling input data with StandardScaler or "
+                "MinMaxScaler might help, or a smaller eta0"
             )
-        objective = losses / total + rule.penalty(W)
+        objective = losses / total + rule.penalty(W, b)
         epoch = Epoch(done, objective, state["mistakes"] - before, total, None if score is None else score(state))
         columns = {"step": _step(state, rule)}
         if positive is not None:
@@ -167,7 +170,7 @@ def run_epochs(
         if enough or stopped:
             reason = "converged" if enough else "stopped"
             break
-    return Run(state, reason, done, total, objective, saved())
+    return Run(state, reason, done, done - first, total, objective, saved())
 
 
 def _step(state: State, rule: Rule) -> float:
@@ -178,5 +181,5 @@ def _step(state: State, rule: Rule) -> float:
         return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
     if rule.schedule == "adaptive":
         return float(number[ETA])
-    divisor = {"constant": 1.0, "invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}[rule.schedule]
+    divisor = {"invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}.get(rule.schedule, 1.0)
     return float(rule.eta0 / divisor)

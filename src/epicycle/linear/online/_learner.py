@@ -8,7 +8,7 @@ The state is a dictionary of arrays: with w = s v for each of K models,
     a, base (p, K), b_sum (K,)   of the mean of w over the steps, where it is asked for
     q (p, K)                     L1 penalty that each coefficient has paid, where there is one
 
-Its mathematics is written down in native/online.hpp.
+Its mathematics is written down in native/online/sgd.hpp.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data, Matrix
-from epicycle.engine._row_order import content_order, repeated
+from epicycle.engine._row_order import batches_in_order, content_order, repeated
 from epicycle.optim._losses import LOSSES
 
 State = dict[str, np.ndarray]
 
-SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)")
+SCHEDULES = ("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)", "pa1", "pa2")
 #: The intercept of sparse rows moves with every row, any coefficient with few: it takes shorter steps.
 SPARSE_RATE = 0.01
 STEP, SCALE, OWED, SUM, COUNT, ETA, CAPPED, FIRST = range(8)
@@ -51,6 +51,8 @@ class Rule:
     #: Length of the intercept's steps relative to the others; None follows the rows.
     intercept_rate: float | None = 1.0
     average_from: int = 0
+    #: Slope of the objective in the intercept, beside that of the losses: nu of the one-class machine.
+    pull: float = 0.0
 
     def native(self, sparse: bool) -> _native.online.Rule:
         """The rule of the kernel."""
@@ -68,11 +70,12 @@ class Rule:
             l1=self.l1,
             intercept=rate if self.intercept else 0.0,
             average_from=self.average_from,
+            pull=self.pull,
         )
 
-    def penalty(self, W: np.ndarray) -> float:
-        """The penalty of all models, of shape (K, p)."""
-        value = 0.0
+    def penalty(self, W: np.ndarray, b: np.ndarray) -> float:
+        """What the objective adds to the losses, over all models, of shapes (K, p) and (K,)."""
+        value = self.pull * float(b.sum())
         if self.l2:
             value += self.l2 / 2 * float(np.vdot(W, W))
         if self.l1:
@@ -151,10 +154,10 @@ def learn(
     )
 
 
-def coefficients(state: State, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """(W, b) of shapes (K, p) and (K,): the mean where it has begun, every penalty paid."""
+def coefficients(state: State, rule: Rule, *, mean: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """(W, b) of shapes (K, p) and (K,), every penalty paid: the mean where it is wanted and has begun."""
     v, number = state["v"], state["number"]
-    if rule.average_from and "a" in state and number[COUNT] > 0:
+    if mean and rule.average_from and "a" in state and number[COUNT] > 0:
         W = (state["base"] + number[SUM] * v - state["a"]) / number[COUNT]
         return W.T, state["b_sum"] / number[COUNT]
     if "q" in state:
@@ -211,9 +214,9 @@ class Presentations:
     Parameters
     ----------
     data : Data
-        With float64 targets, or codes of labels.
+        With targets, codes of labels, or neither.
     shuffle : bool
-        In memory all rows are shuffled, from files those of each block.
+        In memory all rows are shuffled, from files and partitions those of each block.
     seed : int
     factors : ndarray, optional
         A factor on the weight of each class.
@@ -227,7 +230,7 @@ class Presentations:
         self.data, self.shuffle, self.seed, self.factors = data, shuffle, seed, factors
         self.memory: Piece | None = None
         if isinstance(data, ArrayData):
-            y = np.ascontiguousarray(data.y, dtype=np.float64)
+            y = row_targets(data)
             weight = self._weight(data.weight, y)
             rows = content_order(data.X, y, weight) if shuffle else None
             if keep is not None:
@@ -241,7 +244,7 @@ class Presentations:
             yield _shuffled(self.memory, rng) if self.shuffle else self.memory
             return
         for batch in row_batches(self.data):
-            y = np.asarray(batch.y, dtype=np.float64)
+            y = row_targets(batch)
             piece = Piece(batch.X, y, *repeated(self._weight(batch.weight, y)), batch.start)
             yield _shuffled(piece, rng) if self.shuffle else piece
 
@@ -270,13 +273,15 @@ def _shuffled(piece: Piece, rng: np.random.Generator) -> Piece:
 
 
 def row_batches(data: Data) -> Iterator[Batch]:
-    """All rows in order: from memory as one batch, from files block by block with rows that lie together."""
-    if isinstance(data, ArrayData):
-        yield data.rows(0, data.n_rows)
-        return
-    for batch in data.batches():
-        X = batch.X if sp.issparse(batch.X) else np.ascontiguousarray(batch.X)
+    """All rows in order, in batches whose rows lie together in memory."""
+    for batch in batches_in_order(data):
+        X = batch.X if sp.issparse(batch.X) or isinstance(data, ArrayData) else np.ascontiguousarray(batch.X)
         yield Batch(X, batch.y, batch.weight, batch.start)
+
+
+def row_targets(data: ArrayData | Batch) -> np.ndarray:
+    """Targets or codes in float64; ones where there are no targets."""
+    return np.ones(data.n_rows) if data.y is None else np.ascontiguousarray(data.y, dtype=np.float64)
 
 
 def row_squares(X: Matrix) -> np.ndarray:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.data import Matrix
 from epicycle.linear.online._epochs import Epoch, StoppingRule
-from epicycle.linear.online._learner import Presentations, State, row_squares
+from epicycle.linear.online._learner import Presentations, Rule, State, row_squares
 
 #: Passes over the rows at most, and multiply-adds that are always allowed.
 MAX_PASSES, FREE_WORK = 2000, 1e9
@@ -214,23 +214,28 @@ class Separation(StoppingRule):
         A pass improves if its mistakes, as a share of the rows, fall by more than this; None never asks.
     patience : int
         Passes without improvement before separability is decided.
+    from_zero : bool
+        Whether the weights are the sum of the mistakes of this fit.
+    otherwise : StoppingRule, optional
+        Decides in place of all this; separation is then only watched.
     """
 
     def __init__(
         self,
         rows: Presentations,
-        positive: np.ndarray,
+        positive: Any,
         dual: np.ndarray | None,
         *,
+        rule: Rule,
         tol: float | None,
         patience: int,
-        intercept: bool,
         from_zero: bool,
+        otherwise: StoppingRule | None = None,
     ) -> None:
         super().__init__()
-        self.rows, self.positive, self.dual, self.intercept = rows, positive, dual, intercept
-        self.tol, self.patience, self.from_zero = tol, patience, from_zero
-        self.memory = {"best": math.inf, "stale": 0.0, "asked": 0.0}
+        self.rows, self.positive, self.dual, self.rule = rows, positive, dual, rule
+        self.tol, self.patience, self.from_zero, self.otherwise = tol, patience, from_zero, otherwise
+        self.memory = {"best": math.inf, "stale": 0.0, "asked": 0.0} if otherwise is None else otherwise.memory
         self.clean = np.zeros(len(positive), dtype=bool)
         self._squares: np.ndarray | None = None
 
@@ -241,6 +246,8 @@ class Separation(StoppingRule):
 
     def stops(self, epoch: Epoch, state: State) -> bool:
         self.clean = epoch.mistakes == 0
+        if self.otherwise is not None:
+            return self.otherwise.stops(epoch, state)
         if self.clean.all():
             return True
         if self.tol is None:
@@ -264,16 +271,14 @@ class Separation(StoppingRule):
         """Bounds on the largest margin of model k."""
         memory: Any = self.rows.memory  # asked for data in memory alone, as the dual is
         dual: Any = self.dual
-        X, y = memory.X, memory.y
+        X, y, intercept = memory.X, memory.y, self.rule.intercept
         if self._squares is None:
-            self._squares = row_squares(X) + (1.0 if self.intercept else 0.0)
+            self._squares = row_squares(X) + (1.0 if intercept else 0.0)
         shown = np.zeros(len(y), dtype=bool)
         shown[slice(None) if memory.order is None else memory.order] = True
         sign = np.where(y == self.positive[k], 1.0, -1.0) * shown
-        w = np.append(state["v"][:, k], state["b"][k] if self.intercept else 0.0)
-        counts = np.maximum(-sign * dual[:, k], 0.0)
+        w = np.append(state["v"][:, k], state["b"][k] if intercept else 0.0)
+        counts = self.rule.eta0 * np.maximum(-sign * dual[:, k], 0.0)
         if not self.from_zero:  # w is not the sum of these mistakes alone
             w, counts = np.zeros_like(w), np.zeros_like(counts)
-        return bracket(
-            X, sign, self._squares, counts, w, intercept=self.intercept, tol=self.resolution, passes=2 * epochs
-        )
+        return bracket(X, sign, self._squares, counts, w, intercept=intercept, tol=self.resolution, passes=2 * epochs)

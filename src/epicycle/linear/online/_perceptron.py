@@ -8,7 +8,7 @@ u'w and at most D^2 to |w|^2, and u'w <= |w|.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,19 +17,17 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core._random import seed_of
+from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch
-from epicycle.linear.online._base_classifier import OnlineClassifier, positive_codes
-from epicycle.linear.online._base_sgd import ONLINE_DOCS, refuse_dask, start_from
-from epicycle.linear.online._epochs import Run, run_epochs
-from epicycle.linear.online._learner import STEP, Piece, Presentations, Rule, State, copy_state, new_state
+from epicycle.linear.online._base_classifier import OnlineClassifier
+from epicycle.linear.online._base_sgd import Task
+from epicycle.linear.online._epochs import Run
+from epicycle.linear.online._learner import Piece, Rule
 from epicycle.linear.online._margin import Margin, Separation
-from epicycle.optim import Solution
+from epicycle.linear.online._parameters import CLASS_WEIGHT, PENALTY_PARAMETERS, SHARED_PARAMETERS
 from epicycle.stats._class_scores import choose_class
-from epicycle.stats._labels import class_weights, encode_labels
 
 # --------------------------------------------------------------------------------------------------------------------
 # The voted perceptron's memory: every weight vector that it ever had, and how many rows each survived.
@@ -44,10 +42,8 @@ def no_survivors(p: int, K: int) -> Survivors:
     return {"vectors": [np.zeros((1, p + 1)) for _ in range(K)], "votes": [np.zeros(1) for _ in range(K)]}
 
 
-def add_survivors(
-    kept: Survivors, piece: Piece, positive: np.ndarray, scores: np.ndarray, *, intercept: bool
-) -> Survivors:
-    """The vectors after rows that had these scores; a mistake on row x makes w + y x the next vector."""
+def add_survivors(kept: Survivors, piece: Piece, positive: np.ndarray, scores: np.ndarray, rule: Rule) -> Survivors:
+    """The vectors after rows that had these scores; a mistake on row x makes w + eta0 y x the next vector."""
     m, X = len(scores), piece.X
     sparse = sp.issparse(X)
     rows = np.arange(m) if piece.order is None else piece.order
@@ -65,13 +61,13 @@ def add_survivors(
         found = np.empty((len(hits), before.shape[1]))
         current = before[-1].copy()
         for i, hit in enumerate(hits):  # one vector is written for each, so the loop is not what it costs
-            row, step = rows[hit], sign[hit] * share[hit]
+            row, step = rows[hit], rule.eta0 * sign[hit] * share[hit]
             if sparse:
                 start, stop = X.indptr[row], X.indptr[row + 1]
                 np.add.at(current, X.indices[start:stop], step * X.data[start:stop])
             else:
                 current[:-1] += step * X[row]
-            current[-1] += step if intercept else 0.0
+            current[-1] += step if rule.intercept else 0.0
             found[i] = current
         # A vector survives from the row that made it up to the next mistake.
         ends = np.concatenate([[0.0], np.cumsum(share)])
@@ -98,7 +94,7 @@ class Perceptron(OnlineClassifier):
 
     A row on the wrong side, :math:`y_i (w'x_i + b) \le 0` with :math:`y_i \in \{-1, 1\}`, moves the weights,
 
-    .. math:: w \leftarrow w + y_i x_i, \qquad b \leftarrow b + y_i ,
+    .. math:: w \leftarrow w + \eta_0 y_i x_i, \qquad b \leftarrow b + \eta_0 y_i ,
 
     and any other row does nothing. Where the classes can be separated, with margin :math:`\gamma` in the space of
     :math:`(x, 1)`, it makes at most :math:`(D / \gamma)^2` mistakes, D being the length of the longest row. The fit
@@ -110,16 +106,20 @@ class Perceptron(OnlineClassifier):
     variant : {"online", "averaged", "voted"}, default="online"
         Predict with the last weights, with their mean over all rows shown, or by a vote of all weights that ever were,
         each with as many votes as rows it survived. The vote keeps a vector for every mistake.
-    fit_intercept : bool, default=True
-        Whether b is learnt or 0.
+    penalty : {"l2", "l1", "elasticnet"} or None, default=None
+        With a penalty the weights shrink at every row, as in :class:`SGDClassifier`; the bound on the mistakes is that
+        of the perceptron without one, and is not given.
+    alpha : float, default=0.0001
+        Strength of the penalty.
+    eta0 : float, default=1.0
+        Length of the steps. Without a penalty it scales the weights and changes no prediction.
     tol : float or None, default=1e-3
         When the share of mistakes has not fallen by tol in `n_iter_no_change` passes, `fit` asks whether the rows are
         separable at all, and ends if no hyperplane has a margin above tol times D. None passes on to a pass without
-        mistakes, or to `max_iter`.
+        mistakes, or to `max_iter`. With a penalty or early stopping `fit` ends when the objective or the score has not
+        improved by tol.
     n_iter_no_change : int, default=5
         See `tol`.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the classes.
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the earlier fit; the bound then does not hold and is not given.
 
@@ -152,8 +152,7 @@ class Perceptron(OnlineClassifier):
 
     Notes
     -----
-    The length of the steps plays no part, and a penalty would void the bound; ``SGDClassifier(loss="perceptron")`` has
-    both. A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
+    A row of weight v is shown v times, with a last, shorter step for the fraction that is left.
 
     Examples
     --------
@@ -167,17 +166,20 @@ class Perceptron(OnlineClassifier):
     True
     """
 
-    _docs: ClassVar[Mapping[str, str]] = ONLINE_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "variant": Choice("online", "averaged", "voted"),
-        "tol": NoneOr(Real(0)),
-        "shuffle": Boolean(),
-        "n_iter_no_change": Integer(1),
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
+        **SHARED_PARAMETERS,
+        **PENALTY_PARAMETERS,
+        "class_weight": CLASS_WEIGHT,
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A12",), engines=("memory", "files"), certificate="separating hyperplane"
+        family="linear", catalogue=("A12",), engines=("memory", "files", "dask"), certificate="separating hyperplane"
     )
+
+    variant: str
+    loss = "perceptron"
+    learning_rate = "constant"
+    intercept_rate = 1.0
 
     _survivors_: Survivors
 
@@ -186,10 +188,16 @@ class Perceptron(OnlineClassifier):
         self,
         *,
         variant: str = "online",
+        penalty: str | None = None,
+        alpha: float = 0.0001,
+        l1_ratio: float | None = 0.15,
         fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float | None = 1e-3,
         shuffle: bool = True,
+        eta0: float = 1.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,
@@ -198,117 +206,75 @@ class Perceptron(OnlineClassifier):
         verbose: int = 0,
     ) -> None: ...
 
-    def _rule(self) -> Rule:
-        averages = 1 if self.variant == "averaged" else 0
-        return Rule("perceptron", "constant", eta0=1.0, intercept=bool(self.fit_intercept), average_from=averages)
+    @property
+    def average(self) -> int:  # type: ignore[override]
+        return int(self.variant == "averaged")
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Perceptron:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
+    ) -> Self:
         """Fit to rows X with labels y.
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Scan of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels: numbers, booleans or strings. A scan brings its own.
-        %(sample_weight)s
+        %(coef_init)s
         """
-        if not (self.warm_start and hasattr(self, "_learner_")):
-            return self._fit(X, y, sample_weight, None)
-        if self.variant == "voted":
+        if self.variant == "voted" and self.warm_start and hasattr(self, "_learner_"):
             raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit do not go on")
-        if self._open_:
-            raise ParameterError("warm_start=True: the earlier weights are those of a stream with open classes")
-        return self._fit(X, y, sample_weight, {"classes": self.classes_, **self._learner_})
-
-    @fitting
-    def _fit(self, X: Any, y: Any, sample_weight: Any, earlier: Mapping[str, Any] | None) -> Perceptron:
-        data = self._fit_data(X, y, sample_weight, target="labels")
-        refuse_dask(data, type(self).__name__)
-        rule, resume = self._rule(), self._resume_state()
-        if self.variant == "voted" and resume is not None:
+        if self.variant == "voted" and hasattr(self, "solver_state_"):
             raise ParameterError("variant='voted': its votes are not part of a checkpoint; fit a clone from the start")
-        self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
-        factors = class_weights(self.class_weight, self.classes_, totals)
-        positive = positive_codes(len(self.classes_), spare=False)
-        state = new_state(rule, data.n_features, len(positive))
-        if earlier is not None and np.array_equal(earlier["classes"], self.classes_):
-            start_from(state, earlier["v"].T, earlier["b"])
-        self._open_, self._float_ = False, str(data.dtype)
-        seed = int(resume["seed"]) if resume is not None else seed_of(self.random_state)
-        rows = Presentations(data, shuffle=self.shuffle, seed=seed, factors=factors)
-        dual = None if rows.memory is None else np.zeros((len(rows.memory.y), len(positive)))
-        separation = Separation(
-            rows,
-            positive,
-            dual,
+        if self.variant == "voted" and self.penalty is not None:
+            raise ParameterError(
+                f"variant='voted' keeps the sums of mistakes, which are not the weights with penalty={self.penalty!r}; "
+                "expected penalty=None"
+            )
+        return super().fit(X, y, sample_weight, coef_init=coef_init, intercept_init=intercept_init)
+
+    def _stopping(self, task: Task) -> Separation:
+        # With a penalty mistakes need not end, and with a validation set they are not what counts.
+        plain = self.penalty is None and not self.early_stopping
+        return Separation(
+            task.rows,
+            task.positive,
+            task.dual,
+            rule=task.rule,
             tol=self.tol,
             patience=self.n_iter_no_change,
-            intercept=self.fit_intercept,
-            from_zero=resume is None and earlier is None,
+            from_zero=not (task.warm or task.resumed or self.penalty is not None),
+            otherwise=None if plain else super()._stopping(task),
         )
-        votes = self.variant == "voted"
-        if votes:
-            self._survivors_ = no_survivors(data.n_features, len(positive))
-        self._learner_ = state
 
-        def observe(state: State) -> None:
-            self._learner_ = state
+    def _keeps_dual(self, rule: Rule, K: int) -> bool:
+        return True  # minus the sign of a row times the mistakes on it
 
-        def attributes(_x: np.ndarray) -> dict[str, Any]:
-            kept = {name: getattr(self, name) for name in ("classes_", "_open_", "_float_")}
-            shared = {"_survivors_": self._survivors_} if votes else {}
-            return {**kept, **shared, "_learner_": copy_state(self._learner_)}
-
-        monitor = self._monitor(self.max_iter, attributes)
-        run = run_epochs(
-            state,
-            rule,
-            rows,
-            separation,
-            positive=positive,
-            max_iter=self.max_iter,
-            monitor=monitor,
-            seed=seed,
-            resume=resume,
-            dual=dual,
-            observe=observe,
-            after_piece=(lambda piece, scores: self._after_piece(piece, positive, scores)) if votes else None,
-        )
-        self._learner_ = run.state
-        self._set_counts(weighted=data.has_weight or factors is not None)
-        margins = self._set_margins(run, separation, bounded=earlier is None)
+    def _evidence(self, task: Task, stopping: Any, run: Run) -> tuple[Certificate, float, str]:
+        separation: Separation = stopping
+        self._set_counts(weighted=task.data.has_weight or task.factors is not None)
+        margins = None
+        if task.dual is not None:
+            margins = [separation.margin(run.state, k, run.n_epochs) for k in range(task.n_models)]
+            self._set_margins(margins, task)
         certificate = self._certificate(run, separation, margins)
-        reason = run.reason
-        if certificate.holds and reason == "max_iter":
-            reason = "converged"
-        self._conclude(
-            Solution(np.zeros(1), run.objective, monitor.history(), certificate, run.n_epochs, reason, state=run.saved)
-        )
-        return self
+        reason = "converged" if certificate.holds and run.reason == "max_iter" else run.reason
+        return certificate, run.objective, reason
 
     def _set_counts(self, *, weighted: bool) -> None:
         mistakes = self._learner_["mistakes"][self._models()]
         self.n_mistakes_ = _one_or_all(mistakes if weighted else mistakes.astype(np.int64))
-        self.t_ = float(self._learner_["number"][STEP])
 
-    def _set_margins(self, run: Run, separation: Separation, *, bounded: bool) -> list[Margin] | None:
+    def _set_margins(self, margins: list[Margin], task: Task) -> None:
         """Bounds on the margin of every model, for rows in memory."""
-        if separation.dual is None:
-            return None
-        margins = [separation.margin(run.state, k, run.n_epochs) for k in range(len(separation.positive))]
+        lower = np.array([m.lower for m in margins])
         self.radius_ = margins[0].radius
-        self.margin_ = _one_or_all(np.array([m.lower for m in margins]))
-        self.separable_ = _one_or_all(np.array([m.separable for m in margins]))
-        if bounded:
-            memory: Any = separation.rows.memory  # there is a margin for data in memory alone
-            fraction = memory.fraction
-            longest = 1.0 if fraction is None else max(1.0, float(fraction.max()))
-            with np.errstate(divide="ignore"):
-                bound = longest * np.square(self.radius_ / np.array([m.lower for m in margins]))
-            self.mistake_bound_ = _one_or_all(bound)
-        return margins
+        self.margin_ = _one_or_all(lower)
+        self.separable_ = _one_or_all(lower > 0)
+        if not task.warm and self.penalty is None:
+            memory: Any = task.rows.memory
+            longest = 1.0 if memory.fraction is None else max(1.0, float(memory.fraction.max()))
+            with np.errstate(divide="ignore", over="ignore"):
+                self.mistake_bound_ = _one_or_all(longest * np.square(self.radius_ / lower))
 
     def _certificate(self, run: Run, separation: Separation, margins: list[Margin] | None) -> Certificate:
         if separation.clean.all():
@@ -320,36 +286,40 @@ class Perceptron(OnlineClassifier):
                     f"row {least.radius:.4g}"
                 )
             return Certificate("separating hyperplane", 0.0, 0.0, meaning)
-        if margins is None:  # from files: what the mistakes themselves prove
-            state, squares = run.state, np.square(np.vstack([run.state["v"], run.state["b"]])).sum(axis=0)
-            upper = np.sqrt(squares) / np.maximum(state["mistakes"], 1e-300)
-            worst = float(upper[~separation.clean].max())
-            return Certificate(
-                "none",
-                0.0 if run.reason == "converged" else 1.0,
-                0.0,
-                f"the last of {run.n_epochs} passes made mistakes still; no hyperplane has a margin above {worst:.3g}",
+        left = [m for m, clean in zip(margins or [], separation.clean, strict=False) if not clean]
+        if margins is not None and not any(m.separable for m in left):
+            value = max(m.upper / m.radius if m.radius > 0 else 0.0 for m in left)
+            meaning = (
+                f"the rows are not separable{'' if len(margins) == 1 else ' (one class from the rest)'}: no hyperplane "
+                f"has a margin above {value:.1e} of the longest row"
             )
-        left = [m for m, clean in zip(margins, separation.clean, strict=True) if not clean]
-        value = max(m.upper / m.radius if m.radius > 0 else 0.0 for m in left)
-        if any(m.separable for m in left):
+            certificate = Certificate("margin bound", value, separation.resolution, meaning)
+            if certificate.holds or separation.otherwise is None:
+                return certificate
+        elif margins is not None and separation.otherwise is None:
             meaning = "the rows are separable, and the passes were too few to separate them"
             return Certificate("separating hyperplane", 1.0, 0.0, meaning)
-        meaning = (
-            f"the rows are not separable{'' if len(margins) == 1 else ' (one class from the rest)'}: no hyperplane has "
-            f"a margin above {value:.1e} of the longest row"
-        )
-        return Certificate("margin bound", value, separation.resolution, meaning)
+        meaning = f"the last of {run.n_epochs} passes made mistakes still"
+        if self.penalty is None and margins is None:  # from files: what the mistakes themselves prove
+            w = np.sqrt(np.square(np.vstack([run.state["v"], run.state["b"]])).sum(axis=0)) / self.eta0
+            upper = w / np.maximum(run.state["mistakes"], 1e-300)
+            meaning += f"; no hyperplane has a margin above {float(upper[~separation.clean].max()):.3g}"
+        return Certificate("none", 0.0 if run.reason == "converged" else 1.0, 0.0, meaning)
 
     # ------------------------------------------------------------------------------------------- votes
 
     def _wants_scores(self) -> bool:
         return bool(self.variant == "voted")
 
+    def _piece_observer(self, positive: Any) -> Any:
+        if self.variant != "voted":
+            return None
+        return lambda piece, scores: self._after_piece(piece, positive, scores)
+
     def _after_piece(self, piece: Piece, positive: np.ndarray, scores: np.ndarray) -> None:
         if not hasattr(self, "_survivors_"):
             self._survivors_ = no_survivors(piece.X.shape[1], len(positive))
-        self._survivors_ = add_survivors(self._survivors_, piece, positive, scores, intercept=self.fit_intercept)
+        self._survivors_ = add_survivors(self._survivors_, piece, positive, scores, self._rule())
 
     def _after_growth(self, columns: list[int]) -> None:
         if hasattr(self, "_survivors_"):
@@ -363,11 +333,13 @@ class Perceptron(OnlineClassifier):
 
         One a row for two classes (positive favours ``classes_[1]``), otherwise one for each class.
         """
+        return super().decision_function(X)
+
+    def _scores(self, X: Any) -> Any:
         if self.variant != "voted":
-            return super().decision_function(X)
+            return super()._scores(X)
         data = self._predict_data(X)
-        scores = engine.map(votes_batch, data, self._survivors_, self._models(), n_jobs=self.n_jobs)
-        return scores[:, 0] if len(self.classes_) <= 2 else scores
+        return engine.map(votes_batch, data, self._survivors_, self._models(), n_jobs=self.n_jobs)
 
     def predict(self, X: Any) -> Any:
         """The class on whose side every row lies; for more than two, that of the largest score."""

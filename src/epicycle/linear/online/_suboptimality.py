@@ -7,6 +7,8 @@ numbers a_i (with sum_i v_i a_i = 0 where there is an intercept)
 
     R*(u) = sum_j max(|u_j| - l1, 0)^2 / (2 l2).
 
+The one-class machine adds nu b to F; its a_i lie in [-1, 0], and sum_i v_i a_i = -nu V takes the place of balance.
+
 Two choices of a are tried and the better bound counts: the derivatives of the losses at the solution, and their means
 over all epochs. For steps 1 / (alpha t) on losses with kinks it is the mean that belongs to the coefficients.
 """
@@ -21,7 +23,7 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.data import Batch, Data
-from epicycle.linear.online._learner import Rule
+from epicycle.linear.online._learner import Rule, row_targets
 from epicycle.optim._losses import Logistic, loss_by_name
 
 #: Means of derivatives may leave the domain of l* by rounding, where l* is infinite; any multiple of a in [0, 1] is
@@ -43,17 +45,25 @@ def suboptimality(
     value, lower = math.nan, np.full(len(b), -math.inf)
     for mean in (None,) if dual is None else (None, dual):
         total, losses, above, below = engine.sum(partial(_balance_statistic, terms=given, dual=mean), data)
-        value = float(losses.sum() / total + rule.penalty(W))
+        value = float(losses.sum() / total + rule.penalty(W, b))
         if not rule.l2 > 0:
             return value, math.inf
-        if rule.intercept:  # the heavier side is scaled down until both balance, towards 0, where l* is finite
+        shift = 0.0
+        if rule.intercept and rule.pull:  # towards 0 or towards -1, until the sum is right
+            wanted = rule.pull * total
+            shift = float(np.maximum(wanted - below, 0.0)[0] / max(total - below[0], 1e-300))
+            scale = (np.ones(1), np.minimum(wanted / np.maximum(below, 1e-300), 1.0))
+        elif rule.intercept:  # the heavier side is scaled down until both balance, towards 0, where l* is finite
             balance = np.minimum(above, below)
             scale = tuple(np.divide(balance, side, out=np.zeros_like(side), where=side > 0) for side in (above, below))
         else:
             scale = (np.ones(len(b)), np.ones(len(b)))
-        conjugates, gradient = engine.sum(partial(_dual_statistic, terms=given, dual=mean, scale=scale), data)
+        statistic = partial(_dual_statistic, terms=given, dual=mean, scale=scale, shift=shift)
+        conjugates, gradient, sums = engine.sum(statistic, data)
+        fixed = b * (sums / total + rule.pull)  # of an intercept that is not learnt; zero otherwise
         excess = np.maximum(np.abs(gradient) / total - rule.l1, 0.0)
-        lower = np.maximum(lower, -conjugates / total - np.square(excess).sum(axis=0) / (2 * rule.l2))
+        bound = fixed - conjugates / total - np.square(excess).sum(axis=0) / (2 * rule.l2)
+        lower = np.maximum(lower, bound)
     return value, max(value - float(lower.sum()), 0.0)
 
 
@@ -68,7 +78,7 @@ def _row_terms(
     factors: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Weights, targets, losses and the dual candidates of the rows of a batch, (n, 1) and (n, K)."""
-    codes = np.asarray(batch.y, dtype=np.float64)
+    codes = row_targets(batch)
     v = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     if factors is not None:
         v = v * factors[codes.astype(np.intp)]
@@ -87,10 +97,11 @@ def _balance_statistic(batch: Batch, terms: Any, dual: np.ndarray | None) -> tup
 
 
 def _dual_statistic(
-    batch: Batch, terms: Any, dual: np.ndarray | None, scale: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
+    batch: Batch, terms: Any, dual: np.ndarray | None, scale: tuple[np.ndarray, np.ndarray], shift: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     v, y, _, a = terms(batch, dual)
-    a = np.where(a > 0, a * scale[0], a * scale[1]) * INSIDE
     rule = terms.keywords["rule"]
+    a = np.where(a > 0, a * scale[0], a * scale[1])
+    a = np.clip(a - shift * (1.0 + a), -1.0, 0.0) if rule.pull else a * INSIDE
     conjugates = loss_by_name(rule.loss, rule.epsilon).conjugate(a, y)
-    return (v * conjugates).sum(axis=0), np.asarray(batch.X.T @ (v * a))
+    return (v * conjugates).sum(axis=0), np.asarray(batch.X.T @ (v * a)), (v * a).sum(axis=0)

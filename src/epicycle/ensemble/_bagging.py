@@ -1,0 +1,762 @@
+r"""Bagging: members fitted to random samples of the rows and features, and averaged.
+
+    f(x) = 1/M sum_m f_m(x)
+
+Row by row the squared error of the average is the average squared error of the members less their spread around it
+(Krogh and Vedelsby, 1995):
+
+    (f - y)^2 = 1/M sum_m (f_m - y)^2 - 1/M sum_m (f_m - f)^2.
+
+The rows that a member has not drawn give its error on new rows: with the members that did not draw row i in place of
+all members, both sides are averaged over the rows.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import betaincinv, ndtri
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
+from sklearn.utils.validation import _num_samples, check_consistent_length, has_fit_parameter, validate_data
+
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._random import seed_of, stream
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.core.estimator._inner_tags import inner_tags
+from epicycle.core.estimator._parts import where_part_has
+from epicycle.data._target import as_labels, as_numeric_target, as_weight, require_target
+from epicycle.ensemble._base import (
+    Ensemble,
+    checked_metadata,
+    errors_of_ours,
+    fit_member,
+    greedy,
+    label_table,
+    routing_enabled,
+)
+from epicycle.tree.cart._classifier import DecisionTreeClassifier
+from epicycle.tree.cart._regressor import DecisionTreeRegressor
+from epicycle.tree.forest._sampling import RowSamples, row_keys
+
+_SHARE = Real(0, 1, inclusive=(False, True))
+# Of 20 samples of a few rows from two classes in equal parts one has both classes, but for one case in 10^6 or less.
+_MAX_DRAWS = 20
+# Added to the number of a member for the stream of its next sample: beyond the number of members.
+_NEXT_ATTEMPT = 1 << 24
+
+
+class Bagging(Ensemble, ABC):
+    """Copies of one estimator, each fitted to a sample of the rows and features."""
+
+    _docs: ClassVar[dict[str, str]] = {
+        "bagging_parameters": """n_estimators : int, default=10
+    Number M of members.
+max_samples : int, float or None, default=None
+    Number of rows that a member is fitted to, or their share (of the sum of the weights, where there are weights); None
+    draws as many as there are, whole weights counted as repetitions.
+max_features : int or float, default=1.0
+    Number of features of a member, or their share.
+bootstrap : bool, default=True
+    Whether rows are drawn with replacement.
+bootstrap_features : bool, default=False
+    Whether features are drawn with replacement.
+oob_score : bool, default=False
+    Whether to predict every row by the members that did not draw it, for an estimate of the error on new rows.
+warm_start : bool, default=False
+    Whether another `fit` adds members to the earlier ones, up to `n_estimators`.""",
+        "bagging_attributes": """estimator_ : estimator
+    What the members are copies of.
+estimators_ : list
+    The fitted members.
+estimators_features_ : list of ndarray
+    The features of each member.
+estimators_samples_ : list of ndarray
+    The rows that each member was fitted to, drawn anew on every access.
+oob_score_ : float
+    {score} of the out-of-bag predictions, where `oob_score` is set.
+oob_decomposition_ : dict
+    Of the out-of-bag predictions: ``error`` ({error}) with its 95% interval from ``low`` to ``high``, the mean squared
+    error ``squared`` ({squared}), that of the members ``members``, and the ``ambiguity`` that the average takes off it;
+    where `oob_score` is set.
+certificate_ : Certificate
+    "none": an average optimises nothing. With `oob_score` its value is the out-of-bag error, its tolerance the upper
+    end of the 95% interval. Where members miss a certificate of their own it is the worst of these.
+history_ : History
+    One row for each member: its last objective, iterations, certificate and seconds, as far as it has them.
+n_iter_ : int
+    Number of members.""",
+        "predict_params": "**params\n    Metadata for the members, where scikit-learn's metadata routing is enabled.",
+        "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
+        "    Seed of the samples, and of the members that have a `random_state`.",
+        "fit_sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
+        "    Rows are drawn with probabilities in proportion to their weights: a row of weight 3 as three equal rows.",
+    }
+    _parameters: ClassVar[dict[str, Domain]] = {
+        "estimator": NoneOr(InstanceOf(BaseEstimator)),
+        "n_estimators": Integer(1),
+        "max_samples": NoneOr(AnyOf(Integer(1), _SHARE)),
+        "max_features": AnyOf(Integer(1), _SHARE),
+        "bootstrap": Boolean(),
+        "bootstrap_features": Boolean(),
+        "oob_score": Boolean(),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="ensemble", catalogue=("D2",), engines=("memory",), certificate="out-of-bag error"
+    )
+
+    estimator: Any
+    n_estimators: int
+    max_samples: float | None
+    max_features: float
+    bootstrap: bool
+    bootstrap_features: bool
+    oob_score: bool
+    warm_start: bool
+    random_state: Any
+
+    estimator_: Any
+    estimators_features_: list[np.ndarray]
+    oob_decomposition_: dict[str, float]
+    oob_score_: float
+    # Of the samples: seed, numbers of rows and features, weights, and the ranks of the rows by content (as bytes).
+    _seed_: int
+    _n_drawn_: int | None
+    _n_features_drawn_: int
+    _draw_weight_: np.ndarray | None
+    _ranks_: np.ndarray
+    _attempts_: list[int]  # how often the sample of each member was drawn again
+
+    @abstractmethod
+    def _base(self) -> Any:
+        """The estimator that the members are copies of."""
+
+    @abstractmethod
+    def _target(self, y: Any, n: int) -> np.ndarray:
+        """The target as the members see it."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = inner_tags(self, self._base())
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.input_tags.sparse, inner.input_tags.allow_nan
+        return tags
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Any:
+        return iter(self.estimators_)
+
+    # ------------------------------------------------------------------------------------------- fit
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """The rows as the members see them: an array or a sparse matrix; a frame with columns of text stays a frame."""
+        with errors_of_ours():
+            if nw.dependencies.is_into_dataframe(X) and _has_other_columns(X):
+                validate_data(self, X=X, reset=reset, skip_check_array=True)
+                return X
+            kinds = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+            return validate_data(self, X, reset=reset, **kinds)
+
+    def _fit_data(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
+        """Rows, targets and weights; what is in the rows is checked by the members."""
+        require_target(y, type(self).__name__)
+        X = self._rows(X, reset=True)
+        with errors_of_ours():
+            check_consistent_length(X, y)
+        n = _num_samples(X)
+        return X, self._target(y, n), as_weight(sample_weight, n)
+
+    @fitting
+    def fit(self, /, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit the members to samples of rows X with targets y.
+
+        Parameters
+        ----------
+        %(fit_sample_weight)s
+        %(fit_params)s
+        """
+        params = checked_metadata(fit_params, self, "fit")
+        inner_tags(self, self._base())
+        X, y, weight = self._fit_data(X, y, sample_weight)
+        earlier = self._run.earlier if self.warm_start and "estimators_" in self._run.earlier else {}
+        self._check_sampling(weight)
+        self.estimator_ = self._base()
+        known = list(earlier.get("estimators_", []))
+        # Where a fit goes on, features and rows of the members so far are drawn from the seed of that fit.
+        going_on = earlier or (self._run.earlier if self._resume_state() is not None else {})
+        self._seed_ = int(going_on.get("_seed_", seed_of(self.random_state)))
+        if len(known) > self.n_estimators:
+            raise ParameterError(
+                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={len(known)} when "
+                "warm_start==True"
+            )
+        self._draw_weight_, self._n_features_drawn_ = weight, self._n_features_drawn()
+        self._n_drawn_ = self._n_drawn(_num_samples(X), weight)
+        self._ranks_ = _ranks(X, y)
+        samples = self._samples()
+        routed = dict(process_routing(self, "fit", **params)["estimator"]["fit"]) if params else {}
+        weighted = self._members_take_weights()
+
+        def work(i: int) -> tuple[Any, int]:
+            return self._fit_one(len(known) + i, X, y, samples, routed, weighted=weighted)
+
+        if known and len(known) == self.n_estimators:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees: no member is added",
+                stacklevel=4,
+            )
+            self.__dict__.update({name: earlier[name] for name in earlier if name.endswith("_")})
+            return self
+        members, attempts, solution = self._fit_members(self.n_estimators - len(known), work, self._attributes)
+        self.estimators_ = [*known, *members]
+        self.estimators_features_ = [self._features(m) for m in range(len(self.estimators_))]
+        self._attempts_ = [*earlier.get("_attempts_", []), *attempts]
+        if self.oob_score:
+            self._set_oob(X, y)
+        if solution.certificate.kind == "none":
+            solution.certificate = self._oob_certificate()
+        solution.n_iter = len(self.estimators_) if not known else solution.n_iter
+        self._conclude(solution)
+        return self
+
+    def _attributes(self, members: list[Any]) -> dict[str, Any]:
+        names = ("estimator_", "classes_", "n_features_in_", "feature_names_in_", "_seed_", "_n_features_drawn_")
+        kept = {name: value for name, value in vars(self).items() if name in names}
+        return {
+            **kept,
+            "estimators_": members,
+            "estimators_features_": [self._features(m) for m in range(len(members))],
+        }
+
+    def _check_sampling(self, weight: np.ndarray | None) -> None:
+        if weight is not None and not self.bootstrap:
+            warnings.warn(
+                f"When fitting {type(self).__name__} with sample_weight it is recommended to use bootstrap=True, got "
+                f"{self.bootstrap}: without replacement weights are no repetitions",
+                stacklevel=5,
+            )
+        if self.oob_score and not self.bootstrap:
+            raise ParameterError("oob_score: Out of bag estimation only available if bootstrap=True")
+        if self.oob_score and self.warm_start:
+            raise ParameterError("oob_score: Out of bag estimate only available if warm_start=False")
+
+    def _n_drawn(self, n: int, weight: np.ndarray | None) -> int | None:
+        """Rows of a sample; None for as many as there are, repetitions by weights among them."""
+        asked = self.max_samples
+        if asked is None:
+            return None if self.bootstrap or weight is None else int(np.count_nonzero(weight))
+        if isinstance(asked, numbers.Integral):
+            size = int(asked)
+        else:
+            total, what = (
+                (n, "the number of samples") if weight is None else (weight.sum(), "the total sum of sample weights")
+            )
+            size = max(int(asked * total), 1)
+            if size < max(10, n ** (1 / 3)):  # too few to learn from: the weights are likely no counts
+                warnings.warn(
+                    f"Using the fractional value max_samples={asked} when {what} is {total} results in a low number "
+                    f"({size}) of bootstrap samples. We recommend passing `max_samples` as an integer.",
+                    stacklevel=5,
+                )
+        if not self.bootstrap and size > n:
+            raise ParameterError(
+                f"Effective max_samples={size} must be <= n_samples={n} to be able to sample without replacement."
+            )
+        if not self.bootstrap and weight is not None and size > np.count_nonzero(weight):
+            raise ParameterError(
+                f"max_samples={size}: only {np.count_nonzero(weight)} rows have a positive weight to be drawn without "
+                "replacement"
+            )
+        return size
+
+    def _n_features_drawn(self) -> int:
+        p, asked = self.n_features_in_, self.max_features
+        size = int(asked) if isinstance(asked, numbers.Integral) else max(1, int(asked * p))
+        if size > p:
+            raise ParameterError(f"max_features must be <= n_features, got {size} of {p}")
+        return size
+
+    def _features(self, member: int) -> np.ndarray:
+        """Features of a member."""
+        random, p, size = stream(self._seed_, "features", member), self.n_features_in_, self._n_features_drawn_
+        if self.bootstrap_features:
+            return random.integers(p, size=size)
+        return np.arange(p) if size == p else random.choice(p, size, replace=False)
+
+    def _samples(self) -> RowSamples:
+        """The samples of rows, of which every member draws its own."""
+        keys = self._ranks_.view(np.uint32)
+        return RowSamples(keys, self._draw_weight_, self._n_drawn_, bootstrap=self.bootstrap)
+
+    def _counts(self, samples: RowSamples, member: int, attempt: int) -> np.ndarray:
+        """How often each row is in the sample of a member.
+
+        Samples that it cannot learn from are drawn again, with the next attempt.
+        """
+        weight, number = self._draw_weight_, member + _NEXT_ATTEMPT * attempt
+        if weight is not None and not self.bootstrap:
+            random = stream(self._seed_, "rows", number)
+            rows = random.choice(len(weight), samples.size, replace=False, p=weight / weight.sum())
+            return np.bincount(rows, minlength=len(weight)).astype(np.float64)
+        found = samples.counts(self._seed_, number)
+        return np.ones(samples.n) if found is None else found
+
+    def _is_usable(self, y: np.ndarray) -> bool:
+        """Whether a member can learn from a sample with these targets."""
+        return True
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """The rows that each member was fitted to, drawn anew on every access."""
+        self._check_fitted()
+        samples = self._samples()
+        counts = (self._counts(samples, m, attempt) for m, attempt in enumerate(self._attempts_))
+        return [np.repeat(np.arange(len(count)), count.astype(np.intp)) for count in counts]
+
+    def _members_take_weights(self) -> bool:
+        if routing_enabled():
+            return bool(get_routing_for_object(self._base()).consumes("fit", ("sample_weight",)))
+        return bool(has_fit_parameter(self._base(), "sample_weight"))
+
+    def _fit_one(
+        self, number: int, X: Any, y: np.ndarray, samples: RowSamples, params: dict[str, Any], *, weighted: bool
+    ) -> tuple[Any, int]:
+        """A member, and how often its sample was drawn again.
+
+        Repeated rows are weights where the member takes some, which saves a copy of the rows.
+        """
+        member = clone(self._base())
+        seeds = stream(self._seed_, "member", number)
+        names = [name for name in sorted(member.get_params(deep=True)) if name.split("__")[-1] == "random_state"]
+        member.set_params(**{name: int(seeds.integers(2**31 - 1)) for name in names})
+        for attempt in range(_MAX_DRAWS):
+            count = self._counts(samples, number, attempt)
+            if self._is_usable(y[count > 0]):
+                break
+        X = self._columns(X, self._features(number))
+        if weighted:
+            return fit_member(member, X, y, {**params, "sample_weight": count}), attempt
+        rows = np.repeat(np.arange(len(count)), count.astype(np.intp))
+        params = {k: _safe_indexing(v, rows) if _is_one_per_row(v, len(y)) else v for k, v in params.items()}
+        return fit_member(member, _safe_indexing(X, rows), y[rows], params), attempt
+
+    def _columns(self, X: Any, features: np.ndarray) -> Any:
+        whole = not self.bootstrap_features and len(features) == self.n_features_in_
+        return X if whole else _safe_indexing(X, features, axis=1)
+
+    # ------------------------------------------------------------------------------------------- out of bag
+
+    @abstractmethod
+    def _answer(self, member: Any, X: Any, **params: Any) -> np.ndarray:
+        """Predictions of a member that are averaged, (n, K)."""
+
+    @abstractmethod
+    def _score_oob(self, average: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[float, float, float, float]:
+        """Set the attributes of the out-of-bag averages; returns score, error and its 95% interval.
+
+        Only the `known` rows were left out by a member.
+        """
+
+    def _truth(self, y: np.ndarray) -> np.ndarray:
+        """What the averages (n, K) would best be."""
+        return y.reshape(len(y), -1).astype(np.float64)
+
+    def _set_oob(self, X: Any, y: np.ndarray) -> None:
+        n = len(y)
+        truth = self._truth(y)
+        total, count = np.zeros(truth.shape), np.zeros(n)
+        squares, errors, samples = np.zeros(n), np.zeros(n), self._samples()
+
+        def work(m: int) -> tuple[np.ndarray, np.ndarray]:
+            left_out = np.flatnonzero(self._counts(samples, m, self._attempts_[m]) == 0)
+            if not len(left_out):
+                return left_out, np.empty((0, truth.shape[1]))
+            X_out = self._columns(_safe_indexing(X, left_out), self.estimators_features_[m])
+            return left_out, self._answer(self.estimators_[m], X_out)
+
+        def consume(result: tuple[np.ndarray, np.ndarray]) -> None:
+            rows, answer = result
+            total[rows] += answer
+            count[rows] += 1
+            squares[rows] += (answer**2).sum(axis=1)
+            errors[rows] += ((answer - truth[rows]) ** 2).sum(axis=1)
+
+        self._in_order(len(self.estimators_), work, consume)
+        known = count > 0
+        if not known.all():
+            warnings.warn(
+                "Some inputs do not have OOB scores. This probably means too few estimators were used to compute any "
+                "reliable oob estimates.",
+                stacklevel=5,
+            )
+        if not known.any():
+            self.oob_score_ = np.nan
+            self.oob_decomposition_ = dict.fromkeys(("error", "low", "high", "squared", "members", "ambiguity"), np.nan)
+            return
+        average = total / np.where(known, count, np.nan)[:, None]
+        self.oob_score_, error, low, high = self._score_oob(average, y, known)
+        k, f = count[known], average[known]
+        self.oob_decomposition_ = {
+            "error": error,
+            "low": low,
+            "high": high,
+            "squared": float(np.mean(((f - truth[known]) ** 2).sum(axis=1))),
+            "members": float(np.mean(errors[known] / k)),
+            "ambiguity": float(np.mean(squares[known] / k - (f**2).sum(axis=1))),
+        }
+
+    def _oob_certificate(self) -> Certificate:
+        found = vars(self).get("oob_decomposition_")
+        if found is None:
+            return greedy("bagging optimises nothing; oob_score=True estimates its error on new rows")
+        if not np.isfinite(found["error"]):
+            return greedy("bagging optimises nothing, and every member drew every row: no error can be estimated")
+        claim = (
+            f"bagging optimises nothing; its out-of-bag error is {found['error']:.4g} (95% interval {found['low']:.4g} "
+            f"to {found['high']:.4g}), and averaging takes {found['ambiguity']:.4g} off the members' mean squared "
+            f"error of {found['members']:.4g}"
+        )
+        return Certificate("none", found["error"], found["high"], claim)
+
+    # ------------------------------------------------------------------------------------------- prediction
+
+    def _routed_params(self, method: str, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        if not checked_metadata(params, self, method) or not routing_enabled():
+            return {}
+        return {name: dict(value) for name, value in process_routing(self, method, **params)["estimator"].items()}
+
+    def _sum(self, X: Any, work: Any) -> Any:
+        """The sum over the members of ``work(member, X of its features)``, in their order."""
+        self._check_fitted()
+        X = self._rows(X, reset=False)
+        parts: list[Any] = []
+
+        def one(m: int) -> Any:
+            return work(self.estimators_[m], self._columns(X, self.estimators_features_[m]))
+
+        def add(part: Any) -> None:
+            parts[:] = [part if not parts else parts[0] + part]
+
+        self._in_order(len(self.estimators_), one, add)
+        return parts[0]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the requests of metadata of the members."""
+        base = self._base()
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping.add(caller="decision_function", callee="decision_function")
+        shares = "predict_proba" if hasattr(base, "predict_proba") else "predict"
+        logs = "predict_log_proba" if hasattr(base, "predict_log_proba") else shares
+        mapping.add(caller="predict", callee=shares).add(caller="predict_proba", callee=shares)
+        mapping.add(caller="predict_log_proba", callee=logs)
+        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+
+
+class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the mixin is untyped
+    r"""Average of the probabilities of classifiers that are fitted to random samples.
+
+    .. math:: p_k(x) = \frac1M \sum_{m=1}^M p_{mk}(x)
+
+    Members without probabilities vote. Samples of rows with replacement are bagging, without replacement pasting;
+    samples of features are random subspaces, of both random patches. Averaging lowers the variance of the members and
+    leaves their bias. A sample of a single class is drawn again.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A classifier; by default :class:`DecisionTreeClassifier`. It is cloned.
+    %(bagging_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted. Members are fitted to their numbers.
+    n_classes_ : int
+        Number of classes.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+        Out-of-bag probabilities, where `oob_score` is set; NaN for rows that all members drew.
+    %(bagging_attributes)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from epicycle import BaggingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.94
+    True
+    """
+
+    _docs: ClassVar[dict[str, str]] = {
+        "bagging_attributes": Bagging._docs["bagging_attributes"]
+        .replace("{score}", "Accuracy")
+        .replace("{error}", "the share of wrong classes")
+        .replace("{squared}", "of the probabilities, summed over the classes"),
+    }
+
+    @stores_arguments
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | None = None,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None: ...
+
+    classes_: np.ndarray
+    oob_decision_function_: np.ndarray
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _target(self, y: Any, n: int) -> np.ndarray:
+        labels = as_labels(y, n, estimator_name=type(self).__name__)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        return np.asarray(codes)
+
+    def _is_usable(self, y: np.ndarray) -> bool:
+        return len(self.classes_) == 1 or bool((y != y[0]).any())
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        self._check_fitted()
+        return len(self.classes_)
+
+    def _truth(self, y: np.ndarray) -> np.ndarray:
+        return np.asarray(np.eye(len(self.classes_))[y])
+
+    def _answer(self, member: Any, X: Any, **params: Any) -> np.ndarray:
+        """Probabilities of all classes by a member, or zeros and a one for its vote."""
+        K = len(self.classes_)
+        if not hasattr(member, "predict_proba"):
+            return np.eye(K)[np.asarray(member.predict(X, **params.get("predict", {}))).astype(np.intp)]
+        shares = np.asarray(member.predict_proba(X, **params.get("predict_proba", {})))
+        return self._spread(member, shares, 0.0)
+
+    def _spread(self, member: Any, shares: np.ndarray, missing: float) -> np.ndarray:
+        """Columns for all classes: a member knows those in its sample."""
+        if len(member.classes_) == len(self.classes_):
+            return shares
+        whole: np.ndarray = np.full((len(shares), len(self.classes_)), missing)
+        whole[:, np.asarray(member.classes_).astype(np.intp)] = shares
+        return whole
+
+    def _score_oob(self, average: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[float, float, float, float]:
+        self.oob_decision_function_ = average
+        # A row that all members drew counts for the first class in scikit-learn's score, and not at all in the error.
+        chosen = np.argmax(np.nan_to_num(average), axis=1)
+        wrong, n = int(np.sum(chosen[known] != y[known])), int(known.sum())
+        # Clopper and Pearson's interval of a share.
+        low = float(betaincinv(wrong, n - wrong + 1, 0.025)) if wrong else 0.0
+        high = float(betaincinv(wrong + 1, n - wrong, 0.975)) if wrong < n else 1.0
+        return float(accuracy_score(y, chosen)), wrong / n, low, high
+
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Predict the class of the largest average probability.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        %(predict_params)s
+        """
+        shares = self._shares(X, "predict", params)
+        return np.asarray(self.classes_[np.argmax(shares, axis=1)])
+
+    def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the average probabilities, or the shares of the votes.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        %(predict_params)s
+        """
+        return self._shares(X, "predict_proba", params)
+
+    def _shares(self, X: Any, method: str, params: dict[str, Any]) -> np.ndarray:
+        self._check_fitted()
+        routed = self._routed_params(method, params)
+        total = self._sum(X, lambda member, rows: self._answer(member, rows, **routed))
+        return np.asarray(total / len(self.estimators_))
+
+    def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the logarithms of the average probabilities.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        %(predict_params)s
+        """
+        self._check_fitted()
+        if not hasattr(self.estimators_[0], "predict_log_proba"):
+            shares = self._shares(X, "predict_log_proba", params)
+            return np.asarray(np.log(shares, out=np.full(shares.shape, -np.inf), where=shares > 0))
+        given = self._routed_params("predict_log_proba", params).get("predict_log_proba", {})
+
+        def one(member: Any, rows: Any) -> _LogSum:
+            return _LogSum(self._spread(member, np.asarray(member.predict_log_proba(rows, **given)), -np.inf))
+
+        return np.asarray(self._sum(X, one).value - np.log(len(self.estimators_)))
+
+    def _first(self) -> Any:
+        return self.estimators_[0] if vars(self).get("estimators_") else self._base()
+
+    @where_part_has("decision_function", _first)
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the average scores of the members.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        %(predict_params)s
+        """
+        self._check_fitted()
+        if any(len(member.classes_) < len(self.classes_) for member in self.estimators_ if hasattr(member, "classes_")):
+            raise DataError("decision_function: a member did not draw all classes, so that scores cannot be averaged")
+        given = self._routed_params("decision_function", params).get("decision_function", {})
+        total = self._sum(X, lambda member, rows: np.asarray(member.decision_function(rows, **given)))
+        return np.asarray(total / len(self.estimators_))
+
+
+class _LogSum:
+    """The logarithm of a number, which adds up as the number does."""
+
+    def __init__(self, value: np.ndarray) -> None:
+        self.value = value
+
+    def __add__(self, other: _LogSum) -> _LogSum:
+        return _LogSum(np.logaddexp(self.value, other.value))
+
+
+class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mixin is untyped
+    r"""Average of regressors that are fitted to random samples.
+
+    .. math:: f(x) = \frac1M \sum_{m=1}^M f_m(x)
+
+    Samples of rows with replacement are bagging, without replacement pasting; samples of features are random subspaces,
+    of both random patches. Its squared error is the average one of the members less their spread around it.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A regressor; by default :class:`DecisionTreeRegressor`. It is cloned.
+    %(bagging_parameters)s
+
+    Attributes
+    ----------
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Out-of-bag predictions, where `oob_score` is set; NaN for rows that all members drew.
+    %(bagging_attributes)s
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from epicycle import BaggingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BaggingRegressor(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
+    >>> parts = model.oob_decomposition_
+    >>> bool(abs(parts["members"] - parts["ambiguity"] - parts["squared"]) < 1e-9 * parts["members"])
+    True
+    """
+
+    _docs: ClassVar[dict[str, str]] = {
+        "bagging_attributes": Bagging._docs["bagging_attributes"]
+        .replace("{score}", "R2")
+        .replace("{error}", "the mean squared error")
+        .replace("{squared}", "the same"),
+    }
+
+    @stores_arguments
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | None = None,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None: ...
+
+    oob_prediction_: np.ndarray
+
+    def _base(self) -> Any:
+        return DecisionTreeRegressor() if self.estimator is None else self.estimator
+
+    def _target(self, y: Any, n: int) -> np.ndarray:
+        several = label_table(y) is not None
+        return as_numeric_target(y, n, multi_output=several, estimator_name=type(self).__name__)
+
+    def _answer(self, member: Any, X: Any, **params: Any) -> np.ndarray:
+        predicted = np.asarray(member.predict(X, **params.get("predict", {})), np.float64)
+        return predicted.reshape(len(predicted), -1)
+
+    def _score_oob(self, average: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[float, float, float, float]:
+        self.oob_prediction_ = average[:, 0] if y.ndim == 1 else average
+        # A row that all members drew counts as predicted zero in scikit-learn's score, and not at all in the error.
+        score = float(r2_score(y, np.nan_to_num(self.oob_prediction_)))
+        losses = ((average[known] - self._truth(y)[known]) ** 2).sum(axis=1)
+        error, n = float(losses.mean()), len(losses)
+        half = float(ndtri(0.975) * losses.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+        return score, error, max(error - half, 0.0), error + half
+
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Predict the average of the members.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        %(predict_params)s
+        """
+        self._check_fitted()
+        given = self._routed_params("predict", params).get("predict", {})
+        total = self._sum(X, lambda member, rows: np.asarray(member.predict(rows, **given), np.float64))
+        return np.asarray(total / len(self.estimators_))
+
+
+def _has_other_columns(X: Any) -> bool:
+    """Whether a frame has columns that are neither numbers nor booleans."""
+    schema = nw.from_native(X).schema
+    return any(not (dtype.is_numeric() or dtype == nw.Boolean) for dtype in schema.values())
+
+
+def _ranks(X: Any, y: np.ndarray) -> np.ndarray:
+    """Ranks of the rows by a hash of their content, as bytes: samples then do not depend on the order of the rows."""
+    n = len(y)
+    if nw.dependencies.is_into_dataframe(X) or X.dtype.kind not in "biuf":  # no numbers: in the order of the rows
+        return np.arange(n, dtype=np.uint32).view(np.uint8)
+    ranks = np.empty(n, np.uint32)
+    ranks[np.argsort(row_keys(X.tocsr() if sp.issparse(X) else X, y), kind="stable")] = np.arange(n, dtype=np.uint32)
+    return ranks.view(np.uint8)
+
+
+def _is_one_per_row(value: Any, n: int) -> bool:
+    return (sp.issparse(value) or hasattr(value, "__len__")) and not isinstance(value, str) and _num_samples(value) == n
