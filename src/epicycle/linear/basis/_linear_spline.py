@@ -9,13 +9,13 @@ In the basis (1, x, hinges) this is ridge regression with the matrix D = diag(0,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real, SharedArguments
 from epicycle.core._plot_style import ink
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
@@ -139,16 +139,14 @@ class LinearSpline(BasisRegressor):
         certificate="newton decrement",
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_knots: int = 10,
         alpha: float | str | Any = 0.0,
         *,
         knots: str | Any = "quantile",
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _place(self, data: Data) -> None:

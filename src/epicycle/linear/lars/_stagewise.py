@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Choice, Domain, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
@@ -118,18 +118,14 @@ class Stagewise(SparseLinearModel):
         family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
 
-    @stores_arguments
+    @stores_arguments(max_iter=100_000, fit_intercept=True, tol=1e-3, n_jobs=None, verbose=0)
     def __init__(
         self,
         step: float | None = None,
         *,
         increment: Literal["sign", "correlation"] = "sign",
         alpha: float = 0.0,
-        max_iter: int = 100_000,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.stats
@@ -19,7 +19,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._plot_style import COLOURS, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -133,7 +133,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         family="linear", catalogue=("A15",), engines=("memory",), certificate="backward error", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-8, n_jobs=None, verbose=0)
     def __init__(
         self,
         bandwidth: float | str | None = None,
@@ -145,9 +145,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         robust_iterations: int = 0,
         delta: float = 0.0,
         candidates: Any = None,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- fit
