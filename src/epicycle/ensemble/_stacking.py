@@ -267,10 +267,8 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
         Regressors are taken too.
     final_estimator : estimator, optional
         g; by default :class:`LogisticRegression`.
-    %(cv)s
     stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
         What the final estimator sees of the members; "auto" takes the first of these that a member has.
-    %(passthrough)s
 
     Attributes
     ----------

@@ -396,7 +396,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         X : array, sparse matrix, data frame of shape (n_samples_X, n_features), or sequence of strings
         n_samples : int, default=1
             Number of functions to draw.
-        random_state : int, Generator, RandomState or None, default=0
         include_noise : bool, default=False
             Whether observations y are drawn instead of f.
 

@@ -50,8 +50,6 @@ class KernelLogisticRegression(KernelClassifier):
         The relative duality gap.
     history_ : History
         Objective, gap and steps of conjugate gradients of every Newton step.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

@@ -63,7 +63,6 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
 
         Parameters
         ----------
-        %(X)s
         y : ignored
 
         Returns
@@ -83,8 +82,6 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
 
     Parameters
     ----------
-    %(mode)s
-    %(n_neighbors)s
     %(search_parameters)s
 
     Attributes
@@ -137,8 +134,6 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
     Parameters
     ----------
-    %(mode)s
-    %(radius)s
     %(search_parameters)s
 
     Attributes

@@ -21,8 +21,6 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(radius)s
     %(search_parameters)s
 
     Attributes

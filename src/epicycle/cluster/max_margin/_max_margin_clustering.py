@@ -75,8 +75,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         That no row can change its cluster and lower J; its meaning says how far J is from the lower bound.
     history_ : History
         The best J so far, that of each start, its alternations and moves.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

@@ -71,9 +71,6 @@ class PolynomialRegression(BasisRegressor):
         Effective number of parameters, the constant included.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

@@ -89,7 +89,6 @@ class Stagewise(SparseLinearModel):
         so far and the objective, half the mean square of the residuals.
     n_iter_ : int
         Legs.
-    converged_ : bool
 
     See Also
     --------
@@ -136,9 +135,6 @@ class Stagewise(SparseLinearModel):
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
             Files and Dask collections are read once, for their second moments, and may have a few thousand features.
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
         """
         proportional = self.increment == "correlation"
         if proportional and self.step is not None and self.step > 1:
@@ -257,11 +253,6 @@ class Stagewise(SparseLinearModel):
             The horizontal axis: the L1 norm of the coefficients, or that norm as a share of its largest value.
         labels : int, default=10
             How many of the largest coefficients are named at the end.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
         """
         self._check_fitted()
         if against not in ("norm", "fraction"):

@@ -154,9 +154,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         Number of independent equations; below d, the solution of least norm is given.
     certificate_ : Certificate
         Residual of the equations.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -327,10 +324,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
             Coverage of the intervals.
         kind, target
             As for :meth:`covariance`.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         name = self.weights if isinstance(self.weights, str) else "given"

@@ -157,10 +157,6 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
         :math:`\tau^2` of the prior that the factor implies.
     noise_variance_ : float
     rank_ : int
-    certificate_ : Certificate
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

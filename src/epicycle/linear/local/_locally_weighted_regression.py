@@ -9,8 +9,9 @@ gives standard errors, the equivalent number of parameters sum_i l_i(x_i), and t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.stats
@@ -20,7 +21,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real, SharedArguments
-from epicycle.core._plot_style import COLOURS, axes_of, styled
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
@@ -36,10 +37,6 @@ from epicycle.linear.local._smoother import (
     root_of_metric,
 )
 from epicycle.optim import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-from dataclasses import dataclass
 
 FALLBACKS = ("flat", "nearest")
 #: Relative change of a fit that is rounding: robust iterations have come to their end.
@@ -103,8 +100,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         Worst backward error of the local normal equations at the training points.
     history_ : History
         One row for each pass over the points: the weighted sum of squares, and the largest change of the fit.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -362,11 +357,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
             Coverage of the band; None, and any fit that has none, draws without.
         target : int, default=0
             Which target, if there are several.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
         """
         self._check_fitted()
         if self.n_features_in_ != 1:

@@ -66,7 +66,6 @@ class PassiveAggressiveClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    %(C)s
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The first step above (PA-I), or the second (PA-II).
 
@@ -132,7 +131,6 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
 
     Parameters
     ----------
-    %(C)s
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         The first step above (PA-I), or the second (PA-II).
     epsilon : float, default=0.1

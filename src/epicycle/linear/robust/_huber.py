@@ -83,8 +83,6 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap.
     history_ : History
         Objective, gap, scale, outliers and seconds of every pass.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

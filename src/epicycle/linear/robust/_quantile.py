@@ -80,8 +80,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap of the linear programme; for several quantiles the largest.
     history_ : History
         Objective, gap, rows and pivots of every step; on part of the rows, the objective is a lower bound or a guide.
-    n_iter_ : int
-    converged_ : bool
 
     Notes
     -----
@@ -268,10 +266,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             take their bandwidth from Hall and Sheather.
         target : int, default=0
             Which quantile, if there are several.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         taus = self._quantiles()
