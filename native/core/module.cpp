@@ -4,6 +4,7 @@
 #include "core/threads.hpp"
 
 namespace epicycle {
+void bind_bayes(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_glm(nb::module_ &m);
@@ -32,6 +33,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
+    bind("bayes", "Sums and moments of the rows of each class, and the scores of classes.", {bind_bayes});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

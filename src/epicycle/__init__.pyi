@@ -13,6 +13,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
     optim as optim,
@@ -112,6 +113,15 @@ from .linear import (
     enet_path as enet_path,
     lasso_path as lasso_path,
     shrink_means as shrink_means,
+)
+from .naive_bayes import (
+    BernoulliNB as BernoulliNB,
+    CategoricalNB as CategoricalNB,
+    ComplementNB as ComplementNB,
+    GaussianNB as GaussianNB,
+    LogOdds as LogOdds,
+    MixedNB as MixedNB,
+    MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
     KNeighborsClassifier as KNeighborsClassifier,

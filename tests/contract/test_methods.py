@@ -101,6 +101,8 @@ def data(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 5))
     target = X @ [1.0, -1.0, 0.5, 0.0, 2.0] + rng.normal(size=1200)
+    if get_tags(model).input_tags.positive_only:  # counts or codes
+        X = np.floor(4 + X).clip(0)
     return X, np.where(target > 0, "yes", "no") if is_classifier(model) else target
 
 

@@ -1,0 +1,112 @@
+"""Multinomial naive Bayes:  log P(x | c) = sum_j x_j log theta_cj + const,  theta_c the frequencies of events."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.data import Data
+from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, Statistic
+from epicycle.naive_bayes._discrete import (
+    DiscreteNaiveBayes,
+    count_terms,
+    log_of_counts,
+    refuse_negative,
+    weighted_counts,
+)
+
+
+class MultinomialNB(DiscreteNaiveBayes):
+    r"""Naive Bayes for counts of events, such as words in texts.
+
+    .. math:: P(x \mid c) \propto \prod_j \theta_{cj}^{x_j} ,
+       \qquad \theta_{cj} = \frac{N_{cj} + \alpha_j}{\sum_l (N_{cl} + \alpha_l)}
+
+    with :math:`N_{cj}` the sum of :math:`x_j` over the rows of class :math:`c`.
+
+    Parameters
+    ----------
+    %(alpha)s
+    %(force_alpha)s
+    %(fit_prior)s
+    %(class_prior)s
+    %(prior_alpha)s
+    %(calibration)s
+
+    Attributes
+    ----------
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        The counts N.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        Logarithms of theta.
+    %(naive_attributes)s
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from epicycle import MultinomialNB
+    >>> words = CountVectorizer()
+    >>> X = words.fit_transform(["free prize now", "meet at noon", "free money now", "lunch at noon"])
+    >>> model = MultinomialNB().fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict(words.transform(["free lunch now"])).tolist()
+    ['spam']
+    """
+
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
+    )
+
+    feature_count_: np.ndarray
+    feature_log_prob_: np.ndarray
+
+    @stores_arguments
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        prior_alpha: float = 0.0,
+        calibration: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _events(self, data: Data) -> Any:
+        return partial(event_counts, name=type(self).__name__)
+
+    def _state(self) -> Statistic:
+        return self.class_count_, self.feature_count_
+
+    def _learn(self, statistic: Statistic) -> float:
+        self.feature_count_ = statistic[1]
+        smoothed = self.feature_count_ + self._pseudo_counts(len(self.feature_count_))
+        totals = smoothed.sum(axis=1, keepdims=True)
+        self.feature_log_prob_ = log_of_counts(smoothed, totals)
+        return float(np.max(np.abs(np.exp(self.feature_log_prob_).sum(axis=1) - 1.0)[totals[:, 0] > 0], initial=0.0))
+
+    def _likelihood(self) -> tuple[Any, tuple[Any, ...]]:
+        log_theta = np.maximum(self.feature_log_prob_, LEAST_LOG)
+        return weighted_counts, (log_theta, np.zeros(len(log_theta)))
+
+    def _log_likelihood(self) -> float:
+        return float(np.sum(self.feature_count_ * np.maximum(self.feature_log_prob_, LEAST_LOG)))
+
+    def _terms(self, X: Any, first: int, second: int) -> tuple[Any, np.ndarray]:
+        log_theta = self._likelihood()[1][0]
+        return count_terms(X, log_theta[first] - log_theta[second])
+
+
+def event_counts(rows: CodedRows, name: str) -> tuple[np.ndarray]:
+    """Sums of counts by class; negative ones are refused."""
+    refuse_negative(rows.X, name)
+    return (rows.sums(),)
