@@ -39,6 +39,7 @@ LIGHT = {
     "LassoCV": {"n_alphas": 10, "cv": 3},
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
     "MaxMarginClustering": {"n_init": 2},
+    "RANSACRegressor": {"min_samples": 5, "max_trials": 10_000},
     "RandomForestClassifier": {"n_estimators": 10},
     "RandomForestRegressor": {"n_estimators": 10},
     "StackingClassifier": {"estimators": FEW["classifier"], "cv": 3},
@@ -101,6 +102,8 @@ def data(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 5))
     target = X @ [1.0, -1.0, 0.5, 0.0, 2.0] + rng.normal(size=1200)
+    if get_tags(model).target_tags.positive_only:
+        target = np.exp(target / 4)
     if get_tags(model).input_tags.positive_only:  # counts or codes
         X = np.floor(4 + X).clip(0)
     return X, np.where(target > 0, "yes", "no") if is_classifier(model) else target

@@ -109,7 +109,7 @@ class ArrayData(Data):
     def batches(self) -> Iterator[Batch]:
         return (self.block(i) for i in range(self.n_blocks))
 
-    def encode_target(self, function: TargetEncoder) -> ArrayData:
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> ArrayData:
         if self.y is None:
             raise DataError("y: there is no target to encode")
         return ArrayData(self.X, function(self.y), self.weight, feature_names=self.feature_names)

@@ -108,7 +108,7 @@ class DaskData(Data):
     def batches(self) -> Iterator[Batch]:
         raise EngineError("a Dask collection is not gathered: use engine.sum or engine.map")
 
-    def encode_target(self, function: TargetEncoder) -> DaskData:
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> DaskData:
         from dask import delayed
 
         if not self.n_targets:
@@ -117,6 +117,8 @@ class DaskData(Data):
         encoded = copy.copy(self)
         encoded.parts = [encode(part, function) for part in self.parts]
         encoded.parent, encoded.encoder, encoded.resident = self, function, None
+        if n_columns is not None:
+            encoded.n_targets, encoded.target_is_vector = n_columns, False
         return encoded
 
     def head(self) -> Batch:

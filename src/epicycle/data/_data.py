@@ -90,8 +90,11 @@ class Data(ABC):
         """All rows in order; each call is a new pass."""
 
     @abstractmethod
-    def encode_target(self, function: TargetEncoder) -> Data:
-        """The same rows with y replaced by ``function(y)``, batch by batch where y is not in memory."""
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> Data:
+        """The same rows with y replaced by ``function(y)``, batch by batch where y is not in memory.
+
+        `n_columns` is for a function that makes a matrix of a vector: the number of its columns.
+        """
 
     @abstractmethod
     def head(self) -> Batch:

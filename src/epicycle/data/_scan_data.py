@@ -51,6 +51,7 @@ class ScanData(Data):
         self.has_weight = scan.weight is not None
         self.n_targets = len(targets)
         self.target_is_vector = bool(targets) and scan.target_is_vector
+        self._read_targets, self._reads_vector = self.n_targets, self.target_is_vector
         self._coded = [(j, scan.coders[name]) for j, name in enumerate(scan.columns) if name in scan.coders]
         self._text = frozenset(scan.coders) & scan.text_columns
         numbers = (name for name in self._names if target == "numeric" or name not in targets)
@@ -74,10 +75,12 @@ class ScanData(Data):
             for rows in raw:
                 yield self.assemble(rows)
 
-    def encode_target(self, function: TargetEncoder) -> ScanData:
+    def encode_target(self, function: TargetEncoder, n_columns: int | None = None) -> ScanData:
         if not self.n_targets:
             raise DataError("y: there is no target to encode")
         encoded = copy.copy(self)
+        if n_columns is not None:
+            encoded.n_targets, encoded.target_is_vector = n_columns, False
         encoded._encoders = (*self._encoders, function)
         encoded._head = None
         return encoded
@@ -108,7 +111,7 @@ class ScanData(Data):
     def assemble(self, raw: Raw) -> Batch:
         """Rows as read to a checked batch: one copy, in Fortran order."""
         start, pieces = raw
-        p, k = self.n_features, self.n_targets
+        p, k = self.n_features, self._read_targets
         if isinstance(pieces[0], np.ndarray):
             table = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             exact_in_float64(table, "X")
@@ -179,7 +182,7 @@ class ScanData(Data):
     def _targets(self, columns: list[np.ndarray], start: int) -> np.ndarray | None:
         if not columns:
             return None
-        y = columns[0] if self.target_is_vector else np.column_stack(columns)
+        y = columns[0] if self._reads_vector else np.column_stack(columns)
         if self._target == "numeric":
             exact_in_float64(y, "y")
             y = y.astype(np.float64, copy=False)

@@ -6,7 +6,7 @@ from typing import Any
 from epicycle.linear._one_vs_rest import OneVsRest
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.epicycles import EpicycleRegression
-from epicycle.linear.glm import Family, GeneralizedLinearModel
+from epicycle.linear.glm import Family, GammaRegressor, GeneralizedLinearModel, PoissonRegressor, TweedieRegressor
 from epicycle.linear.lars._lars import Lars
 from epicycle.linear.lars._matching_pursuit import MatchingPursuit
 from epicycle.linear.lars._stagewise import Stagewise
@@ -27,9 +27,8 @@ from epicycle.linear.online import (
     SGDOneClassSVM,
     SGDRegressor,
 )
-from epicycle.linear.ridge._ridge import Ridge
-from epicycle.linear.ridge._ridge_cv import RidgeCV
-from epicycle.linear.robust import HuberRegressor, QuantileRegressor
+from epicycle.linear.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
+from epicycle.linear.robust import HuberRegressor, QuantileRegressor, RANSACRegressor, TheilSenRegressor
 from epicycle.stats import families, links
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
     "EstimatingEquations",
     "Family",
     "FourierFeatures",
+    "GammaRegressor",
     "GeneralizedLinearModel",
     "HingeFeatures",
     "HuberRegressor",
@@ -56,16 +56,22 @@ __all__ = [
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "PoissonRegressor",
     "PolynomialRegression",
     "QuantileRegressor",
+    "RANSACRegressor",
     "RegularizationPath",
     "Ridge",
     "RidgeCV",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
     "SGDClassifier",
     "SGDOneClassSVM",
     "SGDRegressor",
     "ShrunkenMeans",
     "Stagewise",
+    "TheilSenRegressor",
+    "TweedieRegressor",
     "enet_path",
     "families",
     "lasso_path",

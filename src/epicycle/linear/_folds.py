@@ -32,11 +32,12 @@ class Fold:
     test: np.ndarray
 
 
-def folds_of(cv: Any, data: ArrayData) -> list[Fold]:
-    """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors."""
+def folds_of(cv: Any, data: ArrayData, labels: np.ndarray | None = None) -> list[Fold]:
+    """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors, or for given labels."""
+    y = data.y if labels is None else labels
     try:
-        splitter = check_cv(cv, data.y, classifier=False)
-        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), data.y)]
+        splitter = check_cv(cv, y, classifier=labels is not None)
+        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), y)]
     except (TypeError, ValueError) as error:
         raise ParameterError(f"cv={cv!r}: {error}") from None
     for fold in folds:

@@ -14,13 +14,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Domain, InstanceOf, NoneOr
 from epicycle.core._settings import config
@@ -41,7 +40,7 @@ from epicycle.engine._ordered import in_order
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class
-from epicycle.stats._labels import encode_labels
+from epicycle.stats._labels import encode_labels, label_table
 
 
 class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
@@ -184,7 +183,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Zeros and ones of shape (n_estimators, n_samples), and the weights."""
         finite = not inner_tags(self, self._base()).input_tags.allow_nan
-        table = _as_table(y)
+        table = label_table(y)
         if table is not None:
             data = self._fit_data(X, None, sample_weight, target="none", reset=reset, check_finite=finite)
             in_memory = self._in_memory(data)
@@ -314,23 +313,3 @@ def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None
             fit(X, y)
         else:
             fit(X, y, sample_weight=weight)
-
-
-def _as_table(y: Any) -> np.ndarray | None:
-    """A table of labels as zeros and ones; None where y is one label a row."""
-    if sp.issparse(y):
-        y = y.toarray()
-    shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
-        y = np.asarray(y)
-        shape = y.shape
-    if shape is None or len(shape) != 2 or shape[1] < 2:
-        return None
-    table = np.asarray(y)
-    if table.dtype.kind not in "biuf":
-        raise DataTypeError("y: a table of labels has zeros and ones; expected numbers or booleans")
-    if not np.isin(table, (0, 1)).all():
-        raise DataError(
-            "y should be a 1d array, or a table of zeros and ones with one column for each label; got other numbers"
-        )
-    return table.astype(np.int64)

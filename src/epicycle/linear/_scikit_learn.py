@@ -30,6 +30,8 @@ LOGISTIC_SOLVERS: Mapping[str, str] = {
     "sag": "auto",
     "saga": "auto",
 }
+#: Those of generalized linear models; "lbfgs" is one of ours too.
+GLM_SOLVERS: Mapping[str, str] = {"newton-cholesky": "auto"}
 #: Those of quantile regression.
 QUANTILE_SOLVERS: Mapping[str, str] = {
     "highs": "auto",

@@ -65,6 +65,8 @@ class Family(ABC):
     name: str = "family"
     support: tuple[float, float] = (-np.inf, np.inf)
     natural_range: tuple[float, float] = (-np.inf, np.inf)
+    #: Whether the response may be at the lower, upper end of `support`.
+    closed: tuple[bool, bool] = (True, True)
     dispersion: float | None = 1.0
 
     @abstractmethod
@@ -82,17 +84,14 @@ class Family(ABC):
     def mean(self, theta: Array) -> Array:
         """a'(theta), by differences of fourth order unless a family knows it."""
         theta = np.asarray(theta, dtype=np.float64)
-        h = self._step(theta)
-        a = self.log_partition
-        return (8 * (a(theta + h) - a(theta - h)) - (a(theta + 2 * h) - a(theta - 2 * h))) / (12 * h)
+        return _difference(self.log_partition, theta, self._step(theta))
 
     def mean_variance(self, theta: Array) -> Array:
         """a''(theta), by differences of fourth order of :meth:`mean`, or of a itself."""
         theta = np.asarray(theta, dtype=np.float64)
         h = self._step(theta)
         if type(self).mean is not Family.mean:
-            m = self.mean
-            return (8 * (m(theta + h) - m(theta - h)) - (m(theta + 2 * h) - m(theta - 2 * h))) / (12 * h)
+            return _difference(self.mean, theta, h)
         a = self.log_partition
         near, far = a(theta + h) + a(theta - h), a(theta + 2 * h) + a(theta - 2 * h)
         return np.maximum((16 * near - far - 30 * a(theta)) / (12 * h * h), 0.0)
@@ -166,10 +165,14 @@ class Family(ABC):
         """Raise unless every response lies in the support."""
         low, high = self.support
         bad = (y < low) | (y > high)
+        bad |= ((y == low) & (not self.closed[0])) | ((y == high) & (not self.closed[1]))
         if bad.any():
             row = int(bad.argmax())
-            where = f"row {first_row + row} has {y[row]:g}"
-            raise DataError(f"y: family={self.name!r} expects responses in [{low:g}, {high:g}]; {where}")
+            left, right = "[" if self.closed[0] and np.isfinite(low) else "(", "]" if np.isfinite(high) else ")"
+            raise DataError(
+                f"y: Some value(s) of y are out of the valid range of the loss: family={self.name!r} expects responses "
+                f"in {left}{low:g}, {high:g}{right}; row {first_row + row} has {y[row]:g}"
+            )
 
     def check(self, theta: Array | None = None) -> None:
         """Compare :meth:`mean` and :meth:`mean_variance` with numerical derivatives of a, and ask for a'' > 0.
@@ -252,8 +255,6 @@ class StandardFamily(Family):
 
     #: The open interval of means.
     mean_range: tuple[float, float] = (-np.inf, np.inf)
-    #: Whether the response may be at the lower, upper end of `support`.
-    closed: tuple[bool, bool] = (True, True)
     #: Name of the link that is used unless another is asked for, and of the canonical one where that has a name.
     default_link: str = "identity"
     canonical_link: str = "identity"
@@ -276,15 +277,3 @@ class StandardFamily(Family):
     @abstractmethod
     def anscombe(self, y: Array, mu: Array) -> Array:
         """(A(y) - A(mu)) / V(mu)^(1/6) with A the integral of V^(-1/3)."""
-
-    def check_target(self, y: Array, first_row: int = 0) -> None:
-        low, high = self.support
-        bad = (y < low) | (y > high)
-        bad |= ((y == low) & (not self.closed[0])) | ((y == high) & (not self.closed[1]))
-        if bad.any():
-            row = int(bad.argmax())
-            left, right = "[" if self.closed[0] and np.isfinite(low) else "(", "]" if np.isfinite(high) else ")"
-            raise DataError(
-                f"y: family={self.name!r} expects responses in {left}{low:g}, {high:g}{right}; row {first_row + row} "
-                f"has {y[row]:g}"
-            )

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import ArrayData, Batch, Data
 
 
@@ -62,7 +63,9 @@ def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.asarray(y == labels[1], dtype=np.float64)
 
 
-def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
+def encode_labels(
+    data: Data, estimator_name: str, n_jobs: int | None = None, *, at_least: int = 2
+) -> tuple[np.ndarray, np.ndarray, Data]:
     """(classes, their weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
     if isinstance(data, ArrayData):
         (found,) = label_statistic(Batch(data.X, data.y, data.weight))
@@ -70,7 +73,7 @@ def encode_labels(data: Data, estimator_name: str, n_jobs: int | None = None) ->
         (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
     present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
     classes, weights = found.labels[present], found.weights[present]
-    if len(classes) < 2:
+    if len(classes) < at_least:
         raise _single_class(classes, estimator_name)
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)
@@ -107,3 +110,23 @@ def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, t
             raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number > 0")
         weights[known[label]] = weight
     return weights
+
+
+def label_table(y: Any) -> np.ndarray | None:
+    """A table of labels as zeros and ones (minus one is zero), one column for each; None where y is one label a row."""
+    if sp.issparse(y):
+        y = y.toarray()
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        y = np.asarray(y)
+        shape = y.shape
+    if shape is None or len(shape) != 2 or shape[1] < 2:
+        return None
+    table = np.asarray(y)
+    if table.dtype.kind not in "biuf":
+        raise DataTypeError("y: a table of labels has zeros and ones; expected numbers or booleans")
+    if not (np.isin(table, (0, 1)).all() or np.isin(table, (-1, 1)).all()):
+        raise DataError(
+            "y should be a 1d array, or a table of zeros and ones with one column for each label; got other numbers"
+        )
+    return np.asarray(table > 0, dtype=np.int64)

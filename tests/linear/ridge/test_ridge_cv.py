@@ -57,7 +57,8 @@ def test_leave_one_out_equals_refits(shape, intercept, weighted, targets):
     model = RidgeCV(ALPHAS, fit_intercept=intercept, store_cv_results=True).fit(X, y, w)
     errors = (y.reshape(n, -1)[:, :, None] - expected) ** 2
     got = model.cv_results_.reshape(n, -1, len(ALPHAS))
-    assert_allclose(got, errors, rtol=1e-7, atol=1e-10)
+    factor = 1.0 if w is None else w[:, None, None]
+    assert_allclose(got, factor * errors, rtol=1e-7, atol=1e-10)
     assert_allclose(model.scores_, -np.average(errors, axis=0, weights=w).mean(axis=0), rtol=1e-8)
     assert model.best_score_ == model.scores_.max()
     assert model.alpha_ == ALPHAS[model.scores_.argmax()]
@@ -337,9 +338,10 @@ def test_rows_of_weight_zero_are_predicted_but_do_not_count():
         assert_allclose(a.scores_, b.scores_, rtol=1e-9)
         assert_allclose(a.cv_results_[4:], b.cv_results_, rtol=1e-7)
         assert_allclose(a.coef_, b.coef_, rtol=1e-8, atol=1e-12)
+        assert not a.cv_results_[:4].any()  # errors times weights
+        c = RidgeCV(ALPHAS, store_cv_results=True, scoring="neg_mean_squared_error").fit(X, y, w)
         for j, alpha in enumerate(ALPHAS):
-            error = y[:4] - Ridge(alpha).fit(X[4:], y[4:]).predict(X[:4])
-            assert_allclose(a.cv_results_[:4, j], error**2, rtol=1e-7)
+            assert_allclose(c.cv_results_[:4, j], Ridge(alpha).fit(X[4:], y[4:]).predict(X[:4]), rtol=1e-7)
 
 
 # ------------------------------------------------------------------------------------------------ any data

@@ -101,6 +101,7 @@ def html(estimator: BaseEstimator) -> str:
 
 _ENDINGS = {  # reason: (what happened, what to change)
     "max_iter": ("did not converge", "raise max_iter, loosen tol, or scale the features"),
+    "max_trials": ("did not converge", "raise max_trials, or lower stop_probability"),
     "stalled": ("stalled", "loosen tol, or scale the features"),
     "diverged": ("diverged", "lower the learning rate, or scale the features"),
     "stopped": ("was stopped", "allow more time, or loosen tol"),

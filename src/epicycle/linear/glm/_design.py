@@ -150,12 +150,8 @@ class _LargeBlocks(ArrayData):
 
     def __init__(self, data: ArrayData, rows: int) -> None:
         super().__init__(data.X, data.y, data.weight, feature_names=data.feature_names)
-        self._wanted = rows
         self._rows = max(self._rows, -(-rows // 256) * 256)
         self.n_blocks = max(1, -(-self.n_rows // self._rows))
-
-    def encode_target(self, function: Any) -> ArrayData:
-        return _LargeBlocks(super().encode_target(function), self._wanted)
 
 
 def in_large_blocks(data: Data, design: Design) -> Data:

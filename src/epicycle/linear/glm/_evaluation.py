@@ -79,7 +79,7 @@ def predict_linear(model: Any, X: Any, offset: Any, exposure: Any) -> Any:
     """The linear predictor of rows of any source, offsets among it."""
     if isinstance(model.family_, Multinomial):
         return linear_predictor(model._predict_data(X), model.coef_, model.intercept_, model.n_jobs)
-    link, name = response_of(model.family_, model.link).link.name, type(model).__name__
+    link, name = response_of(model.family_, model._link()).link.name, type(model).__name__
     if exposure is not None and link != "log":
         raise ParameterError(f"exposure: is for link='log'; the link is {link!r}")
     w, b = _coefficients(model)
@@ -114,7 +114,7 @@ def open_fitted(
 
 def objective_on(model: Any, data: Data, target: Target, design: Design) -> tuple[GlmObjective, float]:
     """The unpenalised objective on other rows, and its null deviance."""
-    response = response_of(model.family_, model.link)
+    response = response_of(model.family_, model._link())
     null = null_model(data, target, response, intercept=False, n_jobs=model.n_jobs)
     nothing = np.zeros(design.size)
     rows = Model(response, target, design, np.zeros(design.n_dense))
@@ -134,7 +134,7 @@ def residuals(model: Any, data: Data, target: Target, design: Design, kind: str,
     """Residuals of all rows; `seed` is that of the randomised ones."""
     w, b = _coefficients(model)
     phi = model.dispersion_ if model.family_.dispersion is None else 1.0
-    rows = Model(response_of(model.family_, model.link), target, design, np.zeros(design.n_dense))
+    rows = Model(response_of(model.family_, model._link()), target, design, np.zeros(design.n_dense))
     return engine.map(_residual_batch, data, rows, w, b, kind, phi, seed, n_jobs=model.n_jobs)
 
 

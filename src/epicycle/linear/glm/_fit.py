@@ -157,14 +157,15 @@ def fit(
     monitor: Callable[[GlmObjective], Monitor],
     state: Mapping[str, Any] | None,
     names: list[str],
+    start: Callable[[GlmObjective], Array | None],
 ) -> Fit:
     """Minimise the penalised deviance; over alpha too where a negative binomial family asks for it."""
     family = problem.target.family
     if isinstance(family, NegativeBinomial) and family.alpha == "estimate":
-        alpha, start = _best_alpha(problem)
+        alpha, best = _best_alpha(problem)
         target = replace(problem.target, family=NegativeBinomial(alpha))
-        return _fit(replace(problem, target=target), monitor, state, names, start)
-    return _fit(problem, monitor, state, names, None)
+        return _fit(replace(problem, target=target), monitor, state, names, lambda _: best)
+    return _fit(problem, monitor, state, names, start)
 
 
 def _fit(
@@ -172,7 +173,7 @@ def _fit(
     monitor: Callable[[GlmObjective], Monitor] | None,
     state: Mapping[str, Any] | None,
     names: list[str],
-    start: Array | None,
+    start: Callable[[GlmObjective], Array | None],
 ) -> Fit:
     response = response_of(problem.target.family, problem.link)
     data = in_large_blocks(problem.data, problem.design)
@@ -187,10 +188,13 @@ def _fit(
         n_jobs=problem.n_jobs,
     )
     own = Monitor() if monitor is None else monitor(objective)
+    given = start(objective)
+    if given is not None and not np.isfinite(objective.value(given)):
+        given = None
     solution = minimise(
         objective,
         problem.solver,
-        start=best_start(objective, null.intercept) if start is None else start,
+        start=best_start(objective, null.intercept) if given is None else given,
         tol=problem.tol,
         max_iter=problem.max_iter,
         monitor=own,
@@ -243,6 +247,8 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
         certificate = objective.certify(x, solution.certificate.tolerance)
         if certificate.holds:
             solution = replace(solution, x=x, value=value, certificate=certificate)
+    if objective.penalty.any:
+        return replace(fitted, solution=solution), None
     last = objective.last_second
     if fitted.response.canonical and last is not None and np.array_equal(last.x, solution.x):
         information = last.H * V
@@ -258,7 +264,7 @@ def _best_alpha(problem: Problem) -> tuple[float, Array]:
     def loss(log_alpha: float) -> float:
         target = replace(problem.target, family=NegativeBinomial(float(np.exp(log_alpha))))
         rough = replace(problem, target=target, solver="auto", options={}, tol=max(problem.tol, 1e-10), max_iter=200)
-        fitted = _fit(rough, None, None, [], found.get("x"))
+        fitted = _fit(rough, None, None, [], lambda _: found.get("x"))
         found["x"] = fitted.solution.x
         (saturated,) = engine.sum(
             saturated_statistic, problem.data, target, fitted.response, 1.0, n_jobs=problem.n_jobs

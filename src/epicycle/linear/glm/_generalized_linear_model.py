@@ -23,6 +23,7 @@ from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._scikit_learn import GLM_SOLVERS
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
 from epicycle.linear.glm._fit import Fit, Problem, fit, polish
@@ -184,13 +185,15 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         "categorical_features": NoneOr(AnyOf(Choice("from_dtype"), ArrayLike())),
         "drop": NoneOr(Choice("auto", "first")),
         "handle_unknown": Choice("error", "ignore"),
-        "solver": Choice("auto", "irls", *SOLVERS),
+        "solver": Choice("auto", "irls", *SOLVERS, *GLM_SOLVERS),
         "solver_options": NoneOr(InstanceOf(dict)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A11",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
     _takes_sparse: ClassVar[bool] = True
+    #: Whether the coefficients of a penalised fit are brought to their last digits too, by another Newton step or two.
+    _polishes: ClassVar[bool] = False
 
     @stores_arguments
     def __init__(
@@ -239,7 +242,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         if isinstance(family, Multinomial):
             fit_multinomial(self, X, y, sample_weight, offset, exposure)
             return self
-        response = response_of(family, self.link)
+        response = response_of(family, self._link())
         if exposure is not None and response.link.name != "log":
             raise ParameterError(f"exposure: is for link='log'; the link is {response.link.name!r} (use offset)")
         name = type(self).__name__
@@ -260,10 +263,10 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
             given.target.encode(data),
             given.target,
             design,
-            self.link,
+            self._link(),
             ElasticNet(factors * self.l1_ratio, factors * (1 - self.l1_ratio)),
             self.fit_intercept,
-            self.solver,
+            GLM_SOLVERS.get(self.solver, self.solver),
             self.solver_options or {},
             self.tol,
             self.max_iter,
@@ -278,6 +281,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
             lambda objective: self._monitor(self.max_iter, lambda x: self._attributes(objective, x)),
             self._resume_state(),
             worked,
+            self._earlier_start,
         )
         fitted = self._keep_inference(fitted, worked)
         for attribute, value in self._attributes(fitted.objective, fitted.solution.x).items():
@@ -302,10 +306,26 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
             "_drop_": self._drop_,
         }
 
+    def _link(self) -> Any:
+        """The link that was asked for."""
+        return self.link
+
+    def _earlier_start(self, objective: GlmObjective) -> np.ndarray | None:
+        """The parameters of the earlier fit, where the next is to start from them and has as many."""
+        earlier = self._run.earlier
+        design = objective.model.design
+        if not getattr(self, "warm_start", False) or np.shape(earlier.get("coef_", ())) != (design.size,):
+            return None
+        w = np.empty(design.size)
+        w[design.reported()] = earlier["coef_"]
+        b = float(earlier["intercept_"]) + float(objective.model.shift @ w[: design.n_dense])
+        return np.append(w, b) if objective.intercept else w
+
     def _keep_inference(self, fitted: Fit, names: list[str]) -> Fit:
         """The inverse information of an unpenalised fit. Polishes the solution."""
         objective = fitted.objective
-        if objective.penalty.any or objective.size > MAX_HESSIAN or not fitted.solution.converged:
+        wanted = self._polishes or not objective.penalty.any
+        if not wanted or objective.size > MAX_HESSIAN or not fitted.solution.converged:
             return fitted
         fitted, information = polish(fitted, names)
         covariance = None if information is None else covariance_of(fitted, information)

@@ -195,15 +195,6 @@ def _stack_collections(y: Any, extra: list[tuple[str, Any]]) -> Any:
     return frame.assign(**{f"__{name}": value for name, value in extra})
 
 
-@dataclass(frozen=True)
-class Opened:
-    """Rows with encoded targets, and how to read them."""
-
-    data: Data
-    target: Target
-    design: Design
-
-
 def is_raw(X: Any) -> bool:
     """Whether the values of X are looked up batch by batch: files and Dask arrays."""
     return isinstance(X, Scan) or (is_dask(X) and not hasattr(X, "columns"))

@@ -11,6 +11,7 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import Batch, as_data
+from epicycle.linear._scikit_learn import GLM_SOLVERS
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
 from epicycle.linear.logistic._solve import minimise
@@ -62,7 +63,7 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
 
     solution = minimise(
         objective,
-        "newton" if model.solver == "irls" else model.solver,
+        {"irls": "newton", **GLM_SOLVERS}.get(model.solver, model.solver),
         tol=model.tol,
         max_iter=model.max_iter,
         monitor=model._monitor(model.max_iter, attributes),

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import get_tags
 
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
@@ -47,7 +46,7 @@ SOLVER_PARAMETERS: Mapping[str, Domain] = {
 MAX_ITER = 1000
 
 
-class LeastSquaresModel(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type: ignore[misc]
+class LeastSquaresModel(Estimator, ABC):
     """A linear model that minimises a sum of squares with a quadratic penalty, however that was chosen."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -87,6 +86,8 @@ intercept_ : float or ndarray of shape (n_targets,)""",
     }
     #: Whether a fit keeps the inverse of the second moments, for standard errors.
     _keeps_inverse: ClassVar[bool] = False
+    #: Whether a target of shape (n_samples, 1) has coefficients and predictions of a vector, as in scikit-learn.
+    _flattens: ClassVar[bool] = False
 
     fit_intercept: bool
     tol: float
@@ -110,9 +111,9 @@ intercept_ : float or ndarray of shape (n_targets,)""",
 
     def _attributes(self, data: Data, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         coef, intercept = coef.T.astype(data.dtype), intercept.astype(data.dtype)
-        if data.target_is_vector:
-            return {"coef_": coef[0], "intercept_": intercept[0] if self.fit_intercept else 0.0}
-        return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
+        flat = data.target_is_vector or (self._flattens and len(coef) == 1)
+        level = intercept[0] if data.target_is_vector else intercept
+        return {"coef_": coef[0] if flat else coef, "intercept_": level if self.fit_intercept else 0.0}
 
     def _conclude_direct(self, data: Data, fit: LeastSquaresFit) -> None:
         attributes = self._attributes(data, fit.coef, fit.intercept)
@@ -175,11 +176,13 @@ intercept_ : float or ndarray of shape (n_targets,)""",
 
     def predict(self, X: Any) -> Any:
         """b + W x for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
-        data = self._predict_data(X)
-        coef = np.atleast_2d(self.coef_)
-        intercept = np.broadcast_to(np.asarray(self.intercept_, dtype=coef.dtype), (len(coef),))
-        values = linear_predictor(data, coef, np.ascontiguousarray(intercept), self.n_jobs)
+        values = linear_predictor(self._predict_data(X), *self._linear(), self.n_jobs)
         return values[:, 0] if self.coef_.ndim == 1 else values
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b) of shapes (n_targets, n_features) and (n_targets,)."""
+        coef = np.atleast_2d(self.coef_)
+        return coef, np.full(len(coef), self.intercept_, dtype=coef.dtype)
 
     def leverage(self, X: Any, sample_weight: Any = None, *, target: int = 0) -> Any:
         """The diagonal of the hat matrix: how much the fitted value of a row follows its own y.
@@ -340,7 +343,7 @@ def add_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         moments = settled_moments(data, model.fit_intercept, model.n_jobs)
     else:
         known = 1 if model.coef_.ndim == 1 else len(model.coef_)
-        if data.n_targets != known or data.target_is_vector != (model.coef_.ndim == 1):
+        if data.n_targets != known or (data.target_is_vector != (model.coef_.ndim == 1) and not model._flattens):
             raise DataError(
                 f"y: has {data.n_targets} target(s), but {type(model).__name__} was fitted with {known} before"
             )

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.linalg
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
@@ -44,7 +45,7 @@ from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._summary import Summary, central_quantile, wald_summary
 
 
-class LinearRegression(LeastSquaresModel):
+class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # type: ignore[misc]
     r"""Least squares, with the statistics that go with it.
 
     .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2

@@ -1,32 +1,63 @@
-"""Shared by ridge regressions: effective degrees of freedom, leverages under the penalty, the summary, the picture."""
+"""Shared by ridge regressions: the penalty, effective degrees of freedom, leverages under it, the summary."""
 
 from __future__ import annotations
 
 from abc import ABC
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import NotFittedError, ParameterError
-from epicycle.core._plot_style import axes_of, ink, styled
 from epicycle.data import Data
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.linear.least_squares._base import MAX_KEPT, LeastSquaresModel
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, gram_root, normal_equations
-from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._intervals import standard_error
+from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
 from epicycle.stats._summary import Summary
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from epicycle.linear.ridge._ridge_cv import RidgeCV
 
 
 class BaseRidge(LeastSquaresModel, ABC):
     """Least squares with a penalty that was given or chosen."""
+
+    penalty_weights: Any
+    penalty_matrix: Any
+    criterion: str
+    cv: Any
+
+    # What cross-validation sets.
+    alpha_: Any
+    alphas_: np.ndarray
+    best_score_: Any
+    scores_: np.ndarray
+    fold_scores_: np.ndarray
+    cv_results_: np.ndarray
+    dof_path_: np.ndarray
+
+    def _alpha(self) -> Any:
+        """The strength of the penalty: what cross-validation chose, or was given."""
+        return getattr(self, "alpha_", getattr(self, "alpha", None))
+
+    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
+        alpha = checked_alpha(self._alpha(), n_targets)
+        return quadratic_penalty(alpha, n_features, self.penalty_weights, self.penalty_matrix)
+
+    def _penalty_line(self) -> str:
+        alpha = self._alpha()
+        if alpha is None:  # cross-validation has not chosen yet
+            return ""
+        shown = f"{alpha:g}" if isinstance(alpha, float) and hasattr(self, "alpha_") else str(alpha)
+        if self.penalty_matrix is not None:
+            line = f"L2 penalty alpha/2 w'Dw with a matrix D, alpha={shown}"
+        elif self.penalty_weights is not None:
+            line = f"L2 penalty alpha/2 ||w||^2 with a factor for each feature, alpha={shown}"
+        else:
+            line = f"L2 penalty alpha/2 ||w||^2, alpha={shown}"
+        if not hasattr(self, "alpha_"):
+            return line
+        by = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}[self.criterion]
+        return f"{line} by {by if self.cv is None else 'cross-validation'}"
 
     def _fitted_penalty(self) -> QuadraticPenalty:
         """The penalty of the fit, from the parameters."""
@@ -113,50 +144,3 @@ def _pseudo_root(H: np.ndarray) -> np.ndarray:
     values, V = scipy.linalg.eigh(H, check_finite=False)
     kept = values > 8 * len(H) * np.finfo(float).eps * values.max(initial=0.0)
     return np.asarray(V[:, kept] / np.sqrt(values[kept]))
-
-
-def penalty_line(alpha: Any, weights: Any, matrix: Any) -> str:
-    """The penalty in words."""
-    if matrix is not None:
-        return f"L2 penalty alpha/2 w'Dw with a matrix D, alpha={alpha}"
-    if weights is not None:
-        return f"L2 penalty alpha/2 ||w||^2 with a factor for each feature, alpha={alpha}"
-    return f"L2 penalty alpha/2 ||w||^2, alpha={alpha}"
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The picture of a choice of alpha: error against alpha, degrees of freedom along the top.
-
-
-@styled
-def draw_scores(model: RidgeCV, ax: Axes | None) -> Axes:
-    """Draw the scores of every alpha on `ax`, or on axes of their own."""
-    ax = axes_of(ax)
-    order = np.argsort(model.alphas_)
-    order = order[model.alphas_[order] > 0]
-    alphas, sign = model.alphas_[order], 1 if model.scoring is not None else -1
-    curves = sign * np.atleast_2d(model.scores_)[:, order]
-    for t, curve in enumerate(curves):
-        label = {"loo": "leave-one-out", "gcv": "generalised"}[model.criterion] if model.cv is None else "mean of folds"
-        ax.plot(alphas, curve, lw=1.6, label=label if len(curves) == 1 else f"target {t}")
-    if hasattr(model, "fold_scores_") and model.fold_scores_.ndim == 2 and model.fold_scores_.shape[1] > 1:
-        se = standard_error(model.fold_scores_[order])
-        ax.fill_between(alphas, curves[0] - se, curves[0] + se, alpha=0.2, lw=0, label="± standard error")
-    for t, alpha in enumerate(np.atleast_1d(model.alpha_)):
-        ax.axvline(alpha, color=ink(ax, 0.7), ls="--", lw=1, label=f"chosen: alpha {alpha:.3g}" if t == 0 else None)
-    ax.set_xscale("log")
-    ax.set_xlabel(r"$\alpha$")
-    ax.set_ylabel("mean squared error of rows left out" if model.scoring is None else "score of rows left out")
-    ax.legend()
-    _mark_degrees(ax, alphas, model.dof_path_[order])
-    return ax
-
-
-def _mark_degrees(ax: Axes, alphas: np.ndarray, dof: np.ndarray) -> None:
-    if len(alphas) < 2:
-        return
-    shown = np.unique(np.linspace(0, len(alphas) - 1, 6).round().astype(int))
-    top = ax.secondary_xaxis("top")
-    top.set_xticks(alphas[shown], [f"{dof[i]:.3g}" for i in shown])
-    top.set_xticks([], minor=True)
-    top.set_xlabel("effective degrees of freedom")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import KFold
 
 from epicycle import engine
@@ -22,8 +21,8 @@ from epicycle.linear.ridge._spectrum import Spectrum, spectrum_of, spectrum_of_m
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._moments import Moments, moments_of, shift_of, target_columns
 
-#: (targets, predictions, weights or None) -> a score, the larger the better.
-Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], float]
+#: (targets, predictions, weights or None) -> a score of each target or of all together, the larger the better.
+Scorer = Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -40,31 +39,8 @@ class PathProblem:
         return float(self.alphas.min())
 
 
-class _Same(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """An estimator for scorers: its predictions are its input."""
-
-    def fit(self, X: Any, y: Any = None) -> _Same:
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return X
-
-
-def as_scorer(scorer: Any) -> Scorer:
-    """A scorer of scikit-learn's as a function of targets and predictions."""
-
-    def score(y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None) -> float:
-        extra = {} if weight is None else {"sample_weight": weight}
-        return float(scorer(_Same(), predictions, y, **extra))
-
-    return score
-
-
 def fold_scores(data: ArrayData, folds: Sequence[Fold], problem: PathProblem, scorer: Scorer | None) -> np.ndarray:
-    """Scores of shape (k, n_alphas, n_folds); without a scorer, weighted means of squared errors with a minus."""
+    """Scores of shape (k or 1, n_alphas, n_folds); without a scorer, minus weighted means of squared errors."""
     moments = _moments_of_folds(data, folds, problem)
     scores = []
     for f, fold in enumerate(folds):
@@ -122,11 +98,11 @@ def _score(test: ArrayData, spectrum: Spectrum, problem: PathProblem, scorer: Sc
         squares, weight = engine.sum(error_statistic, test, coef, intercept, n_jobs=problem.n_jobs)
         return np.asarray(-squares / weight)
     y = target_columns(test.y)
-    scores = np.empty(intercept.shape)
+    scores = []
     for a in range(len(problem.alphas)):
         predictions = np.asarray(test.X @ coef[:, :, a]) + intercept[:, a]
-        scores[:, a] = [scorer(y[:, t], predictions[:, t], test.weight) for t in range(y.shape[1])]
-    return scores
+        scores.append(scorer(y, predictions, test.weight))
+    return np.stack(scores, axis=-1)
 
 
 # ------------------------------------------------------------------------------------------------ files and partitions

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
-from epicycle.linear.ridge._base import BaseRidge, penalty_line
-from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
+from epicycle.linear.ridge._base import BaseRidge
 
 
-class Ridge(BaseRidge):
+class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
     r"""Least squares with an L2 penalty on the coefficients, or any other quadratic one.
 
     .. math:: \min_{w, b} \; \tfrac12 \sum_i w_i \, (y_i - b - w'x_i)^2 + \tfrac{\alpha}{2} \, w'Dw
@@ -73,6 +74,8 @@ class Ridge(BaseRidge):
         certificate="newton decrement or duality gap",
     )
 
+    _flattens: ClassVar[bool] = True
+
     @stores_arguments
     def __init__(
         self,
@@ -103,10 +106,3 @@ class Ridge(BaseRidge):
         """Add rows: the result is that of `fit` on all rows so far, because second moments add up."""
         add_rows(self, X, y, sample_weight)
         return self
-
-    def _penalty(self, n_targets: int, n_features: int) -> QuadraticPenalty:
-        alpha = checked_alpha(self.alpha, n_targets)
-        return quadratic_penalty(alpha, n_features, self.penalty_weights, self.penalty_matrix)
-
-    def _penalty_line(self) -> str:
-        return penalty_line(self.alpha, self.penalty_weights, self.penalty_matrix)
