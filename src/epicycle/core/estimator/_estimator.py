@@ -22,7 +22,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
@@ -37,7 +37,7 @@ from epicycle.core._docs import complete_docstrings
 from epicycle.core._exceptions import ConvergenceError, ConvergenceWarning, DataError, DataTypeError, NotFittedError
 from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import Domain, SharedArguments, check_parameters, with_shared_parameters
+from epicycle.core._parameters import Domain, check_parameters, with_shared_parameters
 from epicycle.core._settings import get_config
 from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
@@ -298,7 +298,7 @@ def _is_fitted_name(name: str) -> bool:
 def stores_arguments(init: Callable[Concatenate[B, P], None], /) -> Callable[Concatenate[B, P], None]: ...
 @overload
 def stores_arguments(
-    **shared: Unpack[SharedArguments],
+    **shared: Any,
 ) -> Callable[[Callable[Concatenate[B, P], None]], Callable[Concatenate[B, P], None]]: ...
 def stores_arguments(init: Any = None, /, **shared: Any) -> Any:
     """Decorate an ``__init__`` without a body: every argument becomes an attribute of its name, unchanged.
@@ -313,10 +313,7 @@ def stores_arguments(init: Any = None, /, **shared: Any) -> Any:
         return functools.partial(stores_arguments, **shared)
     signature = inspect.signature(init)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    kinds = SharedArguments.__annotations__
-    added = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=kinds[n]) for n, d in shared.items()
-    ]
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in shared.items()]
     parameters = [*own, *added][1:]
     names = [p.name for p in parameters]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}

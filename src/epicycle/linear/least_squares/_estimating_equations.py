@@ -182,10 +182,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
 
     @stores_arguments(fit_intercept=True, tol=1e-10, n_jobs=None)
     def __init__(
-        self,
-        *,
-        weights: str | Callable[[np.ndarray], np.ndarray] | Any = "laplace",
-        **shared: Unpack[SharedArguments],
+        self, *, weights: str | Callable[[np.ndarray], np.ndarray] | Any = "laplace", **shared: Unpack[SharedArguments]
     ) -> None: ...
 
     @fitting
