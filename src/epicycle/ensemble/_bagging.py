@@ -138,6 +138,20 @@ n_iter_ : int
     _ranks_: np.ndarray
     _attempts_: list[int]  # how often the sample of each member was drawn again
 
+    @stores_arguments(warm_start=False, n_jobs=None, random_state=None, verbose=0)
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | None = None,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: bool = False,
+        **shared: Unpack[SharedArguments],
+    ) -> None: ...
+
     @abstractmethod
     def _base(self) -> Any:
         """The estimator that the members are copies of."""
@@ -509,20 +523,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         .replace("{squared}", "of the probabilities, summed over the classes"),
     }
 
-    @stores_arguments(warm_start=False, n_jobs=None, random_state=None, verbose=0)
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: float | None = None,
-        max_features: float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
-
     classes_: np.ndarray
     oob_decision_function_: np.ndarray
 
@@ -685,20 +685,6 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
         .replace("{error}", "the mean squared error")
         .replace("{squared}", "the same"),
     }
-
-    @stores_arguments(warm_start=False, n_jobs=None, random_state=None, verbose=0)
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: float | None = None,
-        max_features: float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
 
     oob_prediction_: np.ndarray
 
