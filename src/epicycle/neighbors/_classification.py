@@ -170,8 +170,6 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
 
     Parameters
     ----------
-    %(radius)s
-    %(weights)s
     %(algorithm)s
     %(leaf_size)s
     %(p)s
