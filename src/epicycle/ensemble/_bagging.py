@@ -32,9 +32,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
     estimator : estimator, optional
         A classifier; by default :class:`DecisionTreeClassifier`. It is cloned.
     %(bagging_parameters)s
-    %(n_jobs)s
-    %(random_state)s
-    %(verbose)s
 
     Attributes
     ----------
@@ -201,9 +198,6 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
     estimator : estimator, optional
         A regressor; by default :class:`DecisionTreeRegressor`. It is cloned.
     %(bagging_parameters)s
-    %(n_jobs)s
-    %(random_state)s
-    %(verbose)s
 
     Attributes
     ----------
