@@ -23,6 +23,7 @@ from epicycle.data import Data
 from epicycle.linear.online._base_regressor import OnlineRegressor
 from epicycle.linear.online._learner import Rule, State
 from epicycle.linear.online._parameters import SGD_PARAMETERS
+from epicycle.optim._losses import Hinge
 
 
 class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # untyped mixin
@@ -70,6 +71,8 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
     )
+
+    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hinge": (Hinge,)}
 
     nu: float
     loss = "hinge"

@@ -52,7 +52,7 @@ def suboptimality(
         if rule.intercept and rule.pull:  # towards 0 or towards -1, until the sum is right
             wanted = rule.pull * total
             shift = float(np.maximum(wanted - below, 0.0)[0] / max(total - below[0], 1e-300))
-            scale = (np.ones(1), np.minimum(wanted / np.maximum(below, 1e-300), 1.0))
+            scale = (np.ones(1), np.divide(wanted, below, out=np.ones(1), where=below > wanted))
         elif rule.intercept:  # the heavier side is scaled down until both balance, towards 0, where l* is finite
             balance = np.minimum(above, below)
             scale = tuple(np.divide(balance, side, out=np.zeros_like(side), where=side > 0) for side in (above, below))
