@@ -89,15 +89,25 @@ from .linear import (
     HuberRegressor as HuberRegressor,
     JamesStein as JamesStein,
     Lars as Lars,
+    LarsCV as LarsCV,
     Lasso as Lasso,
     LassoCV as LassoCV,
+    LassoLars as LassoLars,
+    LassoLarsCV as LassoLarsCV,
+    LassoLarsIC as LassoLarsIC,
     LinearRegression as LinearRegression,
     LinearSpline as LinearSpline,
     LocallyWeightedRegression as LocallyWeightedRegression,
     LogisticRegression as LogisticRegression,
     LogisticRegressionCV as LogisticRegressionCV,
     MatchingPursuit as MatchingPursuit,
+    MultiTaskElasticNet as MultiTaskElasticNet,
+    MultiTaskElasticNetCV as MultiTaskElasticNetCV,
+    MultiTaskLasso as MultiTaskLasso,
+    MultiTaskLassoCV as MultiTaskLassoCV,
     OneVsRest as OneVsRest,
+    OrthogonalMatchingPursuit as OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV,
     PassiveAggressiveClassifier as PassiveAggressiveClassifier,
     PassiveAggressiveRegressor as PassiveAggressiveRegressor,
     Perceptron as Perceptron,
@@ -118,7 +128,11 @@ from .linear import (
     TheilSenRegressor as TheilSenRegressor,
     TweedieRegressor as TweedieRegressor,
     enet_path as enet_path,
+    lars_path as lars_path,
+    lars_path_gram as lars_path_gram,
     lasso_path as lasso_path,
+    orthogonal_mp as orthogonal_mp,
+    orthogonal_mp_gram as orthogonal_mp_gram,
     shrink_means as shrink_means,
 )
 from .naive_bayes import (
@@ -156,6 +170,7 @@ from .svm import (
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
+    AdaBoostRegressor as AdaBoostRegressor,
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
     ExtraTreesClassifier as ExtraTreesClassifier,
@@ -164,6 +179,7 @@ from .tree import (
     GradientBoostingRegressor as GradientBoostingRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+    RandomTreesEmbedding as RandomTreesEmbedding,
 )
 
 __version__: str

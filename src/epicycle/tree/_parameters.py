@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import numbers
 import warnings
@@ -19,6 +20,7 @@ CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict, list), Choice("balanced")))
 
 E = TypeVar("E")
 P = ParamSpec("P")
+Init = TypeVar("Init", bound=Callable[..., None])
 
 #: Entries of all tree methods.
 TREE_DOCS = {
@@ -112,6 +114,19 @@ def warns_of_friedman_mse(init: Callable[Concatenate[E, P], None]) -> Callable[C
             )
 
     return cast("Callable[Concatenate[E, P], None]", warn)
+
+
+def with_defaults(init: Init, **defaults: Any) -> Init:
+    """The constructor `init` with other defaults of keyword arguments."""
+
+    @functools.wraps(init)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **{**defaults, **kwargs})
+
+    signature = inspect.signature(init)
+    parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in signature.parameters.values()]
+    vars(changed)["__signature__"] = signature.replace(parameters=parameters)
+    return cast("Init", changed)
 
 
 # ------------------------------------------------------------------------------------------------ sizes
