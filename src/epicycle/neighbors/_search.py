@@ -54,7 +54,10 @@ class Metric:
         """Distances from the values of native code, which leaves out the last root."""
         if self.kind == EUCLIDEAN:
             return np.asarray(np.sqrt(values))
-        return values ** (1 / self.power) if self.kind == MINKOWSKI else values
+        if self.kind != MINKOWSKI:
+            return values
+        with np.errstate(over="ignore"):  # a small p has distances beyond the largest number there is
+            return np.asarray(values ** (1 / self.power))
 
 
 def metric_by_name(metric: str, p: Any) -> Metric:

@@ -181,5 +181,7 @@ def _step(state: State, rule: Rule) -> float:
         return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
     if rule.schedule == "adaptive":
         return float(number[ETA])
-    divisor = {"invscaling": t**rule.exponent, "c/t": t, "a/(b+k)": rule.offset + t}.get(rule.schedule, 1.0)
-    return float(rule.eta0 / divisor)
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):  # any power of t may be asked for
+        power = np.float64(t) ** rule.exponent
+        divisor = {"invscaling": power, "c/t": t, "a/(b+k)": rule.offset + t}.get(rule.schedule, 1.0)
+        return float(np.float64(rule.eta0) / divisor)

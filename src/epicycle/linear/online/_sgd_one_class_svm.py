@@ -133,11 +133,13 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     @property
     def offset_(self) -> np.ndarray:
         """rho, of shape (1,)."""
-        return np.asarray(1.0 - self.intercept_, dtype=self._float_)
+        b = self.intercept_
+        return np.asarray(1.0 - b, dtype=b.dtype)
 
     def decision_function(self, X: Any) -> Any:
         """w'x - rho for every row: negative outside."""
-        return super().predict(X) - np.asarray(1.0, dtype=self._float_)
+        scores = super().predict(X)
+        return scores - np.asarray(1.0, dtype=scores.dtype)
 
     def score_samples(self, X: Any) -> Any:
         """w'x for every row."""
