@@ -36,6 +36,8 @@ LIGHT = {
     "FilterSelection": {"cv": 3},
     "GradientBoostingClassifier": {"n_estimators": 20},
     "GradientBoostingRegressor": {"n_estimators": 20},
+    "HistGradientBoostingClassifier": {"max_iter": 20},
+    "HistGradientBoostingRegressor": {"max_iter": 20},
     "LassoCV": {"n_alphas": 10, "cv": 3},
     "LassoLarsIC": {"noise_variance": 1.0},  # least squares cannot estimate it where there are more features than rows
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
