@@ -166,6 +166,11 @@ converged_ : bool""",
         primal = problem.penalty(stored) + problem.C * loss
         return Optimum(stored, primal, max(primal - (optimum.primal - optimum.gap), 0.0))
 
+    def _conclude(self, solution: Solution) -> None:
+        super()._conclude(solution)
+        if self._run.warning and solution.reason == "max_iter":  # filters for scikit-learn's warning go by these words
+            self._run.warning = f"Liblinear failed to converge, increase the number of iterations. {self._run.warning}"
+
     def _attributes(self, problem: MarginProblem, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
         W, b = problem.split(theta)
         return {"coef_": W.astype(dtype), "intercept_": b.astype(dtype)}
