@@ -108,7 +108,7 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
         p = data.n_features
         self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
         m = (self.n_components + 1) // 2
-        require_memory(16.0 * m * p, f"{self.n_components:,} features of {p:,} columns", "take fewer n_components")
+        require_memory(8.0 * m * p, f"{m:,} frequencies of {p} columns", "take a smaller n_components")
         rng = stream(seed_of(self.random_state), "frequencies")
         self.frequencies_ = self.kernel_.spectral_frequencies(p, m, rng)
         self._phase_ = float(rng.uniform(0, 2 * np.pi)) if self.n_components % 2 else None

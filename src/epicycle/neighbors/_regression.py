@@ -19,6 +19,7 @@ from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredi
 class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixins
     """Targets of the rows, and means of those of neighbours."""
 
+    _takes_any_size: ClassVar[bool] = True  # targets are averaged
     _docs: ClassVar[Mapping[str, str]] = {"predictions": "ndarray of shape (n_queries,) or (n_queries, n_targets)"}
 
     @fitting

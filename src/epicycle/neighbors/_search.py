@@ -56,8 +56,8 @@ class Metric:
             return np.asarray(np.sqrt(values))
         if self.kind != MINKOWSKI:
             return values
-        with np.errstate(over="ignore"):  # a small p has distances beyond the largest number there is
-            return np.asarray(values ** (1 / self.power))
+        with np.errstate(over="ignore"):  # roots of tiny p: what is beyond all numbers is as far as the largest
+            return np.minimum(values ** (1 / self.power), np.finfo(values.dtype).max)
 
 
 def metric_by_name(metric: str, p: Any) -> Metric:

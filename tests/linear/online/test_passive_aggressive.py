@@ -284,7 +284,7 @@ def test_results_beyond_float32_stay_in_float64():
 def test_wild_parameters_end_in_words_or_numbers():
     X, t = table()
     assert np.isfinite(SGDRegressor(power_t=400.0, max_iter=3, tol=None).fit(X, t).coef_).all()
-    with pytest.raises(ep.exceptions.MemoryBudgetError, match="features"):
+    with pytest.raises(ep.exceptions.MemoryBudgetError, match="n_components"):
         ep.RandomFourierFeatures(n_components=10**13).fit(X)
     same = Perceptron(tol=None, max_iter=2).fit(np.zeros((4, 2)), [0, 1, 0, 1], sample_weight=[1.0, 1.0, 1.0, 1.0])
     assert same.mistake_bound_ == np.inf

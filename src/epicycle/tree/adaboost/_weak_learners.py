@@ -8,6 +8,7 @@ classes. More classes: SAMME and SAMME.R (Zhu, Zou, Rosset and Hastie, 2009).
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -372,9 +373,11 @@ class VoteState:
 
         The normaliser is the factor by which the exponential loss changes.
         """
-        D = self.D * np.exp(exponent).ravel().take(member.group * self.K + self.y)
+        # A factor that all rows have cancels in D: without it even endless votes have finite weights.
+        shift = max(float(exponent.max()) - _MAX_EXPONENT, 0.0)
+        D = self.D * np.exp(exponent - shift).ravel().take(member.group * self.K + self.y)
         Z = D.sum()
-        self.D, self.loss = D / max(Z, _TINY), self.loss * float(Z)
+        self.D, self.loss = D / max(Z, _TINY), min(self.loss * float(Z), sys.float_info.max)
 
     def _count(self, member: Member, votes: np.ndarray) -> np.ndarray:
         self.F = self.F + votes.take(member.group, axis=0)

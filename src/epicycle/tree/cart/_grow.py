@@ -233,10 +233,11 @@ def number_target(y: np.ndarray, weight: np.ndarray, criterion: str, l2: float) 
     """Numbers to predict; a mean far from zero is subtracted first, since squares lose digits there."""
     Y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
     offset = np.zeros(Y.shape[1])
-    # Sums of w y^2 must be finite.
+    # Sums of w y^2 must be finite, and the squares of sums of w y, from which gains are made.
     with np.errstate(over="ignore"):
         peak = np.maximum(np.abs(Y).max(initial=0.0), 1.0)
-        largest = np.sum(weight) * peak * (peak if criterion == "squared_error" else 1.0)
+        total = np.sum(weight) * peak
+        largest = total * (np.maximum(peak, total) if criterion == "squared_error" else 1.0)
     if not np.isfinite(4 * largest):
         raise DataError(
             f"y, sample_weight: targets up to {np.abs(Y).max():.1e} with weights up to {weight.max():.1e} overflow "
