@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
