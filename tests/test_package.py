@@ -100,6 +100,7 @@ FAMILIES = {
     "kernels._stationary": "stationary kernels",
     "kernels._strings": "kernels of strings",
     "linalg._least_squares": "solvers of least squares",
+    "linear.lars._orthogonal_matching_pursuit": "orthogonal matching pursuit, its class and its function",
     "linear.lasso._lasso": "the lasso and the elastic net",
     "linear.lasso._lasso_cv": "the lasso and the elastic net by cross-validation",
     "linear.lasso._path": "paths of the lasso and the elastic net",

@@ -191,9 +191,8 @@ private:
                     if (step > 0) put(space.rows[forwards ? e - 1 : e]);
                     if (step == 0 && !gaps) continue;
                     if (e < m && !space.fresh[e] && e > 0) continue;
-                    double at;
-                    cost[e] += space.costs.cost(at);
-                    median[e] = at;
+                    cost[e] += space.costs.cost();
+                    if (rules.monotone) median[e] = space.costs.median();  // nothing else asks for it
                 }
             }
         };

@@ -114,7 +114,7 @@ CartValues values_of(const std::optional<Numbers> &values, std::optional<Vector<
 struct FeatureArrays {
     RowMajor<std::uint8_t> codes;
     Vector<std::int32_t> coded_feature, n_codes;
-    RowMajor<double> low, high;
+    RowMajor<double> low, high, centre;
     Vector<std::uint8_t> categorical;
     InOut1<std::uint32_t> lists;
     Vector<std::int64_t> list_start;
@@ -136,22 +136,24 @@ struct GrowLimits {
 };
 
 auto grow_cart(const FeatureArrays &features, const GrowLimits &limits, Vector<double> weight, OptionalMatrix y,
-               std::optional<Vector<std::int32_t>> labels, std::size_t n_classes, InOut1<std::uint32_t> order,
-               bool unit_weights, std::uint64_t seed, int threads) {
+               std::optional<Vector<std::int32_t>> labels, std::size_t n_classes, std::size_t n_outputs,
+               InOut1<std::uint32_t> order, bool unit_weights, std::uint64_t seed, int threads) {
     constexpr const char *expected =
-        "cart.grow: expected codes (n, c) below n_codes or 255, coded_feature, n_codes (c,) in [1, 255], low, high (c, "
-        "256), categorical (c,), lists with starts (s + 1,) and features (s,), values (n, p) or compressed by column, "
+        "cart.grow: expected codes (n, c) below n_codes or 255, coded_feature, n_codes (c,) in [1, 255], low, high, "
+        "centre (c, 256), categorical (c,), lists with starts (s + 1,) and features (s,), values (n, p) or compressed "
+        "by column, "
         "weight (n,), y (n, K) or labels (n,) in [0, n_classes), order (m,) ascending, of positive weight";
-    const auto &[codes, coded_feature, n_codes, low, high, categorical, lists, list_start, sorted_feature, values,
-                 value_rows, value_start, n_features] = features;
+    const auto &[codes, coded_feature, n_codes, low, high, centre, categorical, lists, list_start, sorted_feature,
+                 values, value_rows, value_start, n_features] = features;
     const auto &monotone = limits.monotone;
     const int criterion = limits.criterion;
     const double l2 = limits.l2;
     const std::size_t n = weight.shape(0), c = coded_feature.shape(0), s = sorted_feature.shape(0), m = order.shape(0);
     require(n >= 1 && n < MAX_ROWS && m >= 1 && m <= n && n_features >= 1, expected);
     require(codes.shape(1) == c && (c == 0 || codes.shape(0) == n) && n_codes.shape(0) == c, expected);
-    require(low.shape(0) == c && high.shape(0) == c && categorical.shape(0) == c, expected);
-    require(c == 0 || (low.shape(1) == 256 && high.shape(1) == 256), expected);
+    for (const auto &numbers : {low, high, centre})
+        require(numbers.shape(0) == c && (c == 0 || numbers.shape(1) == 256), expected);
+    require(categorical.shape(0) == c, expected);
     require(list_start.shape(0) == s + 1 && (!monotone || monotone->shape(0) == n_features), expected);
     for (std::size_t i = 0; i < c; ++i) require(n_codes.data()[i] >= 1 && n_codes.data()[i] <= 255, expected);
     std::vector<std::uint8_t> named(n_features, 0);
@@ -175,7 +177,8 @@ auto grow_cart(const FeatureArrays &features, const GrowLimits &limits, Vector<d
     require(!y || y->shape(0) == n, expected);
     require(!labels || (labels->shape(0) == n && n_classes >= 2), expected);
     const std::size_t K = y ? y->shape(1) : n_classes;
-    require(K >= 1 && (!monotone || K == 1) && std::isfinite(l2) && l2 >= 0, expected);
+    require(K >= 1 && n_outputs >= 1 && n_outputs <= K && (!monotone || K == 1) && std::isfinite(l2) && l2 >= 0,
+            expected);
     threads = team(threads);
     const CartValues numbers = values_of(values, value_rows, value_start, n, n_features, expected);
     bool fine = true;
@@ -203,6 +206,7 @@ auto grow_cart(const FeatureArrays &features, const GrowLimits &limits, Vector<d
                     n_codes.data(),
                     low.data(),
                     high.data(),
+                    centre.data(),
                     categorical.data(),
                     lists.data(),
                     list_start.data(),
@@ -211,18 +215,19 @@ auto grow_cart(const FeatureArrays &features, const GrowLimits &limits, Vector<d
                     sparse,
                     numbers};
     const CartTarget raw{weight.data(), y ? y->data() : nullptr, labels ? labels->data() : nullptr, K};
-    CartRules rules{{static_cast<Criterion>(criterion), l2, y && criterion >= 3, nullptr, 0},
-                    limits.max_depth,
-                    limits.max_leaves,
-                    limits.min_split,
-                    limits.min_leaf,
-                    limits.min_weight,
-                    limits.min_gain,
-                    limits.leaf_cost,
-                    limits.max_features,
-                    limits.random,
-                    monotone ? monotone->data() : nullptr,
-                    seed};
+    CartRules rules{
+        {static_cast<Criterion>(criterion), l2, K == 1 && criterion >= 3, nullptr, 0, static_cast<double>(n_outputs)},
+        limits.max_depth,
+        limits.max_leaves,
+        limits.min_split,
+        limits.min_leaf,
+        limits.min_weight,
+        limits.min_gain,
+        limits.leaf_cost,
+        limits.max_features,
+        limits.random,
+        monotone ? monotone->data() : nullptr,
+        seed};
     GrownArrays grown;
     std::vector<double> logarithms, pairs;
     {
@@ -336,19 +341,19 @@ void bind_cart(nb::module_ &m) {
     bind_walks<float>(m);
     nb::class_<FeatureArrays>(m, "FeatureTable")
         .def(nb::init<RowMajor<std::uint8_t>, Vector<std::int32_t>, Vector<std::int32_t>, RowMajor<double>,
-                      RowMajor<double>, Vector<std::uint8_t>, InOut1<std::uint32_t>, Vector<std::int64_t>,
-                      Vector<std::int32_t>, std::optional<Numbers>, std::optional<Vector<std::int32_t>>,
-                      std::optional<Vector<std::int64_t>>, std::size_t>(),
-             nb::kw_only(), "codes"_a.noconvert(), "coded_feature"_a, "n_codes"_a, "low"_a, "high"_a, "categorical"_a,
-             "lists"_a.noconvert(), "list_start"_a, "sorted_feature"_a, "values"_a.none(), "value_rows"_a.none(),
-             "value_start"_a.none(), "n_features"_a);
+                      RowMajor<double>, RowMajor<double>, Vector<std::uint8_t>, InOut1<std::uint32_t>,
+                      Vector<std::int64_t>, Vector<std::int32_t>, std::optional<Numbers>,
+                      std::optional<Vector<std::int32_t>>, std::optional<Vector<std::int64_t>>, std::size_t>(),
+             nb::kw_only(), "codes"_a.noconvert(), "coded_feature"_a, "n_codes"_a, "low"_a, "high"_a, "centre"_a,
+             "categorical"_a, "lists"_a.noconvert(), "list_start"_a, "sorted_feature"_a, "values"_a.none(),
+             "value_rows"_a.none(), "value_start"_a.none(), "n_features"_a);
     nb::class_<GrowLimits>(m, "GrowRules")
         .def(nb::init<int, double, std::size_t, std::size_t, std::size_t, std::size_t, double, double, double,
                       std::size_t, bool, std::optional<Vector<std::int8_t>>>(),
              nb::kw_only(), "criterion"_a, "l2"_a, "max_depth"_a, "max_leaves"_a, "min_split"_a, "min_leaf"_a,
              "min_weight"_a, "min_gain"_a, "leaf_cost"_a, "max_features"_a, "random"_a, "monotone"_a.none());
     m.def("grow", &grow_cart, "table"_a, "rules"_a, "weight"_a, "y"_a.none(), "labels"_a.none(), "n_classes"_a,
-          "order"_a.noconvert(), "unit_weights"_a, "seed"_a, "threads"_a);
+          "n_outputs"_a, "order"_a.noconvert(), "unit_weights"_a, "seed"_a, "threads"_a);
     m.def(
         "leaves_of_codes",
         [](RowMajor<std::uint8_t> codes, Vector<std::uint32_t> rows, Vector<std::int32_t> column,

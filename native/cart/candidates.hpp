@@ -109,6 +109,9 @@ private:
         const double others = static_cast<double>(whole->m) - number[i];
         if (number[i] < least_n || others < least_n || !(l[0] > 0) || !(r[0] > 0)) return CART_NEVER;
         if (l[0] < rules.min_weight || r[0] < rules.min_weight) return CART_NEVER;
+        if (rules.criterion.kind == Criterion::poisson)  // a mean of zero has no logarithm; differences leave rounding
+            for (std::size_t v = 1; v < V; ++v)
+                if (std::min(l[v], r[v]) <= 1e-12 * whole->sum[v]) return CART_NEVER;
         if (rules.monotone) {  // K is 1
             const double vl = value(l), vr = value(r);
             if (monotone_sign * (vr - vl) < 0 || std::min(vl, vr) < whole->bounds.low ||

@@ -5,6 +5,7 @@
 //   squared   sum w (y - c)^2 + g c^2,  c = S / (W + g)          gini      W - sum_k S_k^2 / W
 //   poisson   sum w (y log(y / c) - y + c),  c = S / W           entropy   (W log W - sum_k S_k log S_k) / log 2
 //   absolute  sum w |y - c|,  c a median
+// summed over the columns of the target,
 // and `score` is such that the costs of two children fall short of their parent's by the difference of scores.
 #pragma once
 
@@ -30,6 +31,7 @@ struct CriterionRules {
     bool two_classes = false;       // S is the weight of the second of two classes
     const double *table = nullptr;  // x log x of whole numbers, where all weights are whole
     std::size_t table_size = 0;
+    double outputs = 1.0;  // columns of the target: numbers, or columns of labels whose classes stand side by side
 
     double x_log_x(double x) const {
         if (table) {
@@ -58,7 +60,7 @@ EPICYCLE_INLINE double side_score(const CriterionRules &rules, const double *a, 
         }
         case Criterion::entropy: {
             constexpr double per_bit = 1.4426950408889634074;
-            score = -rules.x_log_x(W);
+            score = -rules.x_log_x(W) * (rules.two_classes ? 1.0 : rules.outputs);
             for (std::size_t k = 1; k <= K; ++k) score += rules.x_log_x(a[k]);
             if (rules.two_classes) score += rules.x_log_x(W - a[1]);
             return per_bit * score;

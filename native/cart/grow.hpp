@@ -83,6 +83,11 @@ private:
     double total_weight = 0.0;
 
     bool medians() const { return rules.criterion.kind == Criterion::absolute; }
+    // Whether sums are those of all classes; of two classes they are those of the second.
+    bool labelled() const {
+        const Criterion kind = rules.criterion.kind;
+        return (kind == Criterion::gini || kind == Criterion::entropy) && !rules.criterion.two_classes;
+    }
 
     void keep_rows_of_weight() {
         kept.resize(table.n_sorted);
@@ -155,22 +160,23 @@ private:
         double *a = sums.data() + (nodes.size() - 1) * V, *value = values.data() + (nodes.size() - 1) * K;
         for (std::size_t i = begin; i < end; ++i) target.add(a, order[i]);
         node.weight = a[0];
-        raw.y ? of_numbers(node, a, value) : of_classes(node, a, value);
+        labelled() ? of_classes(node, a, value) : of_numbers(node, a, value);
         for (std::size_t k = 0; k < K; ++k) value[k] = std::min(std::max(value[k], bounds.low), bounds.high);
     }
 
     void of_classes(CartNode &node, const double *a, double *value) const {
         std::size_t present = 0;
-        double squares = 0.0, logs = xlogx(a[0]);
+        double squares = 0.0, logs = rules.criterion.outputs * xlogx(a[0]);
         for (std::size_t k = 0; k < K; ++k) {
             value[k] = a[1 + k] / a[0];
             present += a[1 + k] > 0;
             squares += a[1 + k] * value[k];
             logs -= xlogx(a[1 + k]);
         }
-        node.pure = present <= 1;
+        node.pure = static_cast<double>(present) <= rules.criterion.outputs;
         const bool gini = rules.criterion.kind == Criterion::gini;
-        node.cost = node.pure ? 0.0 : std::max(0.0, gini ? a[0] - squares : logs * 1.4426950408889634074);
+        const double cost = gini ? rules.criterion.outputs * a[0] - squares : logs * 1.4426950408889634074;
+        node.cost = node.pure ? 0.0 : std::max(0.0, cost);
     }
 
     void of_numbers(CartNode &node, const double *a, double *value) const {
@@ -236,8 +242,7 @@ private:
         else
             whole.score = side_score<Target::FIXED>(rules.criterion, whole.sum.data(), whole.centre.data(), K);
         const CartSplit best = draw_and_search(node, whole);
-        const double norm =
-            raw.y && !rules.criterion.two_classes ? total_weight * static_cast<double>(K) : total_weight;
+        const double norm = total_weight * rules.criterion.outputs;
         const double rounding = 1e-10 * node.cost + 1e-300;
         bool worth_it = best.found() && best.gain >= -rounding;
         if (rules.leaf_cost > 0 || rules.criterion.l2 > 0) worth_it = worth_it && best.gain > rules.leaf_cost;

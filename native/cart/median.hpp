@@ -44,21 +44,34 @@ public:
         W += w;
         S += w * y[rank];
     }
-    // The cost of what was added, and a median of it.
-    double cost(double &median) const {
-        std::size_t at = 0;
+    // The cost of what was added.
+    double cost() const {
         double below = 0.0, below_sum = 0.0;
+        const double median = quantile(W, below, below_sum);
+        return std::max(0.0, median * below - below_sum + (S - below_sum) - median * (W - below));
+    }
+    // The median of what was added: as weighted_median(), half-way between two where half of the weight is below.
+    double median() const {
+        double below = 0.0, below_sum = 0.0;
+        const double low = quantile(W * (1 - 1e-14), below, below_sum);
+        below = below_sum = 0.0;
+        const double high = quantile(W * (1 + 1e-14), below, below_sum);
+        return low + (high - low) / 2;
+    }
+
+private:
+    // The least target up to which twice the weight is at least w; `below` and `below_sum` sum over those before it.
+    double quantile(double w, double &below, double &below_sum) const {
+        std::size_t at = 0;
         for (std::size_t step = top; step > 0; step /= 2)
-            if (at + step <= size && 2 * (below + weights[at + step]) < W) {
+            if (at + step <= size && 2 * (below + weights[at + step]) < w) {
                 at += step;
                 below += weights[at];
                 below_sum += sums[at];
             }
-        median = y[std::min(at, size - 1)];
-        return std::max(0.0, median * below - below_sum + (S - below_sum) - median * (W - below));
+        return y[std::min(at, size - 1)];
     }
 
-private:
     const double *y = nullptr;
     std::size_t size = 0, top = 1;
     std::vector<double> weights, sums;

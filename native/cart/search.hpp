@@ -222,7 +222,8 @@ private:
     void drawn_code(const CartWhole &node, std::size_t slot, const double *draws, CartSplit &out,
                     SearchSpace<Target> &space) const {
         out = CartSplit{};
-        const double *low = table.low + 256 * slot, *high = table.high + 256 * slot;
+        const double *low = table.low + 256 * slot, *high = table.high + 256 * slot,
+                     *centre = table.centre + 256 * slot;
         if (space.codes.size() < node.m) space.codes.resize(node.m);
         std::uint8_t *codes = space.codes.data(), first = 255, last = 0;
         std::size_t gaps = 0;
@@ -235,12 +236,12 @@ private:
         }
         if (gaps == node.m || (first >= last && gaps == 0)) return;
         const bool there = first >= last;  // one number: what is there against what is missing
-        const double drawn = low[first] + draws[0] * (high[last] - low[first]);
+        const double drawn = centre[first] + draws[0] * (centre[last] - centre[first]);
         std::size_t from = first;
         if (there)
             from = static_cast<std::size_t>(table.n_codes[slot]) - 1;
-        else if (high[first] <= drawn)
-            from = static_cast<std::size_t>(std::upper_bound(high + first, high + last, drawn) - high) - 1;
+        else if (centre[first] <= drawn)
+            from = static_cast<std::size_t>(std::upper_bound(centre + first, centre + last, drawn) - centre) - 1;
         double *sum = space.sum.data(), *gap = space.gap.data(), n = 0.0;
         std::fill_n(sum, V, 0.0);
         std::fill_n(gap, V, 0.0);
@@ -323,10 +324,11 @@ private:
         std::size_t only = ~std::size_t{0};
         double drawn = 0.0;
         if (draws && m > 1) {
-            const double a = low[present[0]], b = high[present[m - 1]];
+            const double *centre = table.centre + 256 * slot;
+            const double a = centre[present[0]], b = centre[present[m - 1]];
             drawn = a + draws[0] * (b - a);
             only = 0;
-            while (only + 2 < m && high[present[only + 1]] <= drawn) ++only;
+            while (only + 2 < m && centre[present[only + 1]] <= drawn) ++only;
         }
         if (m > 1) {
             push_prefixes(hist, count, present, m - 1, only, space);

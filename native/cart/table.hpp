@@ -40,7 +40,7 @@ struct CartTable {
     const std::uint8_t *codes;  // n x n_coded
     std::size_t n_coded;
     const std::int32_t *coded_feature, *n_codes;
-    const double *low, *high;  // n_coded x 256
+    const double *low, *high, *centre;  // n_coded x 256; thresholds are drawn between the centres of two codes
     const std::uint8_t *categorical;
     // Sorted features: lists that the tree divides as it grows. Sparse ones leave out the zeros.
     std::uint32_t *lists;

@@ -1,6 +1,7 @@
 // Bindings of the lasso: columns of X, coordinate descent, screening.
 #include "linear/lasso_columns.hpp"
 #include "linear/lasso_screening.hpp"
+#include "linear/multi_task.hpp"
 #include "linear/options.hpp"
 
 namespace epicycle {
@@ -182,6 +183,24 @@ void bind_gram(nb::module_ &m) {
         "G"_a.noconvert(), "slots"_a, "step"_a, "q"_a.noconvert());
 }
 
+void bind_multi_task(nb::module_ &m) {
+    m.def(
+        "multi_task_descend",
+        [](RowMajor<double> G, const PenaltyArrays &penalty, InOut2<double> W, InOut2<double> Q, double square,
+           const Budget &budget) {
+            constexpr const char *expected =
+                "multi_task_descend: expected G (m, m), penalties (m,), W and Q (m, k), all in C order";
+            const std::size_t size = G.shape(0), k = W.shape(1);
+            require(G.shape(1) == size && W.shape(0) == size && Q.shape(0) == size && Q.shape(1) == k, expected);
+            const Penalty cost = penalty.view(size, expected);
+            MultiTask problem{G.data(), size, size, k, cost.l1, cost.l2, W.data(), Q.data(), square};
+            nb::gil_scoped_release nogil;
+            const Descent done = multi_task_descend(problem, budget.rounds, budget.target, budget.work);
+            return std::make_tuple(done.epochs, done.gap, problem.square);
+        },
+        "G"_a.noconvert(), "penalty"_a, "W"_a.noconvert(), "Q"_a.noconvert(), "square"_a, "budget"_a);
+}
+
 void bind_screening(nb::module_ &m) {
     m.def(
         "lasso_dual_point",
@@ -223,6 +242,7 @@ void bind_lasso(nb::module_ &m) {
     bind_columns(m);
     bind_descent(m);
     bind_gram(m);
+    bind_multi_task(m);
     bind_screening(m);
 }
 

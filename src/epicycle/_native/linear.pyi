@@ -97,6 +97,9 @@ def gram_lasso_descend(
     budget: Budget,
     until_settled: bool,
 ) -> tuple[int, float, bool]: ...
+def multi_task_descend(
+    G: Array, penalty: Penalty, W: Array, Q: Array, square: float, budget: Budget
+) -> tuple[int, float, float]: ...
 def lasso_dual_point(
     c: Array, slack: Array, w: Array, penalty: Penalty, alive: Array, rr: float
 ) -> tuple[float, float, float]: ...

@@ -41,6 +41,7 @@ SHARED_DOCS: dict[str, str] = {
     "    Whether a new fit starts from the solution of the one before.",
     "verbose": "verbose : int, default={default}\n"
     "    1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.",
+    "evidence": "history_ : History\nn_iter_ : int\nconverged_ : bool",
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
     "    Seed; the same seed gives the same bits for any number of threads.",
     "ax": "ax : matplotlib Axes, optional\n    The axes to draw on; by default new ones.",

@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -21,10 +21,18 @@ from epicycle.kernels._given import Entries
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, as_kernel, select_rows
-from epicycle.optim import Solution
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped mixin
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]  # untyped mixins
+    """A transformer whose features have the type of the rows."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class RandomFourierFeatures(KernelFeatures, Estimator):
     r"""Random cosines and sines whose inner products are a stationary kernel on average.
 
     .. math:: \varphi(x) = \sqrt{\tfrac{k(0)}{m}} \bigl(\cos w_1'x, \dots, \cos w_m'x, \sin w_1'x, \dots,
@@ -51,9 +59,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     %(kernel_)s
     certificate_ : Certificate
         Nothing is optimised; it states the standard error of an inner product.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(evidence)s
 
     Examples
     --------
@@ -70,8 +76,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         "kernel": AnyOf(Choice("rbf", "gaussian", "laplacian"), InstanceOf(Kernel)),
         "gamma": NoneOr(Real(minimum=0, inclusive=False)),
         "n_components": Integer(minimum=1),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C2",), engines=("memory", "files", "dask"), certificate="closed form"
@@ -89,11 +93,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ) -> None: ...
 
     _takes_sparse: ClassVar[bool] = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -116,15 +115,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             sums, n = engine.sum(_sum_statistic, data, n_jobs=self.n_jobs)
             self.offset_ = sums / n
         self._variance_ = float(self.kernel_.diagonal(np.zeros((1, p)))[0])
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=0.0)
         # var cos <= 1, and at most 3/2 for the one with a random phase
         error = self._variance_ * np.sqrt(m + (0.5 if self.n_components % 2 else 0.0)) / m
         meaning = (
             f"nothing is optimised: inner products are the kernel on average, with standard error below {error:.2g}"
         )
-        certificate = Certificate("closed form", 0.0, 0.0, meaning)
-        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        self._conclude_directly(Certificate("closed form", 0.0, 0.0, meaning))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -163,7 +159,7 @@ def fourier_batch(
     return out
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
+class Nystroem(KernelFeatures, KernelMachine):
     r"""Features from the kernel with a few landmark rows, of any kernel.
 
     .. math:: \varphi(x) = K_{LL}^{-1/2} \, k_L(x), \qquad \varphi(x)'\varphi(z) = k_L(x)' K_{LL}^{-1} k_L(z)
@@ -199,9 +195,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
     certificate_ : Certificate
         The trace of K less that of the features' inner products on the rows of the fit, relative to that of K: the
         sum of all eigenvalues that are missing.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(evidence)s
 
     Examples
     --------
@@ -221,8 +215,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         "kernel_params": NoneOr(InstanceOf(dict)),
         "n_components": Integer(minimum=1),
         "landmarks": Choice("pivoted", "uniform"),
-        "random_state": RandomState(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C2",), engines=("memory",), certificate="trace error"
@@ -242,11 +234,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -295,10 +282,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine)
         meaning = f"all eigenvalues of the kernel matrix that the features miss add up to {error:.1e} of its trace"
         if not self.kernel_.mercer:
             meaning += ", if this is a Mercer kernel, of which only the landmarks are known"
-        certificate = Certificate("trace error", error, 1.0, meaning)
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=missing)
-        self._conclude(Solution(np.zeros(0), missing, monitor.history(), certificate, 1, "converged"))
+        self._conclude_directly(Certificate("trace error", error, 1.0, meaning), objective=missing)
 
     def _kept(self) -> Any:
         if self.kernel_.takes == "precomputed":

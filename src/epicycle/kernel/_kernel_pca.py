@@ -13,19 +13,18 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, RandomState, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.kernel._approximation import KernelFeatures
 from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
 from epicycle.kernels._prepared import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
-from epicycle.optim import Solution
 
 _TOL = 1e-8  # of the certificate, where none is given
 _ZERO = 1e-12  # of the largest eigenvalue: what is below is rounding of the kernel matrix
@@ -33,7 +32,7 @@ _NEGATIVE = 1e-5  # of the largest eigenvalue: one that is further below zero is
 _FEW = 400  # rows up to which all eigenvalues cost nothing
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
+class KernelPCA(KernelFeatures, KernelMachine):
     r"""Principal components in the feature space of a kernel.
 
     .. math:: H K H = \sum_j \lambda_j a_j a_j', \qquad
@@ -87,9 +86,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         `gamma`, or its default.
     certificate_ : Certificate
         The largest residual of an eigenvector, relative to the largest eigenvalue.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(evidence)s
 
     Examples
     --------
@@ -112,10 +109,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         "max_iter": NoneOr(Integer(minimum=1)),
         "iterated_power": AnyOf(Choice("auto"), Integer(minimum=0)),
         "remove_zero_eig": Boolean(),
-        "random_state": RandomState(),
         "copy_X": Boolean(),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C1",), engines=("memory",), certificate="eigenvalue residual", keeps_rows=True
@@ -143,11 +137,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -181,10 +170,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine
             self._learn_the_way_back(rows)
         meaning = f"every pair solves its equation up to {residual:.1e} of the largest eigenvalue"
         certificate = Certificate("eigenvalue residual", residual, self.tol or _TOL, meaning)
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=float(trace - values.sum()))
-        reason = "converged" if certificate.holds else "stalled"
-        self._conclude(Solution(values, float(trace - values.sum()), monitor.history(), certificate, 1, reason))
+        self._conclude_directly(certificate, x=values, objective=float(trace - values.sum()))
         return self
 
     def _components(self, A: Any, wanted: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:

@@ -40,6 +40,7 @@ from epicycle.kernels._gram import kernel_product
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelClassifier, select_rows
 from epicycle.kernels._prepared import as_texts
 from epicycle.optim import Solution
+from epicycle.stats._class_scores import one_or_all
 from epicycle.stats._labels import codes as codes_of, distinct
 
 #: Beyond it weights are counted in units of the largest: |w|^2 is of the order of their square, which may overflow.
@@ -259,13 +260,13 @@ class KernelPerceptron(KernelClassifier):
         # Novikoff's bound (D / gamma)^2, for steps of the length of the largest share.
         limit[lower > 0] = longest * np.square(self.radius_ / lower[lower > 0])
         self._set_counts(learners, weighted=share is not None)
-        self.margin_, self.mistake_bound_ = _one_or_all(lower), _one_or_all(limit)
-        self.separable_ = _one_or_all(np.array([learner.clean for learner in learners]))
+        self.margin_, self.mistake_bound_ = one_or_all(lower), one_or_all(limit)
+        self.separable_ = one_or_all(np.array([learner.clean for learner in learners]))
 
     def _set_counts(self, learners: list[KernelLearner], *, weighted: bool) -> None:
         made = np.array([sum(float(s.sum()) for s in learner.shares) for learner in learners])
         whole = not weighted and bool((made == np.floor(made)).all())
-        self.n_mistakes_ = _one_or_all(made.astype(np.int64) if whole else made)
+        self.n_mistakes_ = one_or_all(made.astype(np.int64) if whole else made)
 
     def _set_function(self, rows: Any, kept: np.ndarray, learners: list[KernelLearner], total: float) -> None:
         """Keep the coefficients of the variant, and the rows that have one."""
@@ -377,8 +378,3 @@ def _stacked(rows: Any, more: Any) -> Any:
     if sp.issparse(rows) or sp.issparse(more):
         return sp.vstack([sp.csr_array(rows), sp.csr_array(more)], format="csr")
     return np.concatenate([rows, more])
-
-
-def _one_or_all(values: np.ndarray) -> Any:
-    """A plain number for one model, an array for several."""
-    return values[0].item() if len(values) == 1 else values

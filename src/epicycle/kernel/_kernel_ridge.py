@@ -34,7 +34,6 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
-from epicycle.optim import Solution
 
 _INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
 # Penalties that are tried first, in units of the largest eigenvalue: from nearly none to nearly nothing but penalty.
@@ -83,9 +82,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
     certificate_ : Certificate
         The relative duality gap, from the residual of the linear system; for a kernel that is none ("sigmoid" may be),
         the residual alone.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(evidence)s
 
     Examples
     --------
@@ -246,10 +243,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         if self.jitter_ > 0:
             meaning += f", for the kernel with {self.jitter_:.1e} on its diagonal"
         certificate = Certificate(kind, relative, self.tol, meaning)
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=float(objective.sum()), gap=relative)
-        reason = "converged" if certificate.holds else "stalled"
-        self._conclude(Solution(C.ravel(), float(objective.sum()), monitor.history(), certificate, 1, reason))
+        self._conclude_directly(certificate, x=C.ravel(), objective=float(objective.sum()), gap=relative)
 
     def predict(self, X: Any) -> Any:
         """f(x) + b for every row x of X."""

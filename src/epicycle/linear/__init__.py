@@ -7,11 +7,22 @@ from epicycle.linear._one_vs_rest import OneVsRest
 from epicycle.linear.basis import FourierFeatures, HingeFeatures, LinearSpline, PolynomialRegression
 from epicycle.linear.epicycles import EpicycleRegression
 from epicycle.linear.glm import Family, GammaRegressor, GeneralizedLinearModel, PoissonRegressor, TweedieRegressor
-from epicycle.linear.lars._lars import Lars
+from epicycle.linear.lars._lars import Lars, LassoLars
+from epicycle.linear.lars._lars_cv import LarsCV, LassoLarsCV
+from epicycle.linear.lars._lars_path import lars_path, lars_path_gram
+from epicycle.linear.lars._lasso_lars_ic import LassoLarsIC
 from epicycle.linear.lars._matching_pursuit import MatchingPursuit
+from epicycle.linear.lars._orthogonal_matching_pursuit import (
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    orthogonal_mp,
+    orthogonal_mp_gram,
+)
 from epicycle.linear.lars._stagewise import Stagewise
 from epicycle.linear.lasso._lasso import ElasticNet, Lasso
 from epicycle.linear.lasso._lasso_cv import ElasticNetCV, LassoCV
+from epicycle.linear.lasso._multi_task import MultiTaskElasticNet, MultiTaskLasso
+from epicycle.linear.lasso._multi_task_cv import MultiTaskElasticNetCV, MultiTaskLassoCV
 from epicycle.linear.lasso._path import RegularizationPath, enet_path, lasso_path
 from epicycle.linear.least_squares._estimating_equations import EstimatingEquations
 from epicycle.linear.least_squares._james_stein import JamesStein, ShrunkenMeans, shrink_means
@@ -44,15 +55,25 @@ __all__ = [
     "HuberRegressor",
     "JamesStein",
     "Lars",
+    "LarsCV",
     "Lasso",
     "LassoCV",
+    "LassoLars",
+    "LassoLarsCV",
+    "LassoLarsIC",
     "LinearRegression",
     "LinearSpline",
     "LocallyWeightedRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
     "MatchingPursuit",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
     "OneVsRest",
+    "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV",
     "PassiveAggressiveClassifier",
     "PassiveAggressiveRegressor",
     "Perceptron",
@@ -74,8 +95,12 @@ __all__ = [
     "TweedieRegressor",
     "enet_path",
     "families",
+    "lars_path",
+    "lars_path_gram",
     "lasso_path",
     "links",
+    "orthogonal_mp",
+    "orthogonal_mp_gram",
     "shrink_means",
 ]
 

@@ -10,12 +10,14 @@ u = (-w, 1, s_y - w's_x - b), so that the mean square is u'Mu / sum_i v_i.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.model_selection import BaseCrossValidator, KFold, check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
@@ -32,12 +34,38 @@ class Fold:
     test: np.ndarray
 
 
-def folds_of(cv: Any, data: ArrayData, labels: np.ndarray | None = None) -> list[Fold]:
+class RoutesToSplitter:
+    """Arguments of `fit` that go to the splitter of `cv`, such as `groups`, by scikit-learn's metadata routing."""
+
+    cv: Any
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which arguments of `fit` go where."""
+        routes = MethodMapping().add(caller="fit", callee="split")
+        splitter = check_cv(self.cv, classifier=False)
+        return MetadataRouter(owner=self).add_self_request(self).add(splitter=splitter, method_mapping=routes)
+
+    def _split_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that go to the splitter."""
+        if not params:
+            return {}
+        if not get_config().get("enable_metadata_routing", False):
+            raise ParameterError(
+                f"{type(self).__name__}.fit: passing {sorted(params)} is only supported if enable_metadata_routing=True"
+                " in scikit-learn's configuration"
+            )
+        return dict(process_routing(self, "fit", **params).splitter.split)
+
+
+def folds_of(
+    cv: Any, data: ArrayData, labels: np.ndarray | None = None, *, arguments: Mapping[str, Any] | None = None
+) -> list[Fold]:
     """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors, or for given labels."""
     y = data.y if labels is None else labels
     try:
         splitter = check_cv(cv, y, classifier=labels is not None)
-        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.empty((data.n_rows, 0)), y)]
+        split = splitter.split(np.empty((data.n_rows, 0)), y, **(arguments or {}))
+        folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
     except (TypeError, ValueError) as error:
         raise ParameterError(f"cv={cv!r}: {error}") from None
     for fold in folds:
@@ -151,6 +179,15 @@ def count_rows(data: Data) -> int:
 
 def _rows_of_part(part: Data) -> int:
     return part.n_rows or 0
+
+
+def cells_of(cv: Any, data: Data) -> Cells:
+    """The folds of rows that are not in memory, by their numbers."""
+    n = count_rows(data)
+    try:
+        return Cells.of_splitter(check_cv(cv, None, classifier=False), n)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"cv={cv!r}: {error}") from None
 
 
 def cell_moments(data: Data, cells: Cells, *, centre: bool, n_jobs: int | None) -> list[Moments]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,7 +23,6 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._dask_data import is_dask
-from epicycle.engine._row_order import batches_in_order
 from epicycle.neighbors._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
 from epicycle.neighbors._search import (
     distance_block,
@@ -36,7 +34,6 @@ from epicycle.neighbors._search import (
     within_radius_by_tree,
     without_self,
 )
-from epicycle.optim import Solution
 
 SEARCH_PARAMETERS: Mapping[str, Domain] = {
     "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
@@ -47,7 +44,6 @@ SEARCH_PARAMETERS: Mapping[str, Domain] = {
 }
 K: Domain = Integer(minimum=1)
 RADIUS: Domain = Real(minimum=0, allow_inf=True)
-WEIGHTS: Domain = NoneOr(AnyOf(Choice("uniform", "distance"), Callable()))
 MODE: Domain = Choice("distance", "connectivity")
 CARD: MethodCard = MethodCard(
     family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
@@ -100,9 +96,7 @@ effective_metric_ : str or callable
 effective_metric_params_ : dict
 certificate_ : Certificate
     The search is exact.
-history_ : History
-n_iter_ : int
-converged_ : bool""",
+%(evidence)s""",
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "queries": """X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
     Default: the rows of the fit, each without itself. With metric="precomputed" distances, of shape
@@ -211,13 +205,10 @@ converged_ : bool""",
             raise DataError("Negative values in data passed to precomputed distance matrix.")
 
     def _conclude_exact(self) -> None:
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=0.0)
         meaning = (
             "nothing is fitted: the rows are kept, and every search is exact, ties going to the row that comes first"
         )
-        certificate = Certificate("exact search", 0.0, 0.0, meaning)
-        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        self._conclude_directly(Certificate("exact search", 0.0, 0.0, meaning))
 
     def _query_data(self, X: Any) -> Data:
         """Queries, checked; sparse distances are :func:`_distance_graph`."""
@@ -333,20 +324,6 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
             )
         return int(k)
 
-    def _voters(self, X: Any, weights: Any) -> Voters:
-        """The neighbours for prediction, of rows in memory or in files, or of the rows of the fit, left out."""
-        self._check_fitted()
-        if X is None:
-            found = [self.kneighbors()]
-        else:
-            data: Data = self._query_data(X)
-            k = self._wanted(None, self_excluded=False)
-            found = [self._search(batch.X, k) for batch in batches_in_order(data)]
-        distances, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        share = neighbor_weights(weights, distances)
-        counts = np.full(len(rows), rows.shape[1])
-        return Voters(counts, rows.ravel(), None if share is None else share.ravel(), distances.dtype)
-
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
         """The neighbours as a sparse matrix.
 
@@ -417,21 +394,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
             distances = [d[order] for d, order in zip(distances, orders, strict=True)]
             rows = [r[order] for r, order in zip(rows, orders, strict=True)]
         return distances, rows
-
-    def _voters(self, X: Any, weights: Any) -> Voters:
-        """The neighbours for prediction, as in :class:`KNeighborsSearch`."""
-        self._check_fitted()
-        if X is None:
-            found = [self._within(None, self.radius)]
-        else:
-            found = [self._search_radius(batch.X, self.radius) for batch in batches_in_order(self._query_data(X))]
-        distances, rows = ([part for parts in every for part in parts] for every in zip(*found, strict=True))
-        counts = np.array([len(row) for row in rows])
-        share = None
-        if not is_uniform(weights):
-            parts: list[Any] = [neighbor_weights(weights, d[None, :]) for d in distances]
-            share = np.concatenate([np.zeros(0), *(part[0] for part in parts)])
-        return Voters(counts, np.concatenate(rows), share, distances[0].dtype)
 
     def radius_neighbors_graph(
         self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
@@ -522,88 +484,3 @@ def _within_graph(graph: Any, radius: Any) -> tuple[list[np.ndarray], list[np.nd
     inside = graph.data <= reach
     ends = np.concatenate([[0], np.cumsum(inside)])[graph.indptr][1:-1]
     return np.split(graph.data[inside], ends), np.split(graph.indices[inside].astype(np.int64), ends)
-
-
-# ------------------------------------------------------------------------------------------- weights
-
-
-@dataclass(frozen=True)
-class Voters:
-    """The neighbours of all queries, one query after the other."""
-
-    #: How many neighbours each query has.
-    counts: np.ndarray
-    rows: np.ndarray
-    #: None where all count alike.
-    weights: np.ndarray | None
-    #: The type of the distances.
-    dtype: np.dtype[Any]
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the neighbours of each query; zero for a query without any."""
-        some = self.counts > 0
-        sums = np.zeros((len(some), *values.shape[1:]))
-        if some.any():
-            sums[some] = np.add.reduceat(values, (np.cumsum(self.counts) - self.counts)[some], axis=0)
-        return sums
-
-    def means(self, targets: np.ndarray) -> np.ndarray:
-        """The mean of the neighbours' targets for each query; NaN for a query without any."""
-        Y = targets[self.rows]
-        shape = (-1, *[1] * (Y.ndim - 1))
-        if self.weights is None:
-            total = self.counts.astype(np.float64)
-        else:
-            Y, total = self.weights.reshape(shape) * Y, self.sums(self.weights)
-        with np.errstate(invalid="ignore"):  # nothing over nothing
-            return np.asarray(self.sums(Y) / total.reshape(shape))
-
-    def shares(self, codes: np.ndarray, n_classes: int) -> np.ndarray:
-        """The share of each class in the votes for each query; zeros for a query without neighbours."""
-        n = len(self.counts)
-        query = np.repeat(np.arange(n), self.counts)
-        votes = np.bincount(query * n_classes + codes[self.rows], weights=self.weights, minlength=n * n_classes)
-        votes = votes.reshape(n, n_classes).astype(np.float64)
-        total = votes.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(votes, total, out=np.zeros_like(votes), where=total > 0))
-
-
-def is_uniform(weights: Any) -> bool:
-    return weights is None or (isinstance(weights, str) and weights == "uniform")
-
-
-def neighbor_weights(weights: Any, distances: np.ndarray) -> np.ndarray | None:
-    """The weights of neighbours, of shape (n, k); None where all count alike.
-
-    By distance, neighbours at distance zero count alone; so do neighbours of infinite weight.
-    """
-    if is_uniform(weights):
-        return None
-    if isinstance(weights, str):
-        zero = distances == 0
-        with np.errstate(divide="ignore"):
-            inverse = 1.0 / distances.astype(np.float64)
-        exact = zero.any(axis=1)
-        inverse[exact] = zero[exact]
-        # Distances near the smallest number there is have an infinite inverse.
-        return _limits(inverse)
-    values = np.asarray(weights(distances), dtype=np.float64)
-    if values.shape != distances.shape or np.isnan(values).any() or (values < 0).any():
-        raise ParameterError(
-            f"weights: the function gave shape {values.shape} for distances of shape {distances.shape}; expected as "
-            "many numbers >= 0"
-        )
-    values = _limits(np.array(values))
-    if values.shape[1] and not values.any(axis=1).all():
-        raise ParameterError(
-            "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if you "
-            "are using a user-defined function."
-        )
-    return values
-
-
-def _limits(values: np.ndarray) -> np.ndarray:
-    """Weights of which the infinite ones, where a row has any, count alone."""
-    beyond = np.isinf(values).any(axis=1)
-    values[beyond] = np.isinf(values[beyond])
-    return values

@@ -13,20 +13,10 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, InstanceOf, NoneOr
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._target import as_labels
-from epicycle.neighbors._base import (
-    CARD,
-    RADIUS,
-    SEARCH_PARAMETERS,
-    WEIGHTS,
-    K,
-    KNeighborsSearch,
-    NeighborsEstimator,
-    RadiusNeighborsSearch,
-    Voters,
-)
+from epicycle.neighbors._base import NeighborsEstimator
+from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredictor, Voters
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 
@@ -50,7 +40,6 @@ ndarray of shape (n_queries, n_classes), or list of them
         "predictions": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
     }
 
-    weights: Any
     classes_: Any
 
     @fitting
@@ -84,7 +73,7 @@ ndarray of shape (n_queries, n_classes), or list of them
         return list(zip(self.classes_, self._codes_.T, strict=True))
 
     @abstractmethod
-    def _voters(self, X: Any, weights: Any) -> Voters:
+    def _voters(self, X: Any) -> Voters:
         """The neighbours of the queries."""
 
     def predict_proba(self, X: Any = None) -> Any:
@@ -112,7 +101,7 @@ ndarray of shape (n_queries, n_classes), or list of them
         return np.column_stack(chosen) if self.__dict__.get("outputs_2d_", False) else chosen[0]
 
     def _shares(self, X: Any) -> list[np.ndarray]:
-        voters = self._voters(X, self.weights)
+        voters = self._voters(X)
         alone, outliers = np.flatnonzero(voters.counts == 0), vars(self).get("outlier_label_")
         if len(alone) and outliers is None:
             raise DataError(
@@ -143,7 +132,7 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), dtype=np.intp) if len(classes) == 1 else codes(y, labels=classes)
 
 
-class KNeighborsClassifier(KNeighborsSearch, _VotingClassifier):
+class KNeighborsClassifier(KNeighborsPredictor, _VotingClassifier):
     r"""A vote of the k nearest rows.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i \in N_k(q)} w_i \, [y_i = c]}{\sum_{i \in N_k(q)} w_i}
@@ -171,25 +160,8 @@ class KNeighborsClassifier(KNeighborsSearch, _VotingClassifier):
     (0.967, 0.967)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
-
-
-class RadiusNeighborsClassifier(RadiusNeighborsSearch, _VotingClassifier):
+class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
     r"""A vote of the rows within a radius.
 
     .. math:: P(y = c \mid q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, [y_i = c]}{\sum_{i: d(x_i, q) \leq r} w_i}
@@ -226,12 +198,9 @@ class RadiusNeighborsClassifier(RadiusNeighborsSearch, _VotingClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **SEARCH_PARAMETERS,
-        "radius": RADIUS,
-        "weights": WEIGHTS,
+        **RadiusNeighborsPredictor._parameters,
         "outlier_label": NoneOr(AnyOf(InstanceOf(int, np.integer, str), ArrayLike())),
     }
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments
     def __init__(

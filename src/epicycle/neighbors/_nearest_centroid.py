@@ -25,7 +25,6 @@ from epicycle.core.estimator._estimator import Estimator, fitting, stores_argume
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
 from epicycle.neighbors._search import distance_block, metric_by_name
-from epicycle.optim import Solution
 from epicycle.stats._labels import codes, distinct
 
 
@@ -63,9 +62,7 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     class_prior_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
         The centroids are exact.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
+    %(evidence)s
 
     Examples
     --------
@@ -131,10 +128,8 @@ Returns
         squares = sum(_squares(part, m) for part, m in zip(parts, self.centroids_, strict=True))
         self.within_class_std_dev_ = np.sqrt(squares / max(data.n_rows - n_classes, 1))
         self._shrink(_means(rows), np.sqrt(1.0 / counts - 1.0 / data.n_rows))
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, np.zeros(0), objective=0.0)
-        certificate = Certificate("closed form", 0.0, 0.0, "the centroids are means or medians, computed directly")
-        self._conclude(Solution(np.zeros(0), 0.0, monitor.history(), certificate, 1, "converged"))
+        meaning = "the centroids are means or medians, computed directly"
+        self._conclude_directly(Certificate("closed form", 0.0, 0.0, meaning))
         return self
 
     def _prior(self, counts: np.ndarray) -> np.ndarray:

@@ -10,26 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._parameters import Domain
-from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.neighbors._base import (
-    CARD,
-    RADIUS,
-    SEARCH_PARAMETERS,
-    WEIGHTS,
-    K,
-    KNeighborsSearch,
-    NeighborsEstimator,
-    RadiusNeighborsSearch,
-    Voters,
-)
+from epicycle.core.estimator._estimator import fitting
+from epicycle.neighbors._base import NeighborsEstimator
+from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredictor, Voters
 
 
 class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixins
     """Targets of the rows, and means of those of neighbours."""
-
-    weights: Any
 
     _docs: ClassVar[Mapping[str, str]] = {"predictions": "ndarray of shape (n_queries,) or (n_queries, n_targets)"}
 
@@ -42,7 +29,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
         return self
 
     @abstractmethod
-    def _voters(self, X: Any, weights: Any) -> Voters:
+    def _voters(self, X: Any) -> Voters:
         """The neighbours of the queries."""
 
     def predict(self, X: Any = None) -> np.ndarray:
@@ -50,7 +37,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
 
         %(prediction)s
         """
-        voters = self._voters(X, self.weights)
+        voters = self._voters(X)
         if not voters.counts.all():
             warnings.warn(
                 "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
@@ -64,7 +51,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
 
 
-class KNeighborsRegressor(KNeighborsSearch, _AveragingRegressor):
+class KNeighborsRegressor(KNeighborsPredictor, _AveragingRegressor):
     r"""The mean of the targets of the k nearest rows.
 
     .. math:: f(q) = \frac{\sum_{i \in N_k(q)} w_i \, y_i}{\sum_{i \in N_k(q)} w_i}
@@ -91,25 +78,8 @@ class KNeighborsRegressor(KNeighborsSearch, _AveragingRegressor):
     array([0.5, 0.5, 0.5, 0.5])
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
-
-
-class RadiusNeighborsRegressor(RadiusNeighborsSearch, _AveragingRegressor):
+class RadiusNeighborsRegressor(RadiusNeighborsPredictor, _AveragingRegressor):
     r"""The mean of the targets of the rows within a radius.
 
     .. math:: f(q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, y_i}{\sum_{i: d(x_i, q) \leq r} w_i}
@@ -133,20 +103,3 @@ class RadiusNeighborsRegressor(RadiusNeighborsSearch, _AveragingRegressor):
     >>> model.predict([[1.5]])
     array([0.5])
     """
-
-    _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "radius": RADIUS, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = CARD
-
-    @stores_arguments
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...

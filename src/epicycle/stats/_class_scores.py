@@ -21,6 +21,11 @@ def choose_class(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.asarray(classes[(scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)])
 
 
+def one_or_all(values: np.ndarray) -> Any:
+    """A plain number for one model, an array for several."""
+    return values[0].item() if len(values) == 1 else values
+
+
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
     """log P of every class: exact also where P underflows."""
     if scores.shape[1] == 1:

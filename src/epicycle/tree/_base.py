@@ -40,7 +40,7 @@ class TreeModel(Estimator, ABC):
     """
 
     _docs: ClassVar[dict[str, str]] = TREE_DOCS
-    _target: ClassVar[Literal["numeric", "labels"]]
+    _target: ClassVar[Literal["none", "numeric", "labels"]]
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
     _takes_dask: ClassVar[bool] = False
     _multi_output: ClassVar[bool] = False
@@ -73,9 +73,9 @@ class TreeModel(Estimator, ABC):
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss of each row."""
 
-    @abstractmethod
     def _responses(self, X: np.ndarray) -> np.ndarray:
         """Predictions (n, K) for rows: numbers, or probabilities (of two classes that of the second alone)."""
+        return self._raw_outputs(X)
 
     @abstractmethod
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:

@@ -271,16 +271,23 @@ def bin_matrix(X: Any, table: np.ndarray, threads: int) -> np.ndarray:
 
 
 def bin_data(
-    data: Data, edges: list[np.ndarray], n_jobs: int | None = None, *, on_batch: Callable[[Batch], None] | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(bins, y, weight) of all rows in one pass, with ones for missing weights; `on_batch` is called for each batch."""
+    data: Data, edges: list[np.ndarray], n_jobs: int | None = None, *more: Callable[[Batch], np.ndarray]
+) -> tuple[np.ndarray, ...]:
+    """(bins, y, weight) of all rows in one pass, with ones for missing weights, and what the functions `more` give.
+
+    Partitions of a Dask collection are binned where they lie, and their bins come here.
+    """
     table = padded_edges(edges)
     if isinstance(data, ArrayData):
-        return _binned(data.rows(0, data.n_rows), table, n_jobs, on_batch)
-    pieces = (_binned(batch, table, n_jobs, on_batch) for batch in data.batches())
+        return _binned(data.rows(0, data.n_rows), table, n_jobs, more)
+    if isinstance(data, DaskData):
+        row = np.empty((1, data.n_features), data.dtype)
+        y = np.zeros(1 if data.target_is_vector or not data.n_targets else (1, data.n_targets))
+        like = _binned(Batch(sp.csr_array(row * 0) if data.sparse else row, y), table, 1, more)
+        return _unpacked(np.asarray(engine.map(_packed, data, table, more)), like)
+    pieces = (_binned(batch, table, n_jobs, more) for batch in data.batches())
     if data.n_rows is None:
-        rows, y, weight = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        return rows, y, weight
+        return tuple(np.concatenate(part) for part in zip(*pieces, strict=True))
     out: tuple[np.ndarray, ...] = ()
     filled = 0
     for piece in pieces:  # into their place, so that nothing is held twice
@@ -289,18 +296,65 @@ def bin_data(
         for whole, part in zip(out, piece, strict=True):
             whole[filled:stop] = part
         filled = stop
-    rows, y, weight = out
-    return rows, y, weight
+    return out
 
 
 def _binned(
-    batch: Batch, table: np.ndarray, n_jobs: int | None, on_batch: Callable[[Batch], None] | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if on_batch is not None:
-        on_batch(batch)
+    batch: Batch, table: np.ndarray, n_jobs: int | None, more: tuple[Callable[[Batch], np.ndarray], ...]
+) -> tuple[np.ndarray, ...]:
     threads = n_threads(8.0 * batch.n_rows * len(table), n_jobs)
-    weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
-    return bin_matrix(batch.X, table, threads), np.asarray(batch.y, np.float64), weight
+    weight = np.ones(batch.n_rows) if batch.weight is None else np.asarray(batch.weight, np.float64)
+    y = np.zeros(batch.n_rows) if batch.y is None else np.asarray(batch.y, np.float64)
+    return (bin_matrix(batch.X, table, threads), y, weight, *(f(batch) for f in more))
+
+
+def _packed(batch: Batch, table: np.ndarray, more: tuple[Callable[[Batch], np.ndarray], ...]) -> np.ndarray:
+    """The arrays of :func:`_binned` as one of bytes: a map over partitions gives one array."""
+    n = batch.n_rows
+    return np.hstack([np.ascontiguousarray(a).view(np.uint8).reshape(n, -1) for a in _binned(batch, table, 1, more)])
+
+
+def _unpacked(packed: np.ndarray, like: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    ends = np.cumsum([array.nbytes for array in like])
+    parts = np.split(packed, ends[:-1], axis=1)
+    return tuple(
+        np.ascontiguousarray(part).view(array.dtype).reshape(len(packed), *array.shape[1:])
+        for part, array in zip(parts, like, strict=True)
+    )
+
+
+class BinRanges:
+    """The least and the greatest number in every bin, (p, 256), of rows of positive weight; ranges add up."""
+
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.low, self.high = low, high
+
+    def __add__(self, other: BinRanges) -> BinRanges:
+        return BinRanges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _ranges_statistic(batch: Batch, table: np.ndarray) -> tuple[BinRanges]:
+    X = batch.X if batch.weight is None else batch.X[batch.weight > 0]
+    low, high = np.full((len(table), 256), np.inf), np.full((len(table), 256), -np.inf)
+    columns = X.tocsc() if sp.issparse(X) else X
+    for j in range(X.shape[1]):
+        x = _column(columns, j)
+        x = x[~np.isnan(x)]
+        code = bin_matrix(x[:, None], table[j : j + 1], 1)[:, 0]
+        np.minimum.at(low[j], code, x)
+        np.maximum.at(high[j], code, x)
+    return (BinRanges(low, high),)
+
+
+def bin_centres(data: Data, edges: list[np.ndarray], n_jobs: int | None = None) -> np.ndarray:
+    """The middle of the numbers of each bin, (p, 256); of a bin without finite ones the middle between its edges."""
+    (ranges,) = engine.sum(_ranges_statistic, data, padded_edges(edges), n_jobs=n_jobs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = np.asarray(ranges.low / 2 + ranges.high / 2)
+    for row, e in zip(centre, edges, strict=True):
+        between = np.concatenate([e[:1], e[:-1] / 2 + e[1:] / 2, e[-1:]]) if len(e) else np.zeros(1)
+        row[: len(between)] = np.where(np.isfinite(row[: len(between)]), row[: len(between)], between)
+    return centre
 
 
 def take_rows(

@@ -55,6 +55,11 @@ def class_shares(values: np.ndarray, n_classes: int) -> np.ndarray:
     return np.column_stack([1.0 - values, values]) if values.shape[1] == 1 else values
 
 
+def most_probable(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The class with the largest share; of two with the same share the first, as 1 - p and p are rounded."""
+    return np.asarray(classes[class_shares(values, len(classes)).argmax(axis=1)])
+
+
 def second_of_two(probabilities: np.ndarray) -> np.ndarray:
     """The second column alone where there are two classes, else all columns."""
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import numbers
 import warnings
@@ -19,6 +20,7 @@ CLASS_WEIGHT = NoneOr(AnyOf(InstanceOf(dict, list), Choice("balanced")))
 
 E = TypeVar("E")
 P = ParamSpec("P")
+Init = TypeVar("Init", bound=Callable[..., None])
 
 #: Entries of all tree methods.
 TREE_DOCS = {
@@ -114,6 +116,19 @@ def warns_of_friedman_mse(init: Callable[Concatenate[E, P], None]) -> Callable[C
     return cast("Callable[Concatenate[E, P], None]", warn)
 
 
+def with_defaults(init: Init, **defaults: Any) -> Init:
+    """The constructor `init` with other defaults of keyword arguments."""
+
+    @functools.wraps(init)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **{**defaults, **kwargs})
+
+    signature = inspect.signature(init)
+    parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in signature.parameters.values()]
+    vars(changed)["__signature__"] = signature.replace(parameters=parameters)
+    return cast("Init", changed)
+
+
 # ------------------------------------------------------------------------------------------------ sizes
 
 
@@ -156,7 +171,10 @@ def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np
             "-1, 0 or 1"
         )
     if (signs[categorical > 0] != 0).any():
-        raise ParameterError("monotonic_cst: categories have no order to be monotone in; expected 0 for such columns")
+        raise ParameterError(
+            "monotonic_cst: Categorical features cannot have monotonic constraints: categories have no order to be "
+            "monotone in; expected 0 for such columns"
+        )
     return signs.astype(np.int8) if signs.any() else None
 
 

@@ -151,11 +151,13 @@ def test_every_breakpoint_of_the_lasso_is_optimal(form, shape, weighted, lazy, m
     model = Lars("lasso", n_nonzero_coefs=25).fit(FORMS[form](X), y, weight)
     alphas, _, coefs = sk.lars_path(A, b, method="lasso", max_iter=model.n_iter_)
     assert_allclose(model.alphas_ * 1.0, alphas * len(y), rtol=0, atol=1e-10 * alphas[0] * len(y))
-    assert_allclose(model.coef_path_, coefs, rtol=0, atol=1e-8 * np.abs(coefs).max())
+    digits = 1e-6 if form == "float32" else 1e-8  # coefficients are in the type of the data
+    assert_allclose(model.coef_path_, coefs, rtol=0, atol=digits * np.abs(coefs).max())
     for alpha, w in zip(model.alphas_, model.coef_path_.T, strict=True):
         c = A.T @ (b - A @ w)
-        assert_allclose(c[w != 0], alpha * np.sign(w[w != 0]), rtol=0, atol=1e-11 * alphas[0] * len(y))
-        assert np.abs(c).max() <= alpha + 1e-11 * alphas[0] * len(y)
+        slack = 1e-3 * digits * alphas[0] * len(y) * (1e3 if form == "float32" else 1.0)
+        assert_allclose(c[w != 0], alpha * np.sign(w[w != 0]), rtol=0, atol=slack)
+        assert np.abs(c).max() <= alpha + slack
 
 
 @pytest.mark.parametrize("shape", [(300, 50), (40, 200)])

@@ -125,7 +125,7 @@ def test_folds_that_do_not_converge_are_named():
         (LassoCV(cv=1000), ParameterError, "cv=1000"),
         (LassoCV(rule="2se"), ParameterError, "rule="),
         (LassoCV(alphas=[-1.0]), ParameterError, "alphas"),
-        (ElasticNetCV(l1_ratio=0.0), ParameterError, "pass alphas"),
+        (ElasticNetCV(l1_ratio=0.0), ParameterError, "Please supply a grid"),
         (ElasticNetCV(l1_ratio=[0.5, 1.5]), ParameterError, "l1_ratio"),
         (ElasticNetCV(l1_ratio=["a"]), ParameterError, "l1_ratio"),
     ],

@@ -226,7 +226,7 @@ def test_one_row():
         (Lasso("a"), ParameterTypeError, "alpha='a'"),
         (Lasso(np.nan), ParameterError, "alpha"),
         (ElasticNet(l1_ratio=1.2), ParameterError, "l1_ratio=1.2"),
-        (Lasso(tol=0.0), ParameterError, "tol"),
+        (Lasso(tol=-1.0), ParameterError, "tol"),
         (Lasso(max_iter=0), ParameterError, "max_iter"),
         (Lasso(penalty_weights=[1.0, 2.0]), ParameterError, "penalty_weights has shape"),
         (Lasso(penalty_weights=-np.ones(300)), ParameterError, "penalty_weights"),

@@ -111,12 +111,12 @@ def test_plot():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"l1_ratio": 0.0}, ParameterError, "pass alphas"),
+        ({"l1_ratio": 0.0}, ParameterError, "Please supply a grid"),
         ({"l1_ratio": 2.0}, ParameterError, "l1_ratio=2.0"),
         ({"eps": 0.0}, ParameterError, "eps"),
         ({"n_alphas": 0}, ParameterError, "n_alphas"),
         ({"n_alphas": "many"}, ParameterTypeError, "n_alphas"),
-        ({"alphas": [0.0, 1.0]}, ParameterError, "alphas"),
+        ({"alphas": [-0.5, 1.0]}, ParameterError, "alphas"),
         ({"alphas": []}, ParameterError, "alphas"),
         ({"alphas": ["a"]}, ParameterError, "alphas"),
         ({"sample_weight": np.ones(3)}, DataError, "sample_weight"),

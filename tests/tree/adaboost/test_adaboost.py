@@ -192,3 +192,31 @@ def test_bad_members_and_bad_data():
     da = pytest.importorskip("dask.array")
     with pytest.raises(DataTypeError, match="memory"):
         AdaBoostClassifier().fit(da.from_array(X), da.from_array(y))
+
+
+@pytest.mark.parametrize("algorithm", ["discrete", "real"])
+@pytest.mark.parametrize("K", [2, 3])
+def test_categories_are_divided_in_sets_of_levels(algorithm, K):
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 6, 300)
+    label = np.array([0, 1, 2, 1, 0, 2])[level] % K
+    frame = pd.DataFrame({"a": pd.Categorical(np.array(list("uvwxyz"))[level]), "b": rng.normal(size=300)})
+    model = AdaBoostClassifier(n_estimators=20, algorithm=algorithm).fit(frame, label)
+    assert model.score(frame, label) == 1.0
+    assert model.categories_[0].tolist() == list("uvwxyz")
+    # Numbers of levels say the same, and no order of theirs separates the classes by one threshold.
+    codes = np.column_stack([level, frame["b"]]).astype(float)
+    told = AdaBoostClassifier(n_estimators=20, algorithm=algorithm, categorical_features=[0]).fit(codes, label)
+    assert_array_equal(told.predict(codes), label)
+    assert model.estimators_[0].get_depth() == 1
+    # Levels that the fit did not see count as missing.
+    new = frame.head(2).assign(a=pd.Categorical(["q", "u"]))
+    assert np.isfinite(model.predict_proba(new)).all()
+    if K == 2:
+        assert model.n_estimators_ == 1
+
+
+def test_a_first_member_no_better_than_chance_is_refused():
+    X, y = np.ones((4, 2)), np.array([0, 1, 2, 3])
+    with pytest.raises(ParameterError, match="worse than random"):
+        AdaBoostClassifier(DecisionTreeClassifier()).fit(X, y)

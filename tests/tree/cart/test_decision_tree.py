@@ -339,3 +339,51 @@ def test_a_tree_survives_its_file(tmp_path):
     loaded = ep.load(tmp_path / "tree.epi")
     assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.export_text() == model.export_text()
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "log_loss"])
+@pytest.mark.parametrize("min_impurity_decrease", [0.0, 0.02])
+def test_several_label_columns_are_those_of_scikit_learn(criterion, min_impurity_decrease):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    first, second = X[:, 0] + 0.5 * rng.normal(size=300) > 0, np.digitize(X[:, 1] * X[:, 2], [-0.5, 0.5])
+    y = np.column_stack([first, second]).astype(int)
+    weight = rng.integers(1, 4, 300).astype(float)
+    options = {"criterion": criterion, "max_depth": 4, "min_impurity_decrease": min_impurity_decrease}
+    mine = DecisionTreeClassifier(**options).fit(X, y, weight)
+    theirs = SklearnClassifier(**options, random_state=0).fit(X, y, weight)
+    equal_trees(mine.tree_, theirs.tree_)
+
+
+def test_no_leaf_of_a_poisson_tree_is_zero():
+    """Sums of a right side are differences, whose rounding must not pass for a positive mean."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 5))
+        y = rng.poisson(np.exp(X[:, 0])) * np.where(rng.random(400) < 0.5, 0.0, 0.1)
+        assert (DecisionTreeRegressor(criterion="poisson", min_samples_leaf=3).fit(X, y).predict(X) > 0).all()
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("missing", [False, True])
+def test_medians_of_monotone_splits_bound_the_nodes_below(sign, missing):
+    """The bound below a split is the middle of the values of its children, as they stand in the tree."""
+    rng = np.random.default_rng(3)
+    X, y = rng.random((400, 2)), rng.random(400)
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    model = DecisionTreeRegressor(criterion="absolute_error", monotonic_cst=[sign, 0]).fit(X, y)
+    tree, value = model.tree_, model.tree_.value.ravel()
+    bounds = {0: (-np.inf, np.inf)}
+    for i in range(tree.node_count):  # parents come before their children
+        low, high = bounds[i]
+        assert low <= value[i] <= high
+        left, right = tree.children_left[i], tree.children_right[i]
+        if left < 0:
+            continue
+        bounds[left] = bounds[right] = (low, high)
+        if tree.feature[i] == 0:
+            assert sign * (value[right] - value[left]) >= 0
+            middle = value[left] + (value[right] - value[left]) / 2
+            below, above = ((low, middle), (middle, high)) if sign > 0 else ((middle, high), (low, middle))
+            bounds[left], bounds[right] = below, above

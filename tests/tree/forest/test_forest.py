@@ -1,11 +1,17 @@
 """Forests: quality beside scikit-learn's, out-of-bag figures, importances, quantiles, and the same bits everywhere."""
 
+import pickle
+from collections import Counter
+
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_diabetes
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, make_circles
 from sklearn.ensemble import (
     ExtraTreesRegressor as SklearnExtraTrees,
     RandomForestClassifier as SklearnClassifier,
@@ -14,7 +20,14 @@ from sklearn.ensemble import (
 from sklearn.metrics import r2_score, roc_auc_score
 
 import epicycle as ep
-from epicycle import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from epicycle import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    LogisticRegression,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+)
 from epicycle.exceptions import DataError, DataTypeError, NotFittedError, ParameterError
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
@@ -285,3 +298,119 @@ def test_several_outputs_and_one_tree_by_itself():
     assert model.tree(2).get_n_leaves() == model.history_.leaves[2]
     with pytest.raises(ParameterError, match="t=6; the forest has 6 trees"):
         model.tree(6)
+
+
+# ------------------------------------------------------------------------------------------------ samples of trees
+
+
+@pytest.mark.parametrize("make", FORESTS)
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_a_tree_grown_on_the_sample_of_a_tree_is_that_tree(make, bootstrap):
+    X, y = problem(3, n=150)
+    y = (y > 0).astype(int) if "Classifier" in make.__name__ else np.round(2 * y)
+    forest = make(n_estimators=4, max_features=0.5, bootstrap=bootstrap, random_state=1).fit(X, y)
+    for t, rows in enumerate(forest.estimators_samples_):
+        assert rows.dtype == np.int32
+        assert len(rows) == 150
+        alone = clone(forest.tree(t)).fit(X[rows], y[rows])
+        assert_allclose(alone.tree_.value, forest.tree(t).tree_.value, atol=1e-12)
+    copy = pickle.loads(pickle.dumps(forest))
+    assert_array_equal(copy.predict(X), forest.predict(X))
+    with pytest.raises(AttributeError, match="fit it again"):
+        _ = copy.estimators_samples_
+
+
+@pytest.mark.parametrize("make", FORESTS)
+def test_out_of_bag_values_of_a_warm_start_that_kept_none(make):
+    X, y = problem(4, n=200)
+    whole = fit(make, X, y, bootstrap=True, oob_score=True)
+    later = fit(make, X, y, bootstrap=True, n_estimators=8)
+    later.set_params(warm_start=True, oob_score=True, n_estimators=20)
+    label = (y > np.median(y)).astype(int) if "Classifier" in make.__name__ else y
+    later.fit(X, label)
+    assert_allclose(later._oob_sum_, whole._oob_sum_, atol=1e-12)
+    assert later.oob_score_ == pytest.approx(whole.oob_score_, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ random thresholds
+
+
+@pytest.mark.parametrize("max_bins", [255, None])
+def test_random_thresholds_are_uniform_between_the_least_and_the_greatest_number(max_bins):
+    """Four values, equally far apart: a root has each of three thresholds with the same probability."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, size=(400, 1)).astype(float), rng.random(400)
+    forest = ExtraTreesRegressor(900, max_depth=2, max_bins=max_bins, random_state=0).fit(X, y)
+    roots = forest.trees_["roots"][:-1]
+    first = forest.trees_["nodes"][roots, 0].copy().view(np.float64)
+    counts = Counter(np.floor(first).astype(int).tolist())
+    assert counts.keys() == {0, 1, 2}
+    assert max(counts.values()) - min(counts.values()) < 90  # standard deviation of a difference: 24.5
+    # Three values are left on one side of a root at the first or the last: each of two thresholds is as likely.
+    left = [t for t in range(900) if first[t] < 1]
+    second = Counter(int(forest.tree(t).tree_.threshold[2]) for t in left)
+    assert abs(second[1] - second[2]) < 4 * np.sqrt(len(left))
+
+
+# ------------------------------------------------------------------------------------------------ Dask
+
+
+@pytest.mark.parametrize("make", FORESTS)
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_dask_collections_give_the_forest_of_memory(make, where, request):
+    if where == "cluster":
+        request.getfixturevalue("client")
+    X, y = problem(5, n=500)
+    X[::9, 1] = np.nan
+    y = (y > 0).astype(int) if "Classifier" in make.__name__ else np.column_stack([y, -y])
+    weight = np.random.default_rng(0).integers(0, 3, 500).astype(float)
+    options = {"n_estimators": 5, "bootstrap": True, "oob_score": True, "random_state": 0}
+    chunks = ((200, 1, 150, 149),)
+    lazy = [da.from_array(a, chunks=(*chunks, *[-1] * (a.ndim - 1))) for a in (X, y, weight)]
+    memory, cluster = make(**options).fit(X, y, weight), make(**options).fit(*lazy)
+    for name, array in memory.trees_.items():
+        assert array.tobytes() == cluster.trees_[name].tobytes(), name
+    assert cluster.oob_score_ == memory.oob_score_
+    assert_array_equal(np.asarray(cluster.predict(lazy[0])), memory.predict(X))
+
+
+def test_dask_cannot_hold_all_numbers():
+    X, y = problem(5, n=50)
+    with pytest.raises(DataTypeError, match="max_bins=None"):
+        RandomForestRegressor(max_bins=None).fit(da.from_array(X), da.from_array(y))
+
+
+# ------------------------------------------------------------------------------------------------ embedding
+
+
+def test_embedding_marks_the_leaves_of_random_trees():
+    X, y = make_circles(factor=0.5, random_state=0)
+    model = RandomTreesEmbedding(n_estimators=30, random_state=0).fit(X)
+    Z = model.transform(X)
+    names = model.get_feature_names_out()
+    assert Z.shape == (100, sum(tree.get_n_leaves() for tree in model.estimators_)) == (100, len(names))
+    leaves = model.apply(X)
+    for i in (0, 17, 99):
+        marked = {f"randomtreesembedding_{t}_{leaves[i, t]}" for t in range(30)}
+        assert set(names[Z[[i]].indices]) == marked
+    # Inner products are shares of common leaves.
+    assert_allclose((Z @ Z.T).toarray() / 30, model.proximity(X).toarray())
+    assert_array_equal(RandomTreesEmbedding(30, random_state=0, sparse_output=False).fit_transform(X), Z.toarray())
+    assert LogisticRegression().fit(Z, y).score(Z, y) == 1.0
+    assert all(tree.get_depth() <= 5 for tree in model.estimators_)
+    with pytest.raises(DataError, match="predicts nothing"):
+        model.permutation_importances(X, y, out_of_bag=False)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_embedding_does_not_depend_on_the_order_of_rows_and_repeats_weights(seed):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(30, 3)), 1)
+    w = rng.integers(0, 3, 30)
+    w[0] = 1
+    order = rng.permutation(30)
+    make = lambda: RandomTreesEmbedding(4, random_state=seed % 100)  # noqa: E731
+    weighted = make().fit(X, sample_weight=w)
+    for other in (make().fit(X[order], sample_weight=w[order]), make().fit(np.repeat(X, w, axis=0))):
+        assert_array_equal(weighted.transform(X).toarray(), other.transform(X).toarray())

@@ -237,6 +237,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise ConvergenceError(message)
         self._run.warning = message
 
+    def _conclude_directly(
+        self, certificate: Certificate, *, x: np.ndarray | None = None, objective: float = 0.0, **facts: Any
+    ) -> None:
+        """Set the evidence of a fit in one step, without iterations."""
+        x = np.zeros(0) if x is None else x
+        monitor = self._monitor(1, lambda _x: {})
+        monitor(1, x, objective=objective, **facts)
+        reason = "converged" if certificate.holds else "stalled"
+        self._conclude(Solution(x, objective, monitor.history(), certificate, 1, reason))
+
     # ---------------------------------------------------------------- the fitted object
 
     @property

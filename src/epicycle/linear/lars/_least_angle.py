@@ -21,9 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epicycle import _native
-from epicycle.core._certificate import Certificate
-from epicycle.linear.lars._angles import Angles, GramAngles
-from epicycle.linear.lasso._duality import gap_certificate
+from epicycle.linear.lars._angles import Angles
 
 EPS = float(np.finfo(np.float64).eps)
 #: Steps after which coefficients and correlations are computed anew, so that rounding does not pile up.
@@ -247,31 +245,3 @@ class LeastAngle:
         g = np.where(rise < 0, np.maximum(self.s * self.w, 0.0) / np.where(rise < 0, -rise, 1.0), np.inf)
         i = int(np.argmin(g))
         return (i, float(g[i])) if g[i] < limit else (None, limit)
-
-
-def certify(path: LeastAngle, alpha: float, tol: float) -> Certificate:
-    """The certificate of the end of a path, where alpha is that of the user if the path did not come so far."""
-    angles, C = path.angles, path.C
-    p, w = angles.p, path.coef
-    length = float(angles.norm @ np.abs(w)) + float(np.sqrt(angles.yy))
-    slack = 8 * EPS * length * angles.norm if isinstance(angles, GramAngles) else np.zeros(p)
-    if not path.lasso:
-        inside = np.abs(path.s * angles.c[path.active] - C)
-        size = np.where(angles.norm > 0, np.abs(angles.c), 0.0)
-        size[path.active] = 0.0
-        first = float(np.abs(np.where(angles.norm > 0, angles.xy, 0.0)).max(initial=0.0))
-        worst = max(float(inside.max(initial=0.0)), float((size - C).max(initial=0.0)))
-        value = worst / first if first > 0 else 0.0
-        meaning = (
-            f"correlations of active features with the residuals are equal, and those of others no larger, to "
-            f"{value:.1e} of the first"
-        )
-        return Certificate("least angle condition", value, tol, meaning)
-    if alpha == 0:
-        return gap_certificate(path.excess(), angles.yy / 2, tol)
-    alive = (angles.norm > 0).astype(np.uint8)
-    penalty = _native.linear.Penalty(np.full(p, alpha), np.zeros(p), path.positive)
-    objective, dual, _ = _native.linear.lasso_dual_point(
-        angles.c, np.where(w == 0, slack, 0.0), w, penalty, alive, path.rr
-    )
-    return gap_certificate(max(objective - dual, 0.0), angles.yy / 2, tol)

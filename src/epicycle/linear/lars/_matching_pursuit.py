@@ -205,24 +205,9 @@ class MatchingPursuit(SparseLinearModel):
                 reason = "max_iter"
         for name, value in attributes(pursuit.w).items():
             setattr(self, name, value)
-        certificate = self._certify(pursuit)
+        certificate = pursuit.certificate()
         left = state() if reason == "stopped" else {}
         return Solution(pursuit.w, pursuit.half_square, monitor.history(), certificate, len(taken), reason, state=left)
-
-    def _certify(self, pursuit: Pursuit) -> Certificate:
-        if self.method == "matching":
-            return Certificate("none", 0.0, 0.0, "matching pursuit is greedy: no distance from an optimum is known")
-        solver = pursuit.solver
-        solver.start_at(pursuit.w)
-        chosen = np.array(pursuit.active, np.int64)
-        c = solver.correlation(chosen) if len(chosen) else np.zeros(0)
-        scale = np.sqrt(solver.square[chosen] * max(solver.yy, np.finfo(float).tiny))
-        worst = float(np.abs(c / scale).max(initial=0.0))
-        meaning = (
-            f"chosen features and residuals are uncorrelated to {worst:.1e}: least squares on these features; which "
-            "features was chosen greedily"
-        )
-        return Certificate("normal equations", worst, 1e-8, meaning)
 
     def _predict_data(self, X: Any) -> Data:
         data = super()._predict_data(X)
@@ -250,6 +235,8 @@ class MatchingPursuit(SparseLinearModel):
 class Pursuit:
     """The state of a pursuit; :meth:`step` goes on with it.
 
+    With `by_angle` features are compared whatever their length, otherwise by their inner products with the residuals.
+
     Attributes
     ----------
     active : list of int
@@ -258,8 +245,8 @@ class Pursuit:
         Half the mean square of the residuals.
     """
 
-    def __init__(self, solver: LassoSolver, method: str, rate: float) -> None:
-        self.solver, self.method, self.rate = solver, method, rate
+    def __init__(self, solver: LassoSolver, method: str, rate: float = 1.0, *, by_angle: bool = True) -> None:
+        self.solver, self.method, self.rate, self.by_angle = solver, method, rate, by_angle
         self.rows = gram_rows(solver)
         self.q = np.where(solver.square > 0, solver.xy, 0.0)
         self.left = solver.square.copy()  # |x_j'|^2
@@ -275,9 +262,9 @@ class Pursuit:
         scale = self.left if self.method == "forward" else self.solver.square
         usable = self.left > DEPENDENT * self.solver.square
         gain = np.divide(self.q**2, scale, out=np.zeros_like(scale), where=usable & (scale > 0))
-        j = int(gain.argmax())
-        # Less than the rounding of y itself is nothing.
-        return j if gain[j] > 1e-28 * self.solver.yy else None
+        gain[gain <= 1e-28 * self.solver.yy] = 0.0  # less than the rounding of y itself is nothing
+        j = int((gain if self.by_angle else gain * scale).argmax())
+        return j if gain[j] > 0 else None
 
     def step(self, j: int) -> float:
         """Take feature j; its correlation with the residuals before."""
@@ -307,6 +294,22 @@ class Pursuit:
         self.half_square -= share * share / 2
         self.w[self.active] = solve_triangular(self._L[: k + 1, : k + 1], np.array(self._c), trans="T", lower=True)
         return correlation
+
+    def certificate(self) -> Certificate:
+        """Whether the coefficients are those of least squares on the chosen features."""
+        if self.method == "matching":
+            return Certificate("none", 0.0, 0.0, "matching pursuit is greedy: no distance from an optimum is known")
+        solver = self.solver
+        solver.start_at(self.w)
+        chosen = np.array(self.active, np.int64)
+        c = solver.correlation(chosen) if len(chosen) else np.zeros(0)
+        scale = np.sqrt(solver.square[chosen] * max(solver.yy, np.finfo(float).tiny))
+        worst = float(np.abs(c / scale).max(initial=0.0))
+        meaning = (
+            f"chosen features and residuals are uncorrelated to {worst:.1e}: least squares on these features; which "
+            "features was chosen greedily"
+        )
+        return Certificate("normal equations", worst, 1e-8, meaning)
 
     def _grow(self, k: int, v: np.ndarray, along: np.ndarray, length: float) -> None:
         if k == len(self._V):

@@ -1,15 +1,38 @@
-"""The record of a path of least angle regression: breakpoints, active columns and their coefficients."""
+"""Paths of least angle regression: followed to their end, recorded, read between breakpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError
+from epicycle.linear.lars._angles import angles_of
 from epicycle.linear.lars._least_angle import LeastAngle, Step
+from epicycle.linear.lasso._solver import LassoSolver
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """The rules of a path, and where it ends.
+
+    lasso : whether coefficients that reach zero leave.
+    positive : whether coefficients have to be non-negative; lasso only.
+    alpha : the smallest common correlation.
+    max_columns : most active columns; None for as many as are independent.
+    eps : share of its length squared that a column must have outside the span of the active ones.
+    max_iter : most steps; None for 1000 and twenty for each column.
+    """
+
+    lasso: bool
+    positive: bool = False
+    alpha: float = 0.0
+    max_columns: int | None = None
+    eps: float = 2.2e-16
+    max_iter: int | None = None
 
 
 class PathRecord:
@@ -36,6 +59,14 @@ class PathRecord:
             self._columns.append(path.active)
             self._values.append(path.w.copy())
             self._signs = path.s
+
+    def block(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns that points first .. last - 1 use, and their coefficients, of shape (columns, points)."""
+        used = np.unique(np.concatenate(self._columns[first:last]))
+        W = np.zeros((len(used), last - first))
+        for i in range(first, last):
+            W[np.searchsorted(used, self._columns[i]), i - first] = self._values[i]
+        return used, W
 
     def replace_last(self, path: LeastAngle) -> None:
         """The end of the path once more, without the rounding of the way there."""
@@ -77,6 +108,50 @@ class PathRecord:
         record._values = np.split(np.asarray(state["values"]), cuts)
         record._signs = np.asarray(state["signs"])
         return record
+
+
+def follow(
+    solver: LassoSolver,
+    options: PathOptions,
+    record: PathRecord | None = None,
+    on_step: Callable[[PathRecord, LeastAngle, Step], bool] | None = None,
+) -> tuple[LeastAngle, PathRecord, str]:
+    """Follow a path to its end, from the end of a record where there is one.
+
+    `on_step` is called after every step; a true answer ends the path. The last value is "converged", "max_iter" or
+    "stopped".
+    """
+    p = solver.p
+    limit = p if options.max_columns is None else min(options.max_columns, p)
+    path = LeastAngle(
+        angles_of(solver),
+        lasso=options.lasso,
+        positive=options.positive,
+        alpha=options.alpha,
+        max_columns=limit,
+        eps=options.eps,
+    )
+    if record is None:
+        record = PathRecord()
+        record.add(path)
+    else:
+        path.resume(*record.last(p))
+    most = 1000 + 20 * p if options.max_iter is None else options.max_iter
+    reason = "max_iter"
+    while record.n_steps < most:
+        steps = path.steps()
+        if not steps:
+            reason = "converged"
+            break
+        for step in steps:
+            record.add(path, step)
+            if on_step is not None and on_step(record, path, step):
+                return path, record, "stopped"
+    if path.finished:
+        reason = "converged"
+    path.settle_accounts()
+    record.replace_last(path)
+    return path, record, reason
 
 
 def point_at_alpha(

@@ -41,19 +41,27 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
         "coef_init": "coef_init : array-like of the shape of `coef_`, optional\n"
         "    Where to start, such as the coefficients of a neighbouring alpha. With ``warm_start=True`` those of the\n"
         "    earlier fit, where there was one.",
+        "check_input": "check_input : bool, default={default}\n"
+        "    Accepted for compatibility: the input is checked whatever the value.",
         "evidence": "dual_gap_ : float or ndarray of shape (n_targets,)\n"
         "    Proven distance of the objective from its minimum.\n"
         "certificate_ : Certificate\n    The duality gap, relative; the largest over targets.",
         "n_iter_": "n_iter_ : int\n    Rounds; the largest over targets.\nconverged_ : bool",
     }
 
+    alpha: float
     fit_intercept: bool
+    tol: float
+    max_iter: Any
+    warm_start: bool
     n_jobs: int | None
     coef_: np.ndarray
     intercept_: float | np.ndarray
     dual_gap_: float | np.ndarray
 
     _takes_sparse: ClassVar[bool] = True
+    #: Whether coefficients have an axis for targets also where y has one column.
+    _keeps_targets: ClassVar[bool] = False
 
     def _fit_data(self, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> Data:
         """As everywhere, except that CSC stays CSC."""
@@ -68,9 +76,10 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
 
     def _attributes(self, data: Data, problem: LassoProblem, W: np.ndarray) -> dict[str, Any]:
         coef, intercept = W.astype(data.dtype), (problem.y_mean - W @ problem.x_mean).astype(data.dtype)
-        if data.target_is_vector:
-            return {"coef_": coef[0], "intercept_": intercept[0] if self.fit_intercept else 0.0}
-        return {"coef_": coef, "intercept_": intercept if self.fit_intercept else 0.0}
+        return {
+            "coef_": coef[0] if data.target_is_vector or (len(coef) == 1 and not self._keeps_targets) else coef,
+            "intercept_": (intercept[0] if data.target_is_vector else intercept) if self.fit_intercept else 0.0,
+        }
 
     @property
     def sparse_coef_(self) -> sp.csr_array:

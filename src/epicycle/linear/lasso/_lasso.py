@@ -15,11 +15,11 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
-from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words
+from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words, penalty_of
 from epicycle.linear.lasso._path import enet_path, start_of
 from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
 from epicycle.optim import Solution
-from epicycle.optim._penalties import ElasticNet as Penalty
+from epicycle.optim._penalties import ElasticNet as ElasticNetPenalty
 from epicycle.optim._working_set import Outcome
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
@@ -27,8 +27,11 @@ _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
     "positive": Boolean(),
+    "tol": Real(minimum=0),  # 0 asks for all that rounding leaves
     **DESCENT_PARAMETERS,
 }
+#: The end of a fit at `max_iter`, in scikit-learn's words.
+NOT_CONVERGED = "Objective did not converge. You might want to increase the number of iterations"
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
     "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
@@ -117,7 +120,14 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
     path = staticmethod(enet_path)
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        check_input: bool = True,
+        coef_init: Any = None,
+    ) -> Self:
         """Fit to rows X with targets y.
 
         Parameters
@@ -126,7 +136,7 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets are fitted one by one.
         """
-        outcomes = _fit(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
+        outcomes = fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
         factors = np.ones(self.n_features_in_) if self.penalty_weights is None else np.asarray(self.penalty_weights)
         alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
         bounds = np.array([float(factors @ np.abs(outcome.x)) for outcome in outcomes])
@@ -207,7 +217,14 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
     path = staticmethod(enet_path)
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, coef_init: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        check_input: bool = True,
+        coef_init: Any = None,
+    ) -> Self:
         """Fit to rows X with targets y.
 
         Parameters
@@ -216,43 +233,48 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             A scan brings its own. Several targets are fitted one by one.
         """
-        _fit(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio, bound=None)
+        fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio)
         return self
 
     def _penalty_line(self) -> str:
         return penalty_in_words(self.alpha, self.l1_ratio, self.penalty_weights, self.positive)
 
 
-def _fit(
-    model: Lasso | ElasticNet,
+def fit_penalised(
+    model: SparseLinearModel,
     X: Any,
     y: Any,
     sample_weight: Any,
     coef_init: Any,
     *,
     l1_ratio: float,
-    bound: float | None,
+    bound: float | None = None,
+    together: bool = False,
 ) -> list[Outcome]:
-    """Fit with the penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2), or with a bound of |w|_1 in its place."""
+    """Fit with the penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2), or with a bound of |w|_1 in its place.
+
+    With `together` a feature is used for all targets or for none, and |w|_1 is the sum of lengths over the targets.
+    """
     if coef_init is None and model.warm_start:
         coef_init = model._run.earlier.get("coef_")
     data = model._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=False)
     p, k = data.n_features, data.n_targets
-    factors = penalty_factors(model.penalty_weights, p, model.positive)
+    positive = getattr(model, "positive", False)
+    factors = penalty_factors(getattr(model, "penalty_weights", None), p, positive)
     alpha = model.alpha if bound is None else 1.0
     if alpha == 0:
-        penalty_factors(np.zeros(p), p, model.positive)  # nothing is penalised: the rules for unpenalised columns hold
-    penalty = Penalty(alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors, positive=model.positive)
+        penalty_factors(np.zeros(p), p, positive)  # nothing is penalised: the rules for unpenalised columns hold
+    penalty = penalty_of(alpha, l1_ratio, factors, positive)
     state = model._resume_state()
     given = coef_init if state is None else state["coef"]
     W = np.zeros((k, p)) if given is None else start_of(given, k, p)
-    problem = lasso_problem(data, centre=model.fit_intercept, n_jobs=model.n_jobs)
+    problem = lasso_problem(data, centre=model.fit_intercept, n_jobs=model.n_jobs, together=together)
     monitor = model._monitor((model.max_iter + 1) * k, lambda x: model._attributes(data, problem, x.reshape(k, p)))
     outcomes = _minimise(problem, penalty, bound, W, monitor, model.tol, model.max_iter)
     for name, value in model._attributes(data, problem, W).items():
         setattr(model, name, value)
     gaps = np.array([outcome.gap for outcome in outcomes])
-    model.dual_gap_ = float(gaps[0]) if data.target_is_vector else gaps
+    model.dual_gap_ = float(gaps[0]) if len(gaps) == 1 else gaps
     certificates = [
         gap_certificate(outcome.gap, solver.total, model.tol)
         for outcome, solver in zip(outcomes, problem.solvers, strict=True)
@@ -260,15 +282,16 @@ def _fit(
     worst = int(np.argmax([certificate.value for certificate in certificates]))
     history, value = monitor.history(), float(sum(outcome.objective for outcome in outcomes))
     reason, resume = outcomes[worst].reason, {"coef": W.copy()}
-    model._conclude(
-        Solution(W.ravel(), value, history, certificates[worst], max(1, history.n_iter), reason, state=resume)
-    )
+    # Where a start was given and is the solution, no round is needed.
+    n_iter = 0 if given is not None and all(o.n_rounds == 0 for o in outcomes) else max(1, history.n_iter)
+    message = NOT_CONVERGED if reason == "max_iter" else ""
+    model._conclude(Solution(W.ravel(), value, history, certificates[worst], n_iter, reason, message, state=resume))
     return outcomes
 
 
 def _minimise(
     problem: LassoProblem,
-    penalty: Penalty,
+    penalty: ElasticNetPenalty,
     bound: float | None,
     W: np.ndarray,
     monitor: Monitor,
@@ -279,14 +302,16 @@ def _minimise(
     outcomes: list[Outcome] = []
     rounds = count(1)
     for t, solver in enumerate(problem.solvers):
-        if W[t].any():
-            solver.start_at(W[t])
+        # One solver for all targets has all rows of W.
+        rows = slice(None) if len(problem.solvers) < len(W) else slice(t, t + 1)
+        if W[rows].any():
+            solver.start_at(W[rows].T.reshape(solver.w.shape))
         which = {"target": float(t)} if len(problem.solvers) > 1 else {}
 
         def report(
-            _: int, w: np.ndarray, objective: float, *, t: int = t, which: Any = which, **columns: float
+            _: int, w: np.ndarray, objective: float, *, rows: slice = rows, which: Any = which, **columns: float
         ) -> bool:
-            W[t] = w
+            W[rows] = w
             state = lambda: {"coef": W.copy()}  # noqa: E731
             return monitor(next(rounds), W.ravel(), objective=objective, state=state, **columns, **which)
 
@@ -294,6 +319,6 @@ def _minimise(
             outcome: Outcome = solver.minimise(penalty, tol, max_iter, report)
         else:
             outcome = minimise_within(solver, bound, penalty.l1, penalty.positive, tol, max_iter, report)
-        W[t] = outcome.x
+        W[rows] = outcome.x
         outcomes.append(outcome)
     return outcomes

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
@@ -15,11 +14,12 @@ from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._folds import Cells, cell_moments, count_rows, folds_of
+from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
 from epicycle.linear.lasso._path import (
+    NO_GRID,
     PATH_PARAMETERS,
     Grid,
     PathSettings,
@@ -36,14 +36,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
+#: Arguments that not all of these models have.
+_OWN = ("l1_ratio", "penalty_weights", "positive")
+_SINGLE_TARGET: dict[str, Domain] = {
+    "penalty_weights": PATH_PARAMETERS["penalty_weights"],
+    "positive": PATH_PARAMETERS["positive"],
+    "precompute": DESCENT_PARAMETERS["precompute"],
+}
 
 
-class _CrossValidatedRegressor(SparseLinearModel):
-    """Parameters and drawing of the two; they differ in the shares of the L1 term to choose from."""
+class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
+    """Parameters and drawing of these models; they differ in the shares of the L1 term to choose from."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{name: domain for name, domain in PATH_PARAMETERS.items() if name != "l1_ratio"},
-        **DESCENT_PARAMETERS,
+        **{name: domain for name, domain in PATH_PARAMETERS.items() if name not in _OWN},
+        "copy_X": DESCENT_PARAMETERS["copy_X"],
+        "selection": DESCENT_PARAMETERS["selection"],
         "cv": NoneOr(InstanceOf(object)),
         "rule": Choice("min", "1se"),
     }
@@ -77,10 +85,6 @@ class _CrossValidatedRegressor(SparseLinearModel):
     cv: Any
     rule: Literal["min", "1se"]
     l1_ratio: Any
-    penalty_weights: Any
-    positive: bool
-    tol: float
-    max_iter: int
     alpha_: float
     alphas_: np.ndarray
     mse_path_: np.ndarray
@@ -104,8 +108,9 @@ class _CrossValidatedRegressor(SparseLinearModel):
         """
         self._check_fitted()
         ax = axes_of(ax)
-        alphas, mean, se = (np.atleast_2d(a) for a in (self.alphas_, self.mse_mean_, self.mse_se_))
-        ratios = _l1_ratios(self.l1_ratio, self.alphas) if len(alphas) > 1 else np.ones(1)
+        mean, se = np.atleast_2d(self.mse_mean_), np.atleast_2d(self.mse_se_)
+        alphas = np.broadcast_to(self.alphas_, mean.shape)
+        ratios = l1_ratios(self.l1_ratio, self.alphas) if len(alphas) > 1 else np.ones(1)
         for i, ratio in enumerate(ratios):
             (line,) = ax.plot(alphas[i], mean[i], lw=1.6, label=f"l1_ratio {ratio:g}" if len(alphas) > 1 else "mean")
             band = "mean ± standard error" if len(alphas) == 1 else None
@@ -123,7 +128,7 @@ class _CrossValidatedRegressor(SparseLinearModel):
         return ax
 
 
-class LassoCV(_CrossValidatedRegressor):
+class LassoCV(CrossValidatedRegressor):
     """Lasso with alpha chosen by cross-validation along a path.
 
     Every fold follows a grid of alphas, each solution started from the one before and certified by its duality gap; the
@@ -155,6 +160,8 @@ class LassoCV(_CrossValidatedRegressor):
     6
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {**CrossValidatedRegressor._parameters, **_SINGLE_TARGET}
+
     @stores_arguments
     def __init__(
         self,
@@ -179,19 +186,21 @@ class LassoCV(_CrossValidatedRegressor):
 
     path = staticmethod(lasso_path)
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        _fit(self, X, y, sample_weight, np.ones(1))
+        fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1))
         return self
 
 
-class ElasticNetCV(_CrossValidatedRegressor):
+class ElasticNetCV(CrossValidatedRegressor):
     """Elastic net with alpha and l1_ratio chosen by cross-validation along paths.
 
     As :class:`LassoCV`, with a path for every l1_ratio.
@@ -207,6 +216,7 @@ class ElasticNetCV(_CrossValidatedRegressor):
     alpha_, l1_ratio_ : float
         What was chosen.
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
     %(fit)s
@@ -222,7 +232,8 @@ class ElasticNetCV(_CrossValidatedRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **_CrossValidatedRegressor._parameters,
+        **CrossValidatedRegressor._parameters,
+        **_SINGLE_TARGET,
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
 
@@ -251,15 +262,19 @@ class ElasticNetCV(_CrossValidatedRegressor):
 
     path = staticmethod(enet_path)
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose alpha and l1_ratio by cross-validation and fit to all rows.
 
         Parameters
         ----------
         %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
-        self.l1_ratio_ = _fit(self, X, y, sample_weight, _l1_ratios(self.l1_ratio, self.alphas))
+        self.l1_ratio_ = fit_by_cross_validation(
+            self, X, y, sample_weight, params, l1_ratios(self.l1_ratio, self.alphas)
+        )
         return self
 
 
@@ -268,7 +283,7 @@ def _is_number(alphas: Any) -> bool:
     return alphas is None or isinstance(alphas, int | np.integer)
 
 
-def _l1_ratios(given: Any, alphas: Any) -> np.ndarray:
+def l1_ratios(given: Any, alphas: Any) -> np.ndarray:
     """The shares of the L1 term to choose from."""
     try:
         ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
@@ -277,90 +292,100 @@ def _l1_ratios(given: Any, alphas: Any) -> np.ndarray:
     if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
         raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")
     if _is_number(alphas) and (ratios == 0).any():
-        raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
+        raise ParameterError(NO_GRID)
     return ratios
 
 
-def _fit(model: LassoCV | ElasticNetCV, X: Any, y: Any, sample_weight: Any, ratios: np.ndarray) -> float:
-    """Follow a path on every fold, choose, and fit to all rows; returns the share of the L1 term that was chosen."""
+def fit_by_cross_validation(
+    model: CrossValidatedRegressor,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    params: Mapping[str, Any],
+    ratios: np.ndarray,
+    *,
+    together: bool = False,
+) -> float:
+    """Follow a path on every fold, choose, and fit to all rows; returns the share of the L1 term that was chosen.
+
+    With `together` there are several targets, and a feature is used for all of them or for none.
+    """
     given = None if _is_number(model.alphas) else checked_alphas(model.alphas)
-    data = model._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
+    arguments = model._split_arguments(params)
+    data = model._fit_data(X, y, sample_weight, target="numeric", multi_output=together, check_finite=False)
     centre, n_jobs = model.fit_intercept, model.n_jobs
-    factors = penalty_factors(model.penalty_weights, data.n_features, model.positive)
-    settings = PathSettings(factors, model.positive, centre, model.tol, model.max_iter)
+    positive = getattr(model, "positive", False)
+    factors = penalty_factors(getattr(model, "penalty_weights", None), data.n_features, positive)
+    settings = PathSettings(factors, positive, centre, model.tol, model.max_iter, together)
     if isinstance(data, ArrayData):
-        problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True)
-        grids = _grids(model, problem, ratios, given, factors)
-        errors, failed = errors_of_folds(data, folds_of(model.cv, data), grids, settings, n_jobs)
+        problem = lasso_problem(data, centre=centre, n_jobs=n_jobs, many=True, together=together)
+        grids = _grids(model, problem, ratios, given, settings)
+        errors, failed = errors_of_folds(data, folds_of(model.cv, data, arguments=arguments), grids, settings, n_jobs)
     else:
+        if arguments:
+            raise ParameterError(f"{sorted(arguments)}: folds of rows that are not in memory are made by their numbers")
         check_columns(data.n_features)
-        cells = _cells(model.cv, data)
+        cells = cells_of(model.cv, data)
         parts = cell_moments(data, cells, centre=centre, n_jobs=n_jobs)
-        problem = problem_of(parts, centre=centre)
-        grids = _grids(model, problem, ratios, given, factors)
+        problem = problem_of(parts, centre=centre, together=together)
+        grids = _grids(model, problem, ratios, given, settings)
         errors, failed = errors_from_moments(parts, cells, grids, settings, n_jobs)
     mean, se = errors.mean(axis=-1), np.nan_to_num(standard_error(errors))
     g, a = choose(mean, se, model.rule)
-    kept = (np.array([grid.alphas for grid in grids]), errors, mean, se)
+    kept = (errors, mean, se)
     if len(grids) == 1:
         kept = tuple(of_grid[0] for of_grid in kept)
-    model.alphas_, model.mse_path_, model.mse_mean_, model.mse_se_ = kept
+    model.mse_path_, model.mse_mean_, model.mse_se_ = kept
+    alphas = np.array([grid.alphas for grid in grids])
+    model.alphas_ = alphas if given is None and len(grids) > 1 else alphas[0]
     model.alpha_, l1_ratio = float(grids[g].alphas[a]), grids[g].l1_ratio
-    _fit_to_all(model, data, problem, l1_ratio, factors)
+    _fit_to_all(model, data, problem, l1_ratio, settings)
     if failed:
         _warn_of_folds(model, failed)
     return l1_ratio
 
 
 def _fit_to_all(
-    model: LassoCV | ElasticNetCV, data: Data, problem: LassoProblem, l1_ratio: float, factors: np.ndarray
+    model: CrossValidatedRegressor, data: Data, problem: LassoProblem, l1_ratio: float, settings: PathSettings
 ) -> None:
     """Fit to all rows with the alpha and the share that were chosen."""
     solver = problem.solvers[0]
-    solver.start_at(np.zeros(data.n_features))
-    monitor = model._monitor(model.max_iter + 1, lambda x: model._attributes(data, problem, x[None]))
+    solver.start_at(np.zeros_like(solver.w))
+    shape = (data.n_targets, data.n_features)
+    monitor = model._monitor(model.max_iter + 1, lambda x: model._attributes(data, problem, x.reshape(shape)))
 
     def report(done: int, w: np.ndarray, objective: float, **columns: Any) -> bool:
-        return monitor(done, w, objective=objective, **columns)
+        return monitor(done, w.ravel(), objective=objective, **columns)
 
-    penalty = penalty_of(model.alpha_, l1_ratio, factors, model.positive)
+    penalty = penalty_of(model.alpha_, l1_ratio, settings.factors, settings.positive)
     outcome = solver.minimise(penalty, model.tol, model.max_iter, report)
-    for name, value in model._attributes(data, problem, outcome.x[None]).items():
+    for name, value in model._attributes(data, problem, outcome.x.reshape(shape)).items():
         setattr(model, name, value)
     model.dual_gap_ = outcome.gap
     certificate, history = gap_certificate(outcome.gap, solver.total, model.tol), monitor.history()
     model._conclude(
-        Solution(outcome.x, outcome.objective, history, certificate, max(1, history.n_iter), outcome.reason)
+        Solution(outcome.x.ravel(), outcome.objective, history, certificate, max(1, history.n_iter), outcome.reason)
     )
 
 
 def _grids(
-    model: LassoCV | ElasticNetCV,
+    model: CrossValidatedRegressor,
     problem: LassoProblem,
     ratios: np.ndarray,
     given: np.ndarray | None,
-    factors: np.ndarray,
+    settings: PathSettings,
 ) -> list[Grid]:
     """The alphas of every share of the L1 term."""
     if given is not None:
         return [Grid(float(ratio), given) for ratio in ratios]
     solver, n = problem.solvers[0], model.n_alphas if model.alphas is None else int(model.alphas)
     return [
-        Grid(float(ratio), grid_of_alphas(solver, float(ratio), factors, model.positive, model.eps, n))
-        for ratio in ratios
+        Grid(float(r), grid_of_alphas(solver, float(r), settings.factors, settings.positive, model.eps, n))
+        for r in ratios
     ]
 
 
-def _cells(cv: Any, data: Data) -> Cells:
-    """The folds of rows that are not in memory, by their numbers."""
-    n = count_rows(data)
-    try:
-        return Cells.of_splitter(check_cv(cv, None, classifier=False), n)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"cv={cv!r}: {error}") from None
-
-
-def _warn_of_folds(model: LassoCV | ElasticNetCV, failed: int) -> None:
+def _warn_of_folds(model: CrossValidatedRegressor, failed: int) -> None:
     """Name solutions of the folds that fell short; the fit to all rows speaks for itself."""
     message = (
         f"{type(model).__name__}: {failed} solutions of the cross-validation did not reach tol={model.tol:g} in "

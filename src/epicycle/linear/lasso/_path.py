@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import (
     SHARED_PARAMETERS,
     AnyOf,
@@ -43,15 +43,20 @@ STYLES = ("-", "--", "-.", ":")
 #: Longest grid of alphas: a longer one is a mistake, and would take memory and time without end.
 MAX_ALPHAS = 100_000
 
+NO_GRID = (
+    "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your estimator "
+    "with the appropriate `alphas=` argument. No alpha sets coefficients to zero where the penalty is L2 alone."
+)
+
 PATH_PARAMETERS: dict[str, Domain] = {
     "l1_ratio": Real(minimum=0, maximum=1),
-    "eps": Real(minimum=0, maximum=1, inclusive=False),
+    "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
     "n_alphas": Integer(minimum=1, maximum=MAX_ALPHAS),
     "alphas": NoneOr(AnyOf(Integer(minimum=1, maximum=MAX_ALPHAS), ArrayLike())),
     "penalty_weights": NoneOr(ArrayLike()),
     "fit_intercept": SHARED_PARAMETERS["fit_intercept"],
     "positive": Boolean(),
-    "tol": SHARED_PARAMETERS["tol"],
+    "tol": Real(minimum=0),  # 0 asks for all that rounding leaves
     "max_iter": SHARED_PARAMETERS["max_iter"],
     "n_jobs": SHARED_PARAMETERS["n_jobs"],
 }
@@ -76,13 +81,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class PathSettings:
-    """The settings of a path: penalty factors, signs, centring and accuracy."""
+    """The settings of a path: penalty factors, signs, centring, accuracy, whether all targets share their features."""
 
     factors: np.ndarray
     positive: bool
     centre: bool
     tol: float
     max_iter: int
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,12 @@ class RegularizationPath:
         first = (self.alphas, self.coefs, self.dual_gaps)
         return iter((*first, self.n_iters) if self.gives_n_iters else first)
 
+    def __len__(self) -> int:
+        return 4 if self.gives_n_iters else 3
+
+    def __getitem__(self, part: int) -> np.ndarray:
+        return tuple(self)[part]
+
     def plot(self, against: Against = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
         """Draw the coefficients along the path.
 
@@ -144,26 +156,36 @@ def grid_of_alphas(
 ) -> np.ndarray:
     """A geometric grid from the smallest alpha at which all coefficients are zero down to eps times that."""
     if l1_ratio == 0:
-        raise ParameterError("l1_ratio=0: no alpha sets coefficients to zero, so there is no grid; pass alphas")
+        raise ParameterError(NO_GRID)
     largest = solver.alpha_of_zero(l1_ratio, factors, positive)
-    if not largest > 0:  # y is constant, or orthogonal to all columns: every alpha gives zero
-        largest = float(np.finfo(np.float64).resolution)
+    least = float(np.finfo(np.float64).resolution)
+    if not largest > least:  # y is constant, or orthogonal to all columns: every alpha gives zero
+        return np.full(n_alphas, least)
     return np.geomspace(largest, largest * eps, n_alphas) if n_alphas > 1 else np.array([largest])
 
 
 def checked_alphas(alphas: Any) -> np.ndarray:
     """The alphas that a user gave, in decreasing order."""
+    if np.ndim(alphas) == 1:
+        for i, alpha in enumerate(alphas):
+            if isinstance(alpha, str | bytes):
+                raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not {type(alpha).__name__}")
     try:
         grid = np.asarray(alphas, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError("alphas: expected numbers") from None
-    if grid.ndim != 1 or grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0).all()):
-        raise ParameterError(f"alphas: expected a sequence of finite numbers > 0, got {alphas!r:.80}")
+    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all():
+        raise ParameterError(f"alphas: expected a sequence of finite numbers >= 0, got {alphas!r:.80}")
+    if (grid < 0).any():
+        i = int(np.argmax(grid < 0))
+        raise ParameterError(f"alphas[{i}] == {alphas[i]}, must be >= 0.0.")
     return np.sort(grid)[::-1].copy()
 
 
 def follow(solver: LassoSolver, grid: Grid, settings: PathSettings) -> list[Outcome]:
     """The solutions for the decreasing alphas of a grid, each from the one before."""
+    if (grid.alphas == 0).any():  # nothing is penalised there: the rules for unpenalised columns hold
+        penalty_factors(np.zeros(solver.p), solver.p, settings.positive)
     return [
         solver.minimise(
             penalty_of(float(alpha), grid.l1_ratio, settings.factors, settings.positive),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from epicycle.data import ArrayData, Data
 from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_numeric_target, as_weight, require_target
 from epicycle.linear.lasso._design import columns_of
-from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, MomentSolver
+from epicycle.linear.lasso._multi_task_solver import MultiTaskSolver
+from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, moment_solvers
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.stats._moments import refuse_non_finite
 
@@ -26,15 +27,20 @@ FEW, FEW_FOR_PATH = 100, 600
 
 @dataclass(frozen=True)
 class LassoProblem:
-    """One solver for each target, and the means that give the intercepts."""
+    """One solver for each target, the means that give the intercepts, and the sum of the weights of all rows."""
 
     solvers: list[LassoSolver]
     x_mean: np.ndarray
     y_mean: np.ndarray
+    weight: float
 
     def intercepts(self, W: np.ndarray) -> np.ndarray:
-        """b = mean(y) - w'mean(x) for W of shape (k, p)."""
+        """b = mean(y) - w'mean(x) for W of shape (..., k, p), or (m, p) for one target."""
         return np.asarray(self.y_mean - W @ self.x_mean)
+
+    def together(self) -> LassoProblem:
+        """The problem in which a feature is used for all targets or for none."""
+        return replace(self, solvers=[MultiTaskSolver(self.solvers)])
 
 
 def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_output: bool) -> ArrayData:
@@ -50,8 +56,10 @@ def csc_data(X: Any, y: Any, sample_weight: Any, *, estimator_name: str, multi_o
     return ArrayData(transposed.T, targets, as_weight(sample_weight, n))
 
 
-def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = False) -> LassoProblem:
-    """The solvers for a data set; `many` where they will be asked for many penalties."""
+def lasso_problem(
+    data: Data, *, centre: bool, n_jobs: int | None, many: bool = False, together: bool = False
+) -> LassoProblem:
+    """The solvers for a data set; `many` where they will be asked for many penalties, `together` one for all."""
     p, few = data.n_features, FEW_FOR_PATH if many else FEW
     if not isinstance(data, ArrayData) or (not data.sparse and p <= few and data.n_rows >= 4 * p):
         problem = moment_problem(data, centre, n_jobs)
@@ -60,7 +68,7 @@ def lasso_problem(data: Data, *, centre: bool, n_jobs: int | None, many: bool = 
     if many:
         for solver in problem.solvers:
             solver.finish_up_to = MAX_FINISHED_ON_PATH
-    return problem
+    return problem.together() if together else problem
 
 
 def column_problem(data: ArrayData, centre: bool, n_jobs: int | None) -> LassoProblem:
@@ -75,18 +83,18 @@ def column_problem(data: ArrayData, centre: bool, n_jobs: int | None) -> LassoPr
     if not all(np.isfinite(values).all() for values in seen):  # the sums have seen every element of X
         refuse_non_finite(data)
         raise DataError("X: sums of squares of its columns (or of y) overflow; scale them down")
+    weight = float(data.n_rows if data.weight is None else data.weight.sum())
     solvers: list[LassoSolver] = [ColumnSolver(design, response) for response in responses]
-    return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]))
+    return LassoProblem(solvers, design.mean, np.array([response.mean for response in responses]), weight)
 
 
 def moment_problem(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem:
     """The solvers on second moments, from one pass over the rows."""
-    p, k = data.n_features, data.n_targets
-    if p > MAX_GRAM:
-        check_columns(p)
+    p = data.n_features
+    check_columns(p)
     moments = settled_moments(data, centre, n_jobs)
-    mean = moments.mean if centre else np.zeros(p + k)
-    return LassoProblem([MomentSolver(moments, t, centre=centre) for t in range(k)], mean[:p], mean[p:])
+    mean = moments.mean if centre else np.zeros(p + data.n_targets)
+    return LassoProblem(list(moment_solvers(moments, centre=centre)), mean[:p], mean[p:], moments.weight)
 
 
 def check_columns(p: int) -> None:

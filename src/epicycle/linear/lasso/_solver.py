@@ -46,7 +46,7 @@ class LassoSolver(ABC):
     def __init__(self, p: int, square: np.ndarray, xy: np.ndarray, yy: float, sizes: Sizes) -> None:
         self.p, self.yy, self.xy, self.sizes = p, max(yy, 0.0), xy, sizes
         self.square, self.norm = square, np.sqrt(square)
-        self.w, self.c, self.slack = np.zeros(p), xy.copy(), np.zeros(p)
+        self.w, self.c, self.slack = np.zeros_like(xy), xy.copy(), np.zeros(p)
         self.rr, self.total = self.yy, self.yy / 2
         self.finish_up_to = MAX_FINISHED
         self.score, self.alive = np.empty(p), np.empty(0, dtype=np.uint8)
@@ -55,18 +55,24 @@ class LassoSolver(ABC):
 
     def start_at(self, w: np.ndarray) -> None:
         """Go on from w."""
-        self.w[:] = np.where(self.square > 0, w, 0.0)
+        self.w[:] = w
+        self.w[self.square == 0] = 0.0
         self.update()
 
     def alpha_of_zero(self, l1_ratio: float, factors: np.ndarray, positive: bool) -> float:
         """The smallest alpha at which every penalised coefficient is zero; leaves w there."""
-        self.start_at(np.zeros(self.p))
+        self.start_at(np.zeros_like(self.w))
         self.c = self.xy.copy()
         free = np.flatnonzero((factors == 0) & (self.square > 0))
         if len(free):
             self.fit_unpenalised(free)
             self.c = self.correlation(np.arange(self.p))
-        return smallest_alpha_of_zero(np.where(self.square > 0, self.c, 0.0), l1_ratio, factors, positive)
+        c = np.where(self.square > 0, self._sizes(self.c), 0.0)
+        return smallest_alpha_of_zero(c, l1_ratio, factors, positive)
+
+    def _sizes(self, c: np.ndarray) -> np.ndarray:
+        """The correlations that the penalty is compared with: one number for each column."""
+        return c
 
     def minimise(self, penalty: ElasticNet, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise until the gap is at most tol * total."""
@@ -255,19 +261,11 @@ class MomentSolver(LassoSolver):
     Correlations xy - Gw carry the rounding of G; the slack bounds it, so that the gap remains a certificate.
     """
 
-    def __init__(self, moments: Moments, target: int, *, centre: bool) -> None:
-        p = moments.p
-        S = (moments.about_mean() if centre else moments.about_zero()) / moments.weight
-        square = np.diagonal(S)[:p].copy()
-        spread = np.diagonal(moments.M)[:p] / moments.weight
-        flat = (square <= 32 * EPS * spread) | (square <= (8 * EPS * moments.mean[:p]) ** 2)
-        square[flat] = 0.0
+    def __init__(self, G: np.ndarray, xy: np.ndarray, yy: float) -> None:
+        p = len(G)
         # All of G is there: a working set is all columns that are left.
-        super().__init__(
-            p, square, np.where(flat, 0.0, S[:p, p + target]), float(S[p + target, p + target]), Sizes(p, p)
-        )
-        self.G = np.ascontiguousarray(S[:p, :p])
-        self.G[flat], self.G[:, flat] = 0.0, 0.0
+        super().__init__(p, np.diagonal(G).copy(), xy, yy, Sizes(p, p))
+        self.G = G
 
     def update(self) -> None:
         self.c = self.xy - self.G @ self.w
@@ -290,3 +288,15 @@ class MomentSolver(LassoSolver):
 
     def correlation(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(self.c[columns])
+
+
+def moment_solvers(moments: Moments, *, centre: bool) -> list[MomentSolver]:
+    """A solver for each target; they share G, in which columns that are constant but for rounding are zero."""
+    p = moments.p
+    S = (moments.about_mean() if centre else moments.about_zero()) / moments.weight
+    square, spread = np.diagonal(S)[:p], np.diagonal(moments.M)[:p] / moments.weight
+    flat = (square <= 32 * EPS * spread) | (square <= (8 * EPS * moments.mean[:p]) ** 2)
+    S[:p][flat] = 0.0
+    S[:, :p][:, flat] = 0.0
+    G = np.ascontiguousarray(S[:p, :p])
+    return [MomentSolver(G, np.ascontiguousarray(S[:p, t]), float(S[t, t])) for t in range(p, len(S))]

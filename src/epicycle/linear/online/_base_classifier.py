@@ -18,7 +18,7 @@ from epicycle.engine._row_order import repeated
 from epicycle.linear.online._base_sgd import StochasticModel
 from epicycle.linear.online._learner import Piece, Rule, State, copy_state, pick_models, row_batches
 from epicycle.stats._class_scores import choose_class, class_batch
-from epicycle.stats._labels import class_weights, distinct, encode_labels
+from epicycle.stats._labels import class_weights, codes, distinct, encode_labels
 
 # --------------------------------------------------------------------------------------------------------------------
 # Classes of a stream: one model for each, and new ones at any time.
@@ -40,10 +40,7 @@ def declared_classes(classes: Any, estimator_name: str) -> np.ndarray:
 
 def codes_of(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, bool]:
     """The position of every label among `classes` as float64, and whether all of them are there."""
-    if y.dtype.kind in "biuf" and classes.dtype.kind in "biuf" and len(classes) == 2:
-        last = y == classes[1]
-        return last.astype(np.float64), bool((last | (y == classes[0])).all())
-    found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    found = codes(y, labels=classes)
     return found.astype(np.float64), bool((classes[found] == y).all())
 
 

@@ -27,7 +27,7 @@ from epicycle.linear.online._epochs import Run
 from epicycle.linear.online._learner import Piece, Rule
 from epicycle.linear.online._margin import Margin, Separation
 from epicycle.linear.online._parameters import CLASS_WEIGHT, PENALTY_PARAMETERS, SHARED_PARAMETERS
-from epicycle.stats._class_scores import choose_class
+from epicycle.stats._class_scores import choose_class, one_or_all
 
 # --------------------------------------------------------------------------------------------------------------------
 # The voted perceptron's memory: every weight vector that it ever had, and how many rows each survived.
@@ -262,19 +262,19 @@ class Perceptron(OnlineClassifier):
 
     def _set_counts(self, *, weighted: bool) -> None:
         mistakes = self._learner_["mistakes"][self._models()]
-        self.n_mistakes_ = _one_or_all(mistakes if weighted else mistakes.astype(np.int64))
+        self.n_mistakes_ = one_or_all(mistakes if weighted else mistakes.astype(np.int64))
 
     def _set_margins(self, margins: list[Margin], task: Task) -> None:
         """Bounds on the margin of every model, for rows in memory."""
         lower = np.array([m.lower for m in margins])
         self.radius_ = margins[0].radius
-        self.margin_ = _one_or_all(lower)
-        self.separable_ = _one_or_all(lower > 0)
+        self.margin_ = one_or_all(lower)
+        self.separable_ = one_or_all(lower > 0)
         if not task.warm and self.penalty is None:
             memory: Any = task.rows.memory
             longest = 1.0 if memory.fraction is None else max(1.0, float(memory.fraction.max()))
             with np.errstate(divide="ignore", over="ignore"):
-                self.mistake_bound_ = _one_or_all(longest * np.square(self.radius_ / lower))
+                self.mistake_bound_ = one_or_all(longest * np.square(self.radius_ / lower))
 
     def _certificate(self, run: Run, separation: Separation, margins: list[Margin] | None) -> Certificate:
         if separation.clean.all():
@@ -347,11 +347,6 @@ class Perceptron(OnlineClassifier):
             return super().predict(X)
         data = self._predict_data(X)
         return engine.map(_vote_batch, data, self._survivors_, self._models(), self.classes_, n_jobs=self.n_jobs)
-
-
-def _one_or_all(values: np.ndarray) -> Any:
-    """A plain number for one model, an array for several."""
-    return values[0].item() if len(values) == 1 else values
 
 
 def _vote_batch(batch: Batch, kept: Survivors, models: list[int], classes: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ from epicycle.tree._ensemble import (
     shapley_values,
 )
 from epicycle.tree._nodes import leaf_nodes, left_children, split_features
+from epicycle.tree._parameters import TREE_DOMAINS
 from epicycle.tree.adaboost._weak_learners import (
     ClonedEstimators,
     Stump,
@@ -41,6 +42,7 @@ from epicycle.tree.adaboost._weak_learners import (
     VoteState,
     WeakLearner,
     discrete_votes,
+    flat,
     predict_member,
     real_votes,
     stump_ensemble,
@@ -70,13 +72,15 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     ----------
     estimator : classifier, optional
         Classifier that the members are clones of; its `fit` takes `sample_weight`. None: stumps, searched among all
-        features and thresholds; missing numbers go to the side with the smaller error.
+        features and thresholds; missing numbers go to the side with the smaller error. With categories the members
+        are decision trees of one split, which divides the levels in two sets.
     n_estimators : int, default=50
         Maximum number of members.
     learning_rate : float, default=1.0
         Factor on every vote.
     algorithm : {"discrete", "real"}, default="discrete"
         Whether members vote with their class, or with their probabilities.
+    %(categorical_features)s
     random_state : int, Generator, RandomState or None, default=None
         Seed of the members that take one.
 
@@ -90,7 +94,8 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     n_classes_ : int
         Number of classes.
     trees_ : dict of ndarray
-        The stumps as arrays, where it was not; see :mod:`epicycle.tree._ensemble`.
+        The stumps as arrays, where members are stumps; see :mod:`epicycle.tree._ensemble`.
+    %(categories_)s
     estimator_weights_, estimator_errors_ : ndarray of shape (n_members,)
         :math:`\beta_m` (one where members vote with their confidence) and :math:`\varepsilon_m`.
     n_estimators_ : int
@@ -117,16 +122,19 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     _docs: ClassVar[dict[str, str]] = {
         "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
-        "    With stumps NaN counts as missing.",
+        "    With stumps NaN counts as missing. Columns of a categorical type are split by sets of levels.",
     }
     _parameters: ClassVar[dict[str, Domain]] = {
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
         "n_estimators": Integer(1),
         "learning_rate": Real(0, inclusive=False),
         "algorithm": Choice("discrete", "real"),
+        "categorical_features": TREE_DOMAINS["categorical_features"],
     }
     _target = "labels"
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D3",), engines=("memory",), certificate="none")
+
+    handle_unknown = "missing"
 
     trees_: Ensemble
 
@@ -138,6 +146,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         n_estimators: int = 50,
         learning_rate: float = 1.0,
         algorithm: str = "discrete",
+        categorical_features: Any = "from_dtype",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -146,13 +155,13 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.estimator is None
-        tags.input_tags.categorical = False
+        tags.input_tags.categorical = self.estimator is None
         return tags
 
     # ------------------------------------------------------------------------------------------- fit
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AdaBoostClassifier:
         """Fit to rows X with labels y."""
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ParameterTypeError(
@@ -161,7 +170,10 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             )
         if self.estimator is not None and is_regressor(self.estimator):
             raise ParameterTypeError(f"estimator={self.estimator!r:.60} is a regressor; expected a classifier")
-        data = self._fit_data(X, y, sample_weight, target=self._target, check_finite=self.estimator is not None)
+        if self.estimator is None:
+            data = self._training_data(X, y, sample_weight)
+        else:
+            data = self._fit_data(flat(X), y, sample_weight, target=self._target)
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: AdaBoostClassifier is fitted in memory; expected an array or a frame, got {type(X).__name__} "
@@ -180,19 +192,20 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         K = len(self.classes_)
         y_codes = codes(labels, labels=self.classes_) if K > 1 else np.zeros(len(labels), np.intp)
         learner: WeakLearner
-        if self.estimator is None:
+        if self.estimator is None and not self.categories_:
             matrix = data.X if rows is None else data.X[rows]
             learner = Stumps(matrix, y_codes, K, real=real, n_jobs=self.n_jobs)
         else:
-            given = X.tocsr() if sp.issparse(X) and X.format not in ("csr", "csc") else X
+            given = data.X if self.estimator is None else X
+            given = given.tocsr() if sp.issparse(given) and given.format not in ("csr", "csc") else given
             given = given if rows is None else _safe_indexing(given, rows)
-            learner = ClonedEstimators(self.estimator, given, labels, self.classes_, real=real, seed=seed)
+            learner = ClonedEstimators(self._member(), given, labels, self.classes_, real=real, seed=seed)
         start = VoteState(y_codes, weight, K, float(self.learning_rate))
         self._conclude(self._rounds(start, learner, state, seed))
         return self
 
     def _rounds(self, votes: VoteState, learner: WeakLearner, state: Mapping[str, Any], seed: int) -> Solution:
-        real = self.algorithm == "real"
+        real, stumps = self.algorithm == "real", isinstance(learner, Stumps)
         members: list[tuple[Any, tuple[int, int], np.ndarray]] = []  # model, rows of the sides of a stump, votes
         weights: list[float] = []
         errors: list[float] = []
@@ -206,13 +219,13 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
                 "estimator_weights_": np.array(weights[:m]),
                 "estimator_errors_": np.array(errors[:m]),
             }
-            if self.estimator is None:
+            if stumps:
                 return {**found, "trees_": stump_ensemble(members[:m])}
             return {**found, "estimators_": [model for model, *_ in members[:m]]}
 
         def left() -> dict[str, Any]:
             models = [model for model, *_ in members]
-            if self.estimator is not None:
+            if not stumps:
                 return {"estimators": models, "seed": seed}
             return {"stumps": np.array([[m.feature, m.threshold, m.missing_left] for m in models]), "seed": seed}
 
@@ -225,6 +238,11 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             member = learner.member(model, votes.D)
             error = votes.error(member)
             if error >= guessing * (1 - 1e-12) and not real:
+                if number == 0 and self.estimator is not None:
+                    raise ParameterError(
+                        f"estimator={self.estimator!r:.60}: the first member is worse than random, with a weighted "
+                        f"error of {error:.3g}; expected less than {guessing:.3g}"
+                    )
                 break  # no better than chance; the weights would stay as they are, and so would the next member
             alpha, vote = (1.0, votes.real(member)) if real else votes.discrete(member, error)
             n_right = int(np.count_nonzero(member.group))
@@ -261,8 +279,8 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def _known(self, state: Mapping[str, Any]) -> list[Any]:
         """The models of an interrupted fit; its rounds are gone through again without searching."""
-        if self.estimator is not None:
-            return list(state.get("estimators", []))
+        if "estimators" in state:
+            return list(state["estimators"])
         return [Stump(int(j), float(threshold), bool(m)) for j, threshold, m in state.get("stumps", [])]
 
     # ------------------------------------------------------------------------------------------- prediction
@@ -294,7 +312,12 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def estimator_(self) -> Any:
         """The classifier that the members are clones of: `estimator`, or a tree of one split."""
         self._check_fitted()
-        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+        return self._member()
+
+    def _member(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        return DecisionTreeClassifier(max_depth=1, categorical_features=list(getattr(self, "categories_", {})) or None)
 
     def __getattr__(self, name: str) -> Any:
         # Stumps are stored as arrays; as a list of trees they are made on demand.
@@ -354,7 +377,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def _split_totals(self, kind: str) -> np.ndarray:
         """Differences of the two votes of stumps; of other members their own importances, weighted by their votes."""
-        if self.estimator is not None:
+        if "trees_" not in vars(self):
             if kind == "split":
                 raise ParameterError("kind='split': members are not stumps; expected 'gain'")
             shares = self.estimator_weights_ / self.estimator_weights_.sum()
@@ -367,10 +390,14 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return np.bincount(feature, apart, minlength=self.n_features_in_).astype(np.float64)
 
     def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
-        if self.estimator is not None:
-            raise ParameterError("estimator: inspection needs stumps as members; use sklearn.inspection for others")
+        self._check_stumps()
         zero = np.zeros(self._n_votes)
         return scores_of_batch(Batch(X), self.trees_, zero, 0, n_trees(self.trees_), self.n_jobs)
+
+    def _check_stumps(self) -> None:
+        self._check_fitted()
+        if "trees_" not in vars(self):
+            raise ParameterError("estimator: inspection needs stumps as members; use sklearn.inspection for others")
 
     def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)
@@ -379,6 +406,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return second_of_two(_probabilities(self._raw_outputs(X), self._n_classes))
 
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        self._check_stumps()
         return expected_scores(self.trees_, np.zeros(self._n_votes), columns, points)
 
     @property
@@ -387,6 +415,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def shap_values(self, X: Any) -> Any:
         """Compute exact Shapley values of the votes of stumps; they add up to the votes less :attr:`average_score_`."""
+        self._check_stumps()
         return shapley_values(self._predict_data(X), self.trees_, self._n_votes, self.n_jobs)
 
     @property
@@ -397,7 +426,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def _votes(self, X: Any) -> Any:
         self._check_fitted()
         zero = np.zeros(self._n_votes)
-        if self.estimator is None:
+        if "trees_" in vars(self):
             return scores_of_data(self._predict_data(X), self.trees_, zero, self.n_jobs)
         total = zero[None]
         for stage in self._staged(X):
@@ -410,12 +439,13 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             raise DataTypeError(f"X: expected data in memory, got {type(X).__name__}")
         K = self._n_votes
         F = np.zeros((data.n_rows, K))
+        given = data.X if self.estimator is None else X
         for m in range(self.n_estimators_):
-            if self.estimator is None:
+            if "trees_" in vars(self):
                 batch = data.rows(0, data.n_rows)
                 F = F + scores_of_batch(batch, self.trees_, np.zeros(K), m * K, (m + 1) * K, self.n_jobs)
             else:
-                F = F + self._vote(self.estimators_[m], X, self.estimator_weights_[m])
+                F = F + self._vote(self.estimators_[m], given, self.estimator_weights_[m])
             yield F
 
     def _vote(self, model: Any, X: Any, weight: float) -> np.ndarray:
@@ -427,6 +457,9 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def _predict_data(self, X: Any) -> Data:
         self._check_fitted()
+        if self.estimator is None and getattr(self, "categories_", {}):
+            return super()._predict_data(X)
+        X = X if self.estimator is None else flat(X)
         data = as_data(X, estimator_name=type(self).__name__, check_finite=self.estimator is not None)
         self._check_features(X, data, reset=False)
         return data

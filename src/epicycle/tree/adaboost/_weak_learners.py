@@ -259,6 +259,19 @@ class Stumps(WeakLearner):
         return Member(model, side, first, probabilities)
 
 
+def flat(X: Any) -> Any:
+    """Rows of several dimensions, which some estimators take, as a matrix: for the checks of X."""
+    return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
+
+
+def seeded_clone(estimator: Any, seed: int, number: int) -> Any:
+    """A clone of an estimator for the round of this number, with a seed of its own where it takes one."""
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=int(stream(seed, "member", number).integers(2**31)))
+    return model
+
+
 class ClonedEstimators(WeakLearner):
     """Clones of a user's classifier, fitted with sample_weight."""
 
@@ -269,10 +282,7 @@ class ClonedEstimators(WeakLearner):
         self.real, self.seed = real, seed
 
     def search(self, D: np.ndarray, number: int) -> Any:
-        model = clone(self.estimator)
-        if "random_state" in model.get_params():
-            model.set_params(random_state=int(stream(self.seed, "member", number).integers(2**31)))
-        return model.fit(self.X, self.labels, sample_weight=D * len(D))
+        return seeded_clone(self.estimator, self.seed, number).fit(self.X, self.labels, sample_weight=D * len(D))
 
     def member(self, model: Any, D: np.ndarray) -> Member:
         return predict_member(model, self.X, self.classes, real=self.real)

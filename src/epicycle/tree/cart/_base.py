@@ -13,16 +13,15 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.data import ArrayData, Batch
+from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine import n_threads
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, check_positive_weight
 from epicycle.tree._nodes import leaves_of_batch, sums_of_batch
 from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS, n_candidate_features
 from epicycle.tree._partial_dependence import expected_values
-from epicycle.tree.cart._grow import WORK_PER_CELL, Target, exact_table, grow, growth_rules
+from epicycle.tree.cart._grow import WORK_PER_CELL, Target, exact_table, grow, growth_rules, tree_seed
 from epicycle.tree.cart._tree import Tree, prune, weakest_links
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ class DecisionTree(TreeModel, ABC):
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def _memory_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> ArrayData:
-        data = self._training_data(X, y, sample_weight, label_columns=label_columns)
+    def _in_memory(self, data: Data, X: Any) -> ArrayData:
         if not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: {type(self).__name__} is fitted {self._sources}, got {type(X).__name__}; a forest takes files"
@@ -92,7 +90,7 @@ class DecisionTree(TreeModel, ABC):
             target,
             weight,
             replace(rules, min_weight=self.min_weight_fraction_leaf * float(weight.sum())),
-            seed=int(stream(seed_of(self.random_state), "tree", 0).integers(2**63)),
+            seed=tree_seed(self.random_state),
             threads=n_threads(WORK_PER_CELL * data.n_rows * p, self.n_jobs),
             unit_weights=bool((weight == 1).all()),
         )
@@ -149,7 +147,7 @@ class DecisionTree(TreeModel, ABC):
 
     # ------------------------------------------------------------------------------------------- prediction
 
-    def _values(self, X: Any) -> Any:
+    def _mean(self, X: Any) -> Any:
         """Values (n, K) of the leaves of the rows; for Dask input a lazy array."""
         data = self._predict_data(X)
         if isinstance(data, ArrayData):
@@ -191,9 +189,6 @@ class DecisionTree(TreeModel, ABC):
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         (values,) = expected_values(self.tree_.arrays, self.tree_.weighted_n_node_samples, columns, points)
         return values
-
-    def _responses(self, X: np.ndarray) -> np.ndarray:
-        return self._raw_outputs(X)
 
     def _compute_partial_dependence_recursion(self, grid: np.ndarray, target_features: np.ndarray) -> np.ndarray:
         """Partial dependence at points of a grid, for :func:`sklearn.inspection.partial_dependence`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,26 +12,113 @@ from sklearn.tree import DecisionTreeClassifier as _Peer
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import ArrayData
-from epicycle.stats._class_scores import choose_class
+from epicycle.data import Data
 from epicycle.stats._labels import class_weights
 from epicycle.tree._classes import (
     choose_labels,
+    class_shares,
     encode_classes,
     encode_label_columns,
     has_label_columns,
     label_column_weights,
     map_rows,
+    most_probable,
     refuse_label_columns,
     second_of_two,
     split_outputs,
 )
 from epicycle.tree._parameters import CLASS_WEIGHT
 from epicycle.tree.cart._base import DecisionTree
-from epicycle.tree.cart._grow import class_target, label_columns_target
+from epicycle.tree.cart._grow import Target, class_target, label_columns_target
 
 
-class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # the mixin is untyped
+class TreeClassifier(ClassifierMixin):  # type: ignore[misc]  # the mixin is untyped
+    """Classification by shares of classes in leaves: targets of one or several label columns, and predictions.
+
+    `_mean` of the model gives the shares of all classes, or of the second of two alone.
+    """
+
+    _target: ClassVar[Literal["none", "numeric", "labels"]] = "labels"
+    _multi_output = True
+
+    classes_: Any
+
+    def _encoded_data(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Data, np.ndarray | None]:
+        """(training data with codes for labels, factors by class or, of several label columns, by row).
+
+        Sets `classes_`.
+        """
+        if has_label_columns(y):
+            if self.monotonic_cst is not None:
+                raise DataError("monotonic_cst: Monotonicity constraints are not supported with multiple output y")
+            self.classes_, codes = encode_label_columns(y, type(self).__name__)
+            # Several columns have no common balance in the sample of a tree: it is that of all rows.
+            asked = "balanced" if self._balances_samples() else self.class_weight
+            return self._training_data(X, codes, sample_weight, label_columns=True), label_column_weights(asked, y)
+        data = self._training_data(X, y, sample_weight)
+        self.classes_, totals, data = encode_classes(data, self.n_jobs)
+        if self.monotonic_cst is not None and len(self.classes_) > 2:
+            raise DataError(
+                f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability. "
+                "Monotonicity constraints are not supported with multiclass classification"
+            )
+        if isinstance(self.class_weight, list):
+            raise ParameterError(
+                "class_weight: y has one column; the number of elements in class_weight should match number of "
+                "outputs. Expected a dict"
+            )
+        return data, None if self._balances_samples() else class_weights(self.class_weight, self.classes_, totals)
+
+    def _balances_samples(self: Any) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+
+    def _class_target(self, codes: np.ndarray, factors: np.ndarray | None) -> tuple[Target, np.ndarray | None]:
+        """(the target of encoded labels, factors on the weights of the rows)."""
+        if isinstance(self.classes_, list):
+            return label_columns_target(codes, [len(c) for c in self.classes_]), factors
+        label = codes.astype(np.intp)
+        return class_target(label, len(self.classes_)), None if factors is None else factors[label]
+
+    @property
+    def n_classes_(self: Any) -> int | list[int]:
+        """Number of classes; of several label columns a list."""
+        self._check_fitted()
+        return [len(c) for c in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
+
+    def predict(self: Any, X: Any) -> Any:
+        """Predict the most probable class of every row."""
+        shares, classes = self._mean(X), self.classes_
+        return map_rows(shares, choose_labels if isinstance(classes, list) else most_probable, classes)
+
+    def predict_proba(self: Any, X: Any) -> Any:
+        """Return the shares of the classes in the leaf of every row, as the mean over trees; columns as in `classes_`.
+
+        Of several label columns a list.
+        """
+        shares, classes = self._mean(X), self.classes_
+        if isinstance(classes, list):
+            return split_outputs(np.asarray(shares), classes)
+        return map_rows(shares, class_shares, len(classes))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
+
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray(class_shares(outputs, len(self.classes_)).argmax(axis=1) != y, np.float64)
+
+    def _responses(self: Any, X: np.ndarray) -> np.ndarray:
+        refuse_label_columns(self.classes_, "this inspection")
+        return second_of_two(self._raw_outputs(X))
+
+    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
+        refuse_label_columns(self.classes_, "this inspection")
+        return second_of_two(super()._expected_outputs(columns, points))
+
+
+class DecisionTreeClassifier(TreeClassifier, DecisionTree):
     r"""Classification tree, grown by exact search (CART).
 
     With :math:`p_{mk}` the share of class k in box m, boxes are divided in two, where a threshold on one feature, or a
@@ -73,8 +160,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     |   |   2  98%  (46 rows)
     """
 
-    _target = "labels"
-    _multi_output = True
     _docs: ClassVar[dict[str, str]] = {
         "monotonic_cst": DecisionTree._docs["monotonic_cst"]
         + "\n    For two classes, and the probability of the second.",
@@ -111,88 +196,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with labels y, and prune it."""
-        if has_label_columns(y):
-            return self._fit_label_columns(X, y, sample_weight)
-        self.classes_, totals, data = encode_classes(self._memory_data(X, y, sample_weight), self.n_jobs)
-        assert isinstance(data, ArrayData)
-        check_monotone_classes(self.monotonic_cst, len(self.classes_))
-        codes, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
-        if isinstance(self.class_weight, list):
-            raise ParameterError(
-                "class_weight: y has one column; the number of elements in class_weight should match number of outputs."
-                " Expected a dict"
-            )
-        factors = class_weights(self.class_weight, self.classes_, totals)
-        if factors is not None:
-            weight = weight * factors[codes]
-        return self._fit_tree(data, class_target(codes, len(self.classes_)), weight)
-
-    def _fit_label_columns(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        check_label_columns(self.criterion, self.monotonic_cst)
-        self.classes_, codes = encode_label_columns(y, type(self).__name__)
-        data = self._memory_data(X, codes, sample_weight, label_columns=True)
+        data, factors = self._encoded_data(X, y, sample_weight)
+        data = self._in_memory(data, X)
+        target, factors = self._class_target(np.asarray(data.y), factors)
         weight = np.ones(data.n_rows) if data.weight is None else data.weight
-        factors = label_column_weights(self.class_weight, y)
-        return self._fit_tree(
-            data,
-            label_columns_target(codes, [len(c) for c in self.classes_]),
-            weight if factors is None else weight * factors,
-        )
-
-    @property
-    def n_classes_(self) -> int | list[int]:
-        """Number of classes; of several label columns a list."""
-        self._check_fitted()
-        return [len(c) for c in self.classes_] if isinstance(self.classes_, list) else len(self.classes_)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the most frequent class in the leaf of every row."""
-        values, classes = self._values(X), self.classes_
-        return map_rows(values, choose_labels if isinstance(classes, list) else choose_class, classes)
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return the shares of the classes in the leaf of every row, in the order of `classes_`.
-
-        Of several label columns a list.
-        """
-        values, classes = self._values(X), self.classes_
-        return split_outputs(np.asarray(values), classes) if isinstance(classes, list) else values
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the shares."""
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(s) for s in shares] if isinstance(shares, list) else np.log(shares)
-
-    # ------------------------------------------------------------------------------------------- inspection
-
-    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(outputs.argmax(axis=1) != y, np.float64)
-
-    def _responses(self, X: np.ndarray) -> np.ndarray:
-        refuse_label_columns(self.classes_, "this inspection")
-        return second_of_two(self._raw_outputs(X))
-
-    def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
-        refuse_label_columns(self.classes_, "this inspection")
-        return second_of_two(super()._expected_outputs(columns, points))
-
-
-def check_monotone_classes(monotonic_cst: Any, n_classes: int) -> None:
-    """Raise where constraints are asked of more than two classes."""
-    if monotonic_cst is not None and n_classes > 2:
-        raise DataError(
-            f"monotonic_cst: y has {n_classes} classes; expected two, with one probability. "
-            "Monotonicity constraints are not supported with multiclass classification"
-        )
-
-
-def check_label_columns(criterion: str, monotonic_cst: Any) -> None:
-    """Raise where several label columns are not supported."""
-    if monotonic_cst is not None:
-        raise DataError("monotonic_cst: Monotonicity constraints are not supported with multiple output y")
-    if criterion != "gini":
-        raise DataError(f"y has several label columns: criterion={criterion!r} is for one; expected 'gini'")
+        return self._fit_tree(data, target, weight if factors is None else weight * factors)
 
 
 _Peer.register(DecisionTreeClassifier)

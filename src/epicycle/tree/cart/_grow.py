@@ -1,9 +1,9 @@
 """Growth of one exact or binned tree: the table of features, the target, the rules, and the call of the kernel.
 
 A column of at most 255 distinct numbers, or of categories, becomes codes; code c stands for the numbers from
-``low[c]`` to ``high[c]``, so that nothing is lost where each code stands for one number. Other columns are sorted once,
-and a tree partitions the sorted lists as it grows. Sparse columns list their nonzero entries. Binned features are codes
-throughout.
+``low[c]`` to ``high[c]``, so that nothing is lost where each code stands for one number. Random thresholds are drawn
+between the numbers ``centre[c]``. Other columns are sorted once, and a tree partitions the sorted lists as it grows.
+Sparse columns list their nonzero entries. Binned features are codes throughout.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
+from epicycle.core._random import seed_of, stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import MISSING, bin_matrix, padded_edges
 from epicycle.tree._nodes import CATEGORICAL, pack_nodes
@@ -44,6 +45,7 @@ class FeatureTable:
     n_codes: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    centre: np.ndarray
     categorical: np.ndarray
     lists: np.ndarray
     list_start: np.ndarray
@@ -66,6 +68,7 @@ def _coded_parts(
     features: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
+    centre: np.ndarray,
     n_codes: np.ndarray,
     levels: dict[int, int],
 ) -> dict[str, np.ndarray]:
@@ -75,12 +78,15 @@ def _coded_parts(
         "n_codes": n_codes.astype(np.int32),
         "low": low,
         "high": high,
+        "centre": centre,
         "categorical": np.isin(features, list(levels)).astype(np.uint8),
     }
 
 
-def binned_table(codes: np.ndarray, edges: list[np.ndarray], levels: dict[int, int]) -> FeatureTable:
-    """Binned features: a code stands for the numbers between two edges."""
+def binned_table(
+    codes: np.ndarray, edges: list[np.ndarray], levels: dict[int, int], centre: np.ndarray | None = None
+) -> FeatureTable:
+    """Binned features: a code stands for the numbers between two edges; random thresholds need `centre` (p, 256)."""
     n, p = codes.shape
     n_codes = np.array([len(e) + 1 for e in edges])
     low, high = np.zeros((p, 256)), np.zeros((p, 256))
@@ -91,7 +97,7 @@ def binned_table(codes: np.ndarray, edges: list[np.ndarray], levels: dict[int, i
     return FeatureTable(
         n,
         p,
-        **_coded_parts(codes, np.arange(p), low, high, n_codes, levels),
+        **_coded_parts(codes, np.arange(p), low, high, low if centre is None else centre, n_codes, levels),
         lists=np.empty(0, np.uint32),
         list_start=np.zeros(1, np.int64),
         sorted_feature=np.empty(0, np.int32),
@@ -136,7 +142,7 @@ def exact_table(X: Any, levels: dict[int, int], n_jobs: int | None) -> FeatureTa
     return FeatureTable(
         n,
         p,
-        **_coded_parts(codes, coded, low, low, n_codes, levels),
+        **_coded_parts(codes, coded, low, low, low, n_codes, levels),
         lists=lists.reshape(-1),
         list_start=np.arange(len(lists) + 1, dtype=np.int64) * n,
         sorted_feature=numeric[~few],
@@ -162,7 +168,7 @@ def _sparse_table(X: Any, n_jobs: int | None) -> FeatureTable:
     return FeatureTable(
         n,
         p,
-        **_coded_parts(np.empty((n, 0), np.uint8), no_codes, empty, empty, no_codes, {}),
+        **_coded_parts(np.empty((n, 0), np.uint8), no_codes, empty, empty, empty, no_codes, {}),
         lists=lists,
         list_start=start,
         sorted_feature=np.arange(p, dtype=np.int32),
@@ -197,8 +203,8 @@ CRITERIA = {
 class Target:
     """Numbers y (n, K) less an offset (K,), or labels (n,) of more than two classes.
 
-    Several label columns are numbers, with a column of zeros and ones for every class: their squared error is the sum
-    of the Gini indices. `outputs` then holds the number of classes of each.
+    Several label columns are numbers, with a column of zeros and ones for every class. `outputs` then holds the number
+    of classes of each.
     """
 
     y: np.ndarray | None
@@ -291,6 +297,11 @@ class Grown:
     end: np.ndarray
 
 
+def tree_seed(random_state: Any) -> int:
+    """The seed of the features and thresholds of a tree, by its `random_state`."""
+    return int(stream(seed_of(random_state), "tree", 0).integers(2**63))
+
+
 def growth_rules(
     parameters: Any, weight: np.ndarray, p: int, categories: Mapping[int, Any], *, random_splits: bool, l2: float = 0.0
 ) -> Rules:
@@ -329,15 +340,14 @@ def grow(
     order = np.flatnonzero(weight > 0).astype(np.uint32)
     arguments = {name: value for name, value in vars(table).items() if name != "n_rows"}
     features = _native.cart.FeatureTable(**arguments)
-    criterion = "squared_error" if target.outputs is not None else rules.criterion
-    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[criterion]})
-    response = (target.y, target.labels, target.n_classes)
+    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[rules.criterion]})
+    n_classes = target.classes_of_outputs
+    response = (target.y, target.labels, target.n_classes, len(n_classes))
     arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)
     feature, threshold, left, kind, sides, columns, cost, mass, begin, end, raw = arrays
     sides = sides.reshape(-1, 4)
     values = target.values(raw.reshape(len(left), -1))
     # The criterion sums over outputs; impurity is their mean, as in scikit-learn.
-    n_classes = target.classes_of_outputs
     tree = Tree(
         nodes=pack_nodes(feature, threshold, left, kind),
         levels=sides[(kind & CATEGORICAL) > 0],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -11,24 +11,56 @@ from sklearn.tree import DecisionTreeRegressor as _Peer
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data import Data
 from epicycle.tree._base import check_positive_weight
 from epicycle.tree._parameters import plain_criterion, warns_of_friedman_mse
 from epicycle.tree.cart._base import DecisionTree
-from epicycle.tree.cart._grow import number_target
+from epicycle.tree.cart._grow import Target, number_target
 
 
-def check_numbers(y: np.ndarray, weight: np.ndarray, criterion: str) -> None:
-    """Raise where the Poisson deviance is not defined: targets below zero, or all zero."""
-    if criterion != "poisson":
-        return
-    there = y[weight > 0]
-    if (there < 0).any():
-        raise DataError(f"y: criterion='poisson' takes targets >= 0, got {there.min():g}")
-    if (there.reshape(len(there), -1).sum(axis=0) == 0).any():
-        raise DataError("y: criterion='poisson' needs a positive target; all are zero")
+class TreeRegressor(RegressorMixin):  # type: ignore[misc]  # the mixin is untyped
+    """Regression by the values of leaves: checks of targets, and predictions."""
+
+    _docs: ClassVar[dict[str, str]] = {"fit_y": "%(targets)s"}
+    _target: ClassVar[Literal["none", "numeric", "labels"]] = "numeric"
+    _multi_output = True
+
+    _vector_: bool
+
+    def _check_columns(self: Any, data: Data) -> None:
+        """Note the shape of y, and raise where several columns are not supported."""
+        self._vector_ = data.target_is_vector
+        if self.monotonic_cst is not None and data.n_targets > 1:
+            raise DataError(
+                f"monotonic_cst: y has {data.n_targets} columns; expected one. "
+                "Monotonicity constraints are not supported with multiple output"
+            )
+
+    def _number_target(self: Any, y: np.ndarray, weight: np.ndarray, l2: float = 0.0) -> Target:
+        """The target; raises where the Poisson deviance is not defined: numbers below zero, or all zero."""
+        criterion, there = plain_criterion(self.criterion), y[weight > 0]
+        if criterion == "poisson" and (there < 0).any():
+            raise DataError(
+                "y: Some value(s) of y are negative which is not allowed for Poisson regression. criterion='poisson' "
+                f"takes targets >= 0, got {there.min():g}"
+            )
+        if criterion == "poisson" and (there.reshape(len(there), -1).sum(axis=0) == 0).any():
+            raise DataError(
+                "y: Sum of y is not strictly positive which is necessary for Poisson regression. criterion='poisson' "
+                "needs a positive target; all are zero"
+            )
+        return number_target(y, weight, criterion, l2)
+
+    def predict(self: Any, X: Any) -> Any:
+        """Predict the mean over trees of the value of each row's leaf, (n_samples,) or (n_samples, n_outputs)."""
+        values = self._mean(X)
+        return values[:, 0] if self._vector_ else values
+
+    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
 
 
-class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]  # the mixin is untyped
+class DecisionTreeRegressor(TreeRegressor, DecisionTree):
     r"""Regression tree, grown by exact search (CART).
 
     The prediction is constant in each of M boxes, :math:`f(x) = \sum_m c_m 1(x \in R_m)`. Boxes are divided in two,
@@ -73,16 +105,11 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     |   |   225.880  (108 rows)
     """
 
-    _docs: ClassVar[dict[str, str]] = {"fit_y": "%(targets)s"}
-    _target = "numeric"
-    _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **DecisionTree._parameters,
         "criterion": Choice("squared_error", "absolute_error", "poisson", "friedman_mse"),
         "leaf_l2": Real(0),
     }
-
-    _vector_: bool
 
     @warns_of_friedman_mse
     @stores_arguments
@@ -111,31 +138,14 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow a tree on rows X with targets y, and prune it."""
-        criterion = plain_criterion(self.criterion)
-        if self.leaf_l2 and criterion != "squared_error":
+        if self.leaf_l2 and plain_criterion(self.criterion) != "squared_error":
             raise ParameterError(f"leaf_l2={self.leaf_l2:g} is for criterion='squared_error', not {self.criterion!r}")
-        data = self._memory_data(X, y, sample_weight)
-        target, weight = np.asarray(data.y), np.ones(data.n_rows) if data.weight is None else data.weight
-        self._vector_ = data.target_is_vector
-        if self.monotonic_cst is not None and data.n_targets > 1:
-            raise DataError(
-                f"monotonic_cst: y has {data.n_targets} columns; expected one. "
-                "Monotonicity constraints are not supported with multiple output"
-            )
+        data = self._in_memory(self._training_data(X, y, sample_weight), X)
+        self._check_columns(data)
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
         check_positive_weight(weight)
-        check_numbers(target, weight, criterion)
         l2 = float(self.leaf_l2)
-        return self._fit_tree(data, number_target(target, weight, criterion, l2), weight, l2)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the value of the leaf of every row, (n_samples,) or (n_samples, n_outputs)."""
-        values = self._values(X)
-        return values[:, 0] if self._vector_ else values
-
-    # ------------------------------------------------------------------------------------------- inspection
-
-    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
+        return self._fit_tree(data, self._number_target(np.asarray(data.y), weight, l2), weight, l2)
 
 
 _Peer.register(DecisionTreeRegressor)

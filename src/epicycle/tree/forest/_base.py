@@ -18,11 +18,12 @@ from epicycle.core._exceptions import DataError, DataTypeError, EpicycleWarning,
 from epicycle.core._history import History
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Callable, Domain, Integer, NoneOr, Real
-from epicycle.core._random import seed_of, stream
+from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.data import ArrayData, Batch, Data
+from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.data._target import as_weight
 from epicycle.engine import n_threads
+from epicycle.engine._dask import active_client
 from epicycle.engine._ordered import in_order
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, check_positive_weight, check_repeats, concatenate_histories
@@ -30,7 +31,7 @@ from epicycle.tree._classes import same_classes
 from epicycle.tree._nodes import leaf_nodes, leaves_of_batch, split_features, sums_of_batch
 from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
 from epicycle.tree._partial_dependence import expected_values
-from epicycle.tree.cart._grow import WORK_PER_CELL, FeatureTable, Target, growth_rules
+from epicycle.tree.cart._grow import FeatureTable, Target, growth_rules
 from epicycle.tree.cart._tree import Tree
 from epicycle.tree.forest._arrays import (
     ForestArrays,
@@ -43,13 +44,14 @@ from epicycle.tree.forest._arrays import (
     node_arrays,
     tree_of,
 )
-from epicycle.tree.forest._grow import ForestTree, OutOfBag, Problem, Rows, grow_tree, permutation_rises, read_rows
+from epicycle.tree.forest._grow import ForestTree, Problem, Rows, grow_tree, random_state_of, read_rows
+from epicycle.tree.forest._out_of_bag import OutOfBag, permutation_rises, start_oob
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
 # Operations for a drawn row and a candidate feature of one tree (about 60 ns with all its levels).
 _WORK_PER_DRAWN_CELL = 50.0
 #: Fitted attributes that a fit with warm_start continues from.
-_CONTINUED = ("trees_", "history_", "_seed_", "classes_", "_oob_sum_", "_oob_count_", "_leaf_samples_")
+_CONTINUED = ("trees_", "history_", "_seed_", "_n_rows_", "classes_", "_oob_sum_", "_oob_count_", "_leaf_samples_")
 #: Attributes that prediction needs beside the trees.
 _WITH_TREES = (
     "categories_",
@@ -68,7 +70,6 @@ class Forest(TreeModel, ABC):
 
     _docs: ClassVar[dict[str, str]] = {
         **GROWTH_DOCS,
-        "X": "X : array, sparse matrix, data frame or scan of shape (n_samples, n_features)",
         "forest_parameters": "n_estimators : int, default=100\n    Number of trees.\n"
         "%(criterion)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n%(max_features)s\n"
         "%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s\n%(bootstrap)s\n%(max_samples)s\n"
@@ -97,6 +98,8 @@ class Forest(TreeModel, ABC):
         "    A tree of the forest before its fit.\n"
         "n_outputs_ : int\n"
         "    Number of columns of the target.\n"
+        "estimators_samples_ : list of ndarray\n"
+        "    Numbers of the rows that each tree was grown on, with their repetitions.\n"
         "%(categories_)s\n"
         "feature_importances_ : ndarray of shape (n_features,)\n"
         "    Share of every feature in the decrease of impurity, as the mean over trees.\n"
@@ -116,9 +119,10 @@ class Forest(TreeModel, ABC):
         "max_bins": NoneOr(Integer(2, 255)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D2",), engines=("memory", "files"), certificate="none"
+        family="tree", catalogue=("D2",), engines=("memory", "files", "dask"), certificate="none"
     )
     _random_splits: ClassVar[bool]
+    _takes_dask = True
 
     n_estimators: int
     criterion: str
@@ -138,24 +142,38 @@ class Forest(TreeModel, ABC):
     _oob_sum_: np.ndarray
     _oob_count_: np.ndarray
     _leaf_samples_: dict[str, np.ndarray]
-    _n_drawn_: int
+    _samples_: RowSamples
+    _on_cluster: bool
 
     # ------------------------------------------------------------------------------------------- fit
 
-    def _forest_data(self, X: Any, y: Any, sample_weight: Any, *, label_columns: bool = False) -> Data:
+    def _start(self, data: Data, X: Any) -> tuple[Rows, dict[str, Any]]:
+        """(the rows of the training data, attributes of the fit that this one continues)."""
         if self.oob_score and not self.bootstrap and self.max_samples is None:
             raise ParameterError(
                 "oob_score=True needs rows that a tree does not see. Out of bag estimation only available if "
                 "bootstrap=True or with max_samples"
             )
-        data = self._training_data(X, y, sample_weight, label_columns=label_columns)
-        exact = self.max_bins is None or self.criterion == "absolute_error"
-        if exact and not isinstance(data, ArrayData):
+        max_bins = None if self.criterion == "absolute_error" else self.max_bins
+        if max_bins is None and not isinstance(data, ArrayData):
             raise DataTypeError(
                 f"X: {type(self).__name__} needs all numbers in memory for max_bins=None or absolute_error, got "
                 f"{type(X).__name__}"
             )
-        return data
+        earlier = self._earlier()
+        self._seed_ = int(earlier["_seed_"] if "_seed_" in earlier else seed_of(self.random_state))
+        rows = read_rows(
+            data,
+            {j: max(len(values), 1) for j, values in self.categories_.items()},
+            max_bins=max_bins,
+            random_splits=self._random_splits,
+            seed=self._seed_,
+            n_jobs=self.n_jobs,
+        )
+        check_positive_weight(rows.weight)
+        self._n_rows_ = rows.table.n_rows
+        self._on_cluster = isinstance(data, DaskData)
+        return rows, earlier
 
     def _earlier(self) -> dict[str, Any]:
         """Attributes of the fit that this one continues: an interrupted one, or with warm_start the one before."""
@@ -167,19 +185,6 @@ class Forest(TreeModel, ABC):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
         state = self._resume_state() or {}
         return {**found, **{"trees_" if name == "trees" else f"_{name}_": value for name, value in state.items()}}
-
-    def _read(self, data: Data, earlier: dict[str, Any]) -> Rows:
-        self._seed_ = int(earlier["_seed_"] if "_seed_" in earlier else seed_of(self.random_state))
-        rows = read_rows(
-            data,
-            {j: max(len(values), 1) for j, values in self.categories_.items()},
-            max_bins=None if self.criterion == "absolute_error" else self.max_bins,
-            seed=self._seed_,
-            n_jobs=self.n_jobs,
-        )
-        check_positive_weight(rows.weight)
-        self._n_rows_ = rows.table.n_rows
-        return rows
 
     def _fit_trees(
         self,
@@ -202,15 +207,11 @@ class Forest(TreeModel, ABC):
                 f"n_estimators={self.n_estimators} is less than the {n_trees(known)} trees that warm_start goes on with"
             )
         if n_trees(known) == self.n_estimators:
-            warnings.warn(
-                "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                EpicycleWarning,
-                stacklevel=3,
-            )
+            _warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
         samples = RowSamples(
             rows.keys, rows.weight if rows.weighted else None, self.max_samples, bootstrap=self.bootstrap
         )
-        self._n_drawn_ = samples.size
+        self._samples_ = samples
         # With replacement a row of weight v is drawn v times as often, and counts once in each draw.
         weight = (rows.weight > 0).astype(np.float64) if self.bootstrap else rows.weight
         weight = weight if factors is None else weight * factors
@@ -230,33 +231,19 @@ class Forest(TreeModel, ABC):
             balance=balance,
             unit_weights=samples.takes_all and bool((weight[rows.weight > 0] == 1).all()),
         )
-        oob = self._start_oob(known, earlier) if self.oob_score else None
+        oob = start_oob(problem, known, earlier) if self.oob_score else None
         solution = self._grow_trees(problem, known, oob, leaf_samples)
         if leaf_samples is not None:
             self._leaf_samples_ = leaf_samples.state()
         if oob is not None:
             self._oob_sum_, self._oob_count_ = oob.sum, oob.count
             if not oob.seen[rows.weight > 0].all():
-                warnings.warn(
-                    "Some inputs do not have OOB scores: all trees saw them. Grow more trees",
-                    EpicycleWarning,
-                    stacklevel=3,
-                )
+                _warn("Some inputs do not have OOB scores: all trees saw them. Grow more trees")
         if "history_" in earlier:
             solution.history = concatenate_histories(earlier["history_"], solution.history)
             solution.n_iter = solution.history.n_iter
         self._conclude(solution)
         return oob
-
-    def _start_oob(self, known: ForestArrays, earlier: dict[str, Any]) -> OutOfBag:
-        n = self._n_rows_
-        if n_trees(known) == 0:
-            return OutOfBag(np.zeros((n, known["value"].shape[1])), np.zeros(n, np.int64))
-        if "_oob_sum_" not in earlier or len(earlier["_oob_sum_"]) != n:
-            raise ParameterError(
-                "oob_score=True: the trees that warm_start goes on with were grown without it, or on other rows"
-            )
-        return OutOfBag(earlier["_oob_sum_"].copy(), earlier["_oob_count_"].copy())
 
     def _grow_trees(
         self, problem: Problem, known: ForestArrays, oob: OutOfBag | None, leaf_samples: LeafSamples | None
@@ -303,7 +290,13 @@ class Forest(TreeModel, ABC):
         inner = max(1, threads // missing)
         # Trees are drawn lazily: after a stop no further one is started.
         numbers = itertools.takewhile(lambda _: not stopped, iter(range(first, self.n_estimators)))
-        in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
+        client = active_client() if self._on_cluster else None
+        if client is None:
+            in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
+        else:  # the workers grow the trees, each from a copy of the bins; threads here wait for them
+            threads = min(sum(client.nthreads().values()), missing)
+            shared = client.scatter(problem, broadcast=True, hash=False)
+            in_order(numbers, lambda t: client.submit(grow_tree, shared, t, 1, pure=False).result(), consume, threads)
         self.trees_ = join(known, grown)
         history = monitor.history()
         return Solution(
@@ -386,7 +379,7 @@ class Forest(TreeModel, ABC):
         if not -n_trees(self.trees_) <= t < n_trees(self.trees_):
             raise ParameterError(f"t={t}; the forest has {n_trees(self.trees_)} trees")
         model = self.estimator_
-        model.random_state = int(stream(self._seed_, "tree", t % n_trees(self.trees_)).integers(2**31))
+        model.random_state = random_state_of(self._seed_, t % n_trees(self.trees_))
         for name in ("categories_", "_from_frame_", "n_features_in_", "feature_names_in_", "classes_", "_vector_"):
             if name in vars(self):
                 setattr(model, name, getattr(self, name))
@@ -420,7 +413,19 @@ class Forest(TreeModel, ABC):
 
     @property
     def _n_samples_bootstrap(self) -> int:
-        return self._n_drawn_
+        return self._samples_.size
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Numbers of the rows that each tree was grown on, with their repetitions; drawn again on every access."""
+        self._check_fitted()
+        if not hasattr(self, "_samples_"):
+            raise AttributeError("estimators_samples_: a copy of a forest, or one from a file, has none; fit it again")
+        return [self._samples_.drawn(self._seed_, t) for t in range(n_trees(self.trees_))]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Eight bytes for each training row, which no method of a stored model needs.
+        return {name: value for name, value in super().__getstate__().items() if name != "_samples_"}
 
     @property
     def n_outputs_(self) -> int:
@@ -458,9 +463,6 @@ class Forest(TreeModel, ABC):
 
     def _raw_outputs(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(sums_of_batch(Batch(X), *node_arrays(self.trees_), self.n_jobs) / n_trees(self.trees_))
-
-    def _responses(self, X: np.ndarray) -> np.ndarray:
-        return self._raw_outputs(X)
 
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         weight = self.trees_["weight"].astype(np.float64)
@@ -508,15 +510,19 @@ class Forest(TreeModel, ABC):
         target, seed = self._known_target(y, n), seed_of(random_state)
         weight = as_weight(sample_weight, n)
         samples = RowSamples(row_keys(data.X, target), weight, self.max_samples, bootstrap=self.bootstrap)
-        rises: list[np.ndarray] = []
-
-        def work(t: int) -> np.ndarray:
-            rows = np.flatnonzero(samples.counts(self._seed_, t) == 0)
-            tree = tree_of(self.trees_, t, two_classes=False)
-            return permutation_rises(tree, data.X[rows], target[rows], self._row_losses, n_repeats, seed, t)
-
-        T, p = n_trees(self.trees_), data.n_features
-        in_order(iter(range(T)), work, rises.append, n_threads(WORK_PER_CELL * n * p * T, self.n_jobs))
-        table = np.array(rises)
-        table = table[~np.isnan(table).any(axis=1)]
+        table = permutation_rises(
+            self.trees_,
+            samples,
+            self._seed_,
+            data.X,
+            target,
+            self._row_losses,
+            n_repeats=n_repeats,
+            seed=seed,
+            n_jobs=self.n_jobs,
+        )
         return table.mean(axis=0), table.std(axis=0) / np.sqrt(max(len(table), 1))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, EpicycleWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""Growth of a forest: features and targets of the training rows, one tree after the other, and out-of-bag values.
+"""Growth of a forest: features and targets of the training rows, and one tree after the other.
 
 Tree t draws its rows from the stream (seed, "rows", t) and its features from (seed, "tree", t), and the results are
 gathered in the order of t: the forest has the same bits for any number of threads.
@@ -6,7 +6,6 @@ gathered in the order of t: the forest has the same bits for any number of threa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +15,9 @@ from epicycle import _native
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.tree._binning import bin_data, bin_edges
-from epicycle.tree._classes import class_shares
+from epicycle.tree._binning import bin_centres, bin_data, bin_edges
 from epicycle.tree._nodes import leaves_of_batch
-from epicycle.tree.cart._grow import FeatureTable, Grown, Rules, Target, binned_table, exact_table, grow
+from epicycle.tree.cart._grow import FeatureTable, Grown, Rules, Target, binned_table, exact_table, grow, tree_seed
 from epicycle.tree.cart._tree import Tree, prune
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
@@ -42,27 +40,30 @@ class Rows:
     batch: Batch | None
 
 
-def read_rows(data: Data, levels: dict[int, int], *, max_bins: int | None, seed: int, n_jobs: int | None) -> Rows:
+def keys_of_batch(batch: Batch) -> np.ndarray:
+    """Sort keys of rows with their targets, where they have any."""
+    return row_keys(batch.X, np.zeros((batch.n_rows, 0)) if batch.y is None else np.asarray(batch.y, np.float64))
+
+
+def read_rows(
+    data: Data, levels: dict[int, int], *, max_bins: int | None, random_splits: bool, seed: int, n_jobs: int | None
+) -> Rows:
     """The rows as bins, in one pass over the data; as sorted columns, for exact splits, where `max_bins` is None."""
-    keys: list[np.ndarray] = []
-
-    def on_batch(rows: Batch) -> None:
-        keys.append(row_keys(rows.X, np.asarray(rows.y, np.float64)))
-
     batch = None
     if isinstance(data, ArrayData):
         X: Any = data.X
         batch = data.rows(0, data.n_rows)
         cells = data.n_rows * float(data.n_features)
         if max_bins is None or (data.sparse and X.nnz * _BYTES_PER_STORED_NUMBER < cells):
-            on_batch(batch)
             weight = np.ones(data.n_rows) if data.weight is None else data.weight
             table = exact_table(X, levels, n_jobs)
-            return Rows(table, np.asarray(data.y), weight, data.has_weight, keys[0], batch)
+            y = np.zeros(data.n_rows) if data.y is None else np.asarray(data.y)
+            return Rows(table, y, weight, data.has_weight, keys_of_batch(batch), batch)
     assert max_bins is not None
     edges = bin_edges(data, levels, max_bins=max_bins, seed=seed, n_jobs=n_jobs)
-    codes, y, weight = bin_data(data, edges, n_jobs, on_batch=on_batch)
-    return Rows(binned_table(codes, edges, levels), y, weight, data.has_weight, np.concatenate(keys), batch)
+    centre = bin_centres(data, edges, n_jobs) if random_splits else None
+    codes, y, weight, keys = bin_data(data, edges, n_jobs, keys_of_batch)
+    return Rows(binned_table(codes, edges, levels, centre), y, weight, data.has_weight, keys, batch)
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,11 @@ class ForestTree:
     leaf_rows: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
+def random_state_of(seed: int, t: int) -> int:
+    """`random_state` of tree t: a decision tree with it grows the same way on the same rows."""
+    return int(stream(seed, "tree", t).integers(2**31))
+
+
 def grow_tree(problem: Problem, t: int, threads: int) -> ForestTree:
     """Tree t of the forest."""
     counts = problem.samples.counts(problem.seed, t)
@@ -107,7 +113,7 @@ def grow_tree(problem: Problem, t: int, threads: int) -> ForestTree:
     rules = problem.rules
     if problem.min_weight_fraction_leaf:
         rules = replace(rules, min_weight=problem.min_weight_fraction_leaf * float(weight.sum()))
-    seed = int(stream(problem.seed, "tree", t).integers(2**63))
+    seed = tree_seed(random_state_of(problem.seed, t))
     table = problem.rows.table.fresh()
     grown = grow(table, problem.target, weight, rules, seed=seed, threads=threads, unit_weights=problem.unit_weights)
     tree = prune(grown.tree, problem.ccp_alpha) if problem.ccp_alpha > 0 else grown.tree
@@ -147,77 +153,14 @@ def _oob_values(problem: Problem, grown: Grown, tree: Tree, rows: np.ndarray) ->
         leaf = np.empty(len(rows), np.int32)
         _native.cart.leaves_of_codes(table.codes, rows.astype(np.uint32), grown.columns, grown.left, grown.sides, leaf)
     elif batch is not None:
-        nodes, _, roots, levels = tree.arrays
-        leaf = leaves_of_batch(Batch(batch.X[rows]), nodes, roots, levels, 1)[:, 0]
+        leaf = leaves_of_rows(tree, batch, rows)
     else:
         raise ParameterError("oob_score=True with ccp_alpha > 0 needs the rows in memory")
     value = tree.values[leaf]
     return value[:, 1:] if problem.target.n_classes == 2 else value
 
 
-class OutOfBag:
-    """Sums (n, K) of the values of the trees that did not see a row, and the counts (n,) of these trees."""
-
-    def __init__(self, total: np.ndarray, count: np.ndarray) -> None:
-        self.sum, self.count = total, count
-
-    def add(self, tree: ForestTree) -> None:
-        """Add a tree."""
-        if tree.oob_rows is not None:
-            self.sum[tree.oob_rows] += tree.oob_values
-            self.count[tree.oob_rows] += 1
-
-    @property
-    def seen(self) -> np.ndarray:
-        """Mask of the rows that at least one tree did not see."""
-        return self.count > 0
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean values (n, K); NaN for rows that all trees saw."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.sum / self.count[:, None])
-
-    def loss(self, y: np.ndarray, target: Target) -> float:
-        """Share of wrong classes, or the mean squared error of numbers, of the rows with a prediction."""
-        seen = self.seen
-        values, y = self.sum[seen] / self.count[seen, None], y[seen]
-        if not len(y):
-            return np.nan
-        if target.outputs is not None:
-            columns = np.split(values, np.cumsum(target.outputs)[:-1], axis=1)
-            chosen = np.stack([shares.argmax(axis=1) for shares in columns], axis=1)
-            return float(np.mean((chosen != y).any(axis=1)))
-        if target.n_classes:
-            return float(np.mean(class_shares(values, target.n_classes).argmax(axis=1) != y))
-        return float(np.mean((values - y.reshape(len(y), -1)) ** 2))
-
-
-def permutation_rises(
-    tree: Tree,
-    X: np.ndarray,
-    y: np.ndarray,
-    row_losses: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    n_repeats: int,
-    seed: int,
-    t: int,
-) -> np.ndarray:
-    """Rise of the mean loss of tree t on its out-of-bag rows X when each feature is permuted; NaN without rows."""
-    rise = np.zeros(X.shape[1])
-    if not len(X):
-        return np.full(len(rise), np.nan)
+def leaves_of_rows(tree: Tree, batch: Batch, rows: np.ndarray) -> np.ndarray:
+    """The leaf of each of these rows."""
     nodes, _, roots, levels = tree.arrays
-    X = np.array(X)
-
-    def loss() -> float:
-        leaf = leaves_of_batch(Batch(X), nodes, roots, levels, 1)[:, 0]
-        return float(row_losses(tree.values[leaf], y).mean())
-
-    base, random, used = loss(), stream(seed, "shuffle", t), tree.feature
-    for j in np.unique(used[used >= 0]):  # features without a split change nothing
-        column = X[:, j].copy()
-        for _ in range(n_repeats):
-            X[:, j] = random.permutation(column)
-            rise[j] += (loss() - base) / n_repeats
-        X[:, j] = column
-    return rise
+    return leaves_of_batch(Batch(batch.X[rows]), nodes, roots, levels, 1)[:, 0]

@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.tree._parameters import plain_criterion, warns_of_friedman_mse
-from epicycle.tree.cart._grow import number_target
-from epicycle.tree.cart._regressor import DecisionTreeRegressor, check_numbers
+from epicycle.tree._parameters import plain_criterion, warns_of_friedman_mse, with_defaults
+from epicycle.tree.cart._regressor import DecisionTreeRegressor, TreeRegressor
 from epicycle.tree.forest._arrays import LeafSamples, quantiles_of
 from epicycle.tree.forest._base import Forest
 
 
-class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixin is untyped
+class ForestRegressor(TreeRegressor, Forest):
     """Means of the values of regression trees."""
 
     _docs: ClassVar[dict[str, str]] = {
-        "fit_y": "%(targets)s",
         "criterion": 'criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}, default={default}\n'
         '    Loss that splits lower; leaves of "absolute_error" hold medians. The last is the first by another name.',
         "target_parameters": "keep_leaf_values : bool, default=False\n"
@@ -29,8 +26,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
         "oob_attributes": "oob_score_, oob_prediction_ : float, ndarray\n"
         "    With `oob_score`: R squared of the out-of-bag predictions, and these; NaN for rows that all trees saw.",
     }
-    _target = "numeric"
-    _multi_output = True
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
         "criterion": Choice("squared_error", "absolute_error", "poisson", "friedman_mse"),
@@ -41,28 +36,19 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
 
     oob_prediction_: np.ndarray
     oob_score_: float
-    _vector_: bool
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with targets y."""
-        data = self._forest_data(X, y, sample_weight)
-        self._vector_ = data.target_is_vector
-        if data.n_targets > 1:
-            if self.monotonic_cst is not None:
-                raise DataError(
-                    f"monotonic_cst: y has {data.n_targets} columns; expected one. "
-                    "Monotonicity constraints are not supported with multiple output"
-                )
-            if self.keep_leaf_values:
-                raise DataError(f"keep_leaf_values: y has {data.n_targets} columns; expected one")
+        data = self._training_data(X, y, sample_weight)
+        self._check_columns(data)
+        if self.keep_leaf_values and data.n_targets > 1:
+            raise DataError(f"keep_leaf_values: y has {data.n_targets} columns; expected one")
         if self.keep_leaf_values and self.ccp_alpha > 0:
             raise ParameterError("keep_leaf_values=True is for trees that are not pruned; expected ccp_alpha=0")
-        earlier, criterion = self._earlier(), plain_criterion(self.criterion)
-        rows = self._read(data, earlier)
-        check_numbers(rows.y, rows.weight, criterion)
+        rows, earlier = self._start(data, X)
         leaf_samples = self._leaf_samples(rows.y, earlier) if self.keep_leaf_values else None
-        target = number_target(rows.y, rows.weight, criterion, 0.0)
+        target = self._number_target(rows.y, rows.weight)
         oob = self._fit_trees(rows, target, earlier, leaf_samples=leaf_samples)
         if oob is not None:
             from sklearn.metrics import r2_score
@@ -81,11 +67,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
                 "keep_leaf_values=True: the trees that warm_start goes on with were grown without it, or on other rows"
             )
         return LeafSamples(y.ravel(), samples)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the mean of the trees for every row, (n_samples,) or (n_samples, n_outputs)."""
-        values = self._mean(X)
-        return values[:, 0] if self._vector_ else values
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Predict quantiles of y given x, from the training rows in the leaves of x; needs `keep_leaf_values`.
@@ -110,11 +91,6 @@ class ForestRegressor(RegressorMixin, Forest):  # type: ignore[misc]  # the mixi
 
     def _decision_tree(self) -> DecisionTreeRegressor:
         return DecisionTreeRegressor(criterion=plain_criterion(self.criterion))
-
-    # ------------------------------------------------------------------------------------------- inspection
-
-    def _row_losses(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(np.mean((outputs - y.reshape(len(y), -1)) ** 2, axis=1))
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -209,32 +185,4 @@ class ExtraTreesRegressor(ForestRegressor):
 
     _random_splits = True
 
-    @warns_of_friedman_mse
-    @stores_arguments
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: float | str | None = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        leaf_cost: float = 0.0,
-        bootstrap: bool = False,
-        max_samples: float | None = None,
-        oob_score: Any = False,
-        keep_leaf_values: bool = False,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        max_bins: int | None = 255,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None: ...
+    __init__ = with_defaults(RandomForestRegressor.__init__, bootstrap=False)

@@ -38,6 +38,12 @@ def row_keys(X: Any, y: np.ndarray) -> np.ndarray:
     return keys
 
 
+def uniform_of_keys(keys: np.ndarray, seed: int) -> np.ndarray:
+    """Numbers in [0, 1) that depend on the keys and the seed alone."""
+    mixed = _hashed((keys >> np.uint64(11)).astype(np.float64) + 1.0, np.array([seed % 2**32], np.uint64))
+    return np.asarray((mixed >> np.uint64(11)) * 2.0**-53)
+
+
 def _hashed(values: np.ndarray, column: np.ndarray) -> np.ndarray:
     """splitmix64 of the bits of each value and its column; 0 for zeros."""
     values = values.astype(np.float64)
@@ -112,3 +118,10 @@ class RowSamples:
             drawn = np.minimum(np.searchsorted(self.ends, drawn, side="right"), len(self.rows) - 1)
         counts[self.rows] = np.bincount(drawn, minlength=len(self.rows))
         return counts
+
+    def drawn(self, seed: int, tree: int) -> np.ndarray:
+        """Numbers of the rows in the sample of a tree, ascending, each as often as it was drawn."""
+        counts = self.counts(seed, tree)
+        if counts is None:
+            return np.sort(self.rows).astype(np.int32)
+        return np.repeat(np.arange(self.n, dtype=np.int32), counts.astype(np.int64))

@@ -1,0 +1,183 @@
+"""The lasso and the elastic net for several tasks, with alpha (and l1_ratio) chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin
+
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios
+from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD
+
+_DOCS = {
+    "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own. A vector is one task.",
+    "fit": "coef_ : ndarray of shape (n_tasks, n_features)\nintercept_ : ndarray of shape (n_tasks,)\n"
+    "dual_gap_ : float\ncertificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
+    "history_ : History\nn_iter_ : int\nconverged_ : bool",
+}
+
+
+class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: ignore[misc]  # no types
+    r"""The lasso for several tasks with alpha chosen by cross-validation along a path.
+
+    Every fold follows a grid of alphas, each solution started from the one before and certified by its duality gap; the
+    folds run side by side and copy no rows. The model is :class:`MultiTaskLasso`,
+
+    .. math:: \min_{W, b} \; \frac{1}{2n} \sum_i \|y_i - b - W'x_i\|^2 + \alpha \sum_j \|W_j\|_2 ,
+
+    with the alpha of least mean squared error on the held-out rows, over all tasks, or the largest alpha within one
+    standard error of that.
+
+    Parameters
+    ----------
+    %(grid)s
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha that was chosen.
+    alphas_ : ndarray of shape (n_alphas,)
+    mse_path_ : ndarray of shape (n_alphas, n_folds)
+        Mean squared error on the held-out rows, the mean over tasks.
+    mse_mean_, mse_se_ : ndarray of shape (n_alphas,)
+        Its mean over folds, and the standard error of that.
+    %(fit)s
+
+    See Also
+    --------
+    LassoCV : for one target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import MultiTaskLassoCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 20))
+    >>> Y = X[:, :2] @ [[1.0, 2.0, 0.5], [-1.0, 0.2, 1.0]] + 0.5 * rng.normal(size=(100, 3))
+    >>> model = MultiTaskLassoCV(rule="1se").fit(X, Y)
+    >>> model.coef_.any(axis=0).nonzero()[0]
+    array([0, 1, 6])
+    """
+
+    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
+    _docs: ClassVar[Mapping[str, str]] = _DOCS
+    _keeps_targets: ClassVar[bool] = True
+
+    @stores_arguments
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-3,
+        n_alphas: int = 100,
+        alphas: Any = None,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        copy_X: bool = True,
+        cv: Any = None,
+        rule: Literal["min", "1se"] = "min",
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        selection: str = "cyclic",
+    ) -> None: ...
+
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose alpha by cross-validation and fit to all rows.
+
+        Parameters
+        ----------
+        %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
+        """
+        fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
+        return self
+
+
+class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type: ignore[misc]  # no types
+    r"""The elastic net for several tasks with alpha and l1_ratio chosen by cross-validation along paths.
+
+    As :class:`MultiTaskLassoCV`, with a path for every l1_ratio; the model is :class:`MultiTaskElasticNet`,
+
+    .. math:: \min_{W, b} \; \frac{1}{2n} \sum_i \|y_i - b - W'x_i\|^2
+              + \alpha \sum_j \left( \rho \|W_j\|_2 + \tfrac{1 - \rho}{2} \|W_j\|_2^2 \right) .
+
+    Parameters
+    ----------
+    l1_ratio : float or array-like, default=0.5
+        Share :math:`\rho`, or shares to choose from, of the first term; above 0 unless `alphas` are given.
+    %(grid)s
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : float
+        What was chosen.
+    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The alphas of every share, or those that were given.
+    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
+    mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
+    %(fit)s
+
+    See Also
+    --------
+    ElasticNetCV : for one target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import MultiTaskElasticNetCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> Y = X[:, :2] @ [[1.0, 2.0], [-1.0, 0.2]] + 0.1 * rng.normal(size=(60, 2))
+    >>> MultiTaskElasticNetCV(l1_ratio=[0.5, 1.0], n_alphas=20, cv=3).fit(X, Y).mse_path_.shape
+    (2, 20, 3)
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **CrossValidatedRegressor._parameters,
+        "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
+    }
+    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
+    _docs: ClassVar[Mapping[str, str]] = _DOCS
+    _keeps_targets: ClassVar[bool] = True
+
+    @stores_arguments
+    def __init__(
+        self,
+        *,
+        l1_ratio: Any = 0.5,
+        eps: float = 1e-3,
+        n_alphas: int = 100,
+        alphas: Any = None,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        cv: Any = None,
+        copy_X: bool = True,
+        rule: Literal["min", "1se"] = "min",
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        selection: str = "cyclic",
+    ) -> None: ...
+
+    @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose alpha and l1_ratio by cross-validation and fit to all rows.
+
+        Parameters
+        ----------
+        %(rows_or_files)s
+        **params : dict
+            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
+        """
+        ratios = l1_ratios(self.l1_ratio, self.alphas)
+        self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)
+        return self
