@@ -248,7 +248,7 @@ class StopAt:
         pass
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        return fitted_estimator is not None and fitted_estimator.n_iter_ >= self.n
+        return fitted_estimator is not None and np.max(fitted_estimator.n_iter_) >= self.n
 
     def teardown(self, estimator, context):
         pass
