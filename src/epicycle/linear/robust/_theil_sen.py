@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.linalg
@@ -22,7 +22,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Domain, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -102,18 +102,13 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         family="linear", catalogue=("A8",), engines=("memory",), certificate="gradient bound"
     )
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=300, tol=1e-8, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
-        fit_intercept: bool = True,
         max_subpopulation: float = 1e4,
         n_subsamples: int | None = None,
-        max_iter: int = 300,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
