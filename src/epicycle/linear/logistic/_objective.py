@@ -38,6 +38,8 @@ MAX_HESSIAN = 3000
 MAX_METRIC = 3000
 #: Up to how many parameters the last Hessian is kept.
 MAX_KEPT = 500
+#: Multiply-adds of a Hessian below which calls take longer than sums: a fraction of a millisecond.
+CHEAP_HESSIAN = 1e6
 #: Up to how many classes the second derivatives in b are summed with every gradient.
 CHEAP_CURVATURE = 32
 #: Mean loss below which nothing is concluded from curvatures: the loss of a row is about its probability of the other
@@ -113,6 +115,7 @@ class LogisticObjective(Objective):
         self.rows = 1 if self.binary else n_classes
         self.columns = data.n_features + intercept
         self.size = self.rows * self.columns
+        self.cheap_hessian = (data.n_rows or np.inf) * self.size**2 <= CHEAP_HESSIAN
         if not intercept:
             self.strong_convexity = penalty
         whole = {"hessian", "hessian_product"} if self.size <= MAX_HESSIAN else set()

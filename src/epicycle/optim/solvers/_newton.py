@@ -65,7 +65,7 @@ def newton(run: Run) -> None:
             break
         # With the decrement this small the next Hessian is not needed: one more step with this one, from the gradient
         # at the new point, gains as many digits again (Shamanskii 1967) and ends far below the tolerance.
-        last = -0.5 * slope <= math.cbrt(run.tol) * abs(value)
+        last = not objective.cheap_hessian and -0.5 * slope <= math.cbrt(run.tol) * abs(value)
         trial, H_next = _full_step(objective, x, d, with_hessian=not last)
         if last and decreases(trial, value, slope):
             trial = _settled(objective, trial, H, 1)
@@ -80,7 +80,8 @@ def newton(run: Run) -> None:
         run.advance(x, value, g, step=trial.t, decrement=-slope)
         latest = latest if H is None else H
     if run.reason == "converged":  # the step with this Hessian is in hand
-        trial = _settled(objective, Trial(1.0, run.x, run.value, run.gradient, 0.0), latest, SETTLING_STEPS)
+        steps = SETTLING_STEPS if H is None else 1  # with the Hessian of this very point one step squares the error
+        trial = _settled(objective, Trial(1.0, run.x, run.value, run.gradient, 0.0), latest, steps)
         if trial.x is not run.x:
             run.improve(trial.x, trial.value, trial.gradient)
 
