@@ -80,7 +80,7 @@ def newton(run: Run) -> None:
         run.advance(x, value, g, step=trial.t, decrement=-slope)
         latest = latest if H is None else H
     if run.reason == "converged":  # the step with this Hessian is in hand
-        steps = SETTLING_STEPS if H is None else 1  # with the Hessian of this very point one step squares the error
+        steps = SETTLING_STEPS if H is None else 2  # with the Hessian of this very point a step squares the error
         trial = _settled(objective, Trial(1.0, run.x, run.value, run.gradient, 0.0), latest, steps)
         if trial.x is not run.x:
             run.improve(trial.x, trial.value, trial.gradient)
