@@ -27,7 +27,7 @@ from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 #: Domains of the arguments that both have.
 LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "C": Real(minimum=0, inclusive=False),
-    "intercept_scaling": Real(minimum=0, inclusive=False),
+    "intercept_scaling": Real(0, 1e100, inclusive=False),
     "dual": AnyOf(Boolean(), Choice("auto")),
     "solver": Choice("auto", "dual-cd", "newton"),
 }

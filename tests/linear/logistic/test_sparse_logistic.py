@@ -173,7 +173,7 @@ def test_far_from_the_origin():
 # ------------------------------------------------------------------------------------------------ properties
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6), n_classes=st.integers(2, 3), sparse=st.booleans(), l1_ratio=st.sampled_from([1.0, 0.4])
 )

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
@@ -43,11 +44,13 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
-from epicycle.data import Data, as_data
+from epicycle.data import ArrayData, Data, as_data
 from epicycle.engine import single_threaded_blas
 
 if TYPE_CHECKING:
     import os
+
+_LARGEST_SQUARED = 1e150  # whose square is a number, with room for sums
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +70,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Whether weights and targets of any size are taken, because none is squared or put into the type of X.
+    _takes_any_size: ClassVar[bool] = False
     #: Attributes that every docstring lists, with the shared entries where it has none of its own.
     _documented_attributes: ClassVar[tuple[str, ...]] = ("certificate_", "history_", "n_iter_", "converged_")
 
@@ -120,6 +125,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             check_finite=check_finite,
             missing=missing,
         )
+        if isinstance(data, ArrayData) and not self._takes_any_size:
+            _require_sizes(data, target)
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):
             raise DataError(
@@ -279,6 +286,27 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
 
+def _require_sizes(data: ArrayData, target: str) -> None:
+    """Refuse weights and targets whose squares, or whose predictions in the type of X, are beyond floating point."""
+    largest = float(np.abs(data.y).max()) if target == "numeric" and data.y is not None else 0.0
+    if data.weight is not None:
+        heaviest = float(data.weight.max())
+        if heaviest > _LARGEST_SQUARED:
+            raise DataError(
+                f"sample_weight: {heaviest:g} in row {int(data.weight.argmax())}; expected none above "
+                f"{_LARGEST_SQUARED:g}, because squares of weights would overflow: divide all by a common factor"
+            )
+        if heaviest < 1 / _LARGEST_SQUARED:
+            raise DataError(
+                f"sample_weight: none is above {heaviest:g}; expected one of at least {1 / _LARGEST_SQUARED:g}, "
+                "because quotients by weights would overflow: multiply all by a common factor"
+            )
+        if largest * math.sqrt(float(data.weight.sum())) > _LARGEST_SQUARED:
+            raise DataError(f"y: {largest:g} is so large that weighted squares overflow; scale y or sample_weight")
+    if data.X.dtype == np.float32 and largest > float(np.finfo(np.float32).max):
+        raise DataError(f"y: {largest:g} is too large for float32, the type of X; expected X in float64, or scale y")
+
+
 def _header(X: Any, data: Data) -> Any:
     """Something of no rows from which scikit-learn reads the names and number of features, whatever X is."""
     if nw.dependencies.is_into_dataframe(X):
@@ -294,21 +322,39 @@ def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("__")
 
 
-def stores_arguments(init: Callable[Concatenate[B, P], None]) -> Callable[Concatenate[B, P], None]:
+@overload
+def stores_arguments(init: Callable[Concatenate[B, P], None], /) -> Callable[Concatenate[B, P], None]: ...
+@overload
+def stores_arguments(
+    **shared: Any,
+) -> Callable[[Callable[Concatenate[B, P], None]], Callable[Concatenate[B, P], None]]: ...
+def stores_arguments(init: Any = None, /, **shared: Any) -> Any:
     """Decorate an ``__init__`` without a body: every argument becomes an attribute of its name, unchanged.
 
     scikit-learn asks for exactly this of a constructor (`get_params`, `clone`); so written it cannot do anything else.
+    Arguments that many classes have are given to the decorator, with their defaults, and follow the others::
+
+        @stores_arguments(tol=1e-8, max_iter=100, n_jobs=None)
+        def __init__(self, alpha: float = 1.0, **shared: Unpack[SharedArguments]) -> None: ...
     """
-    parameters = list(inspect.signature(init).parameters.values())[1:]
+    if init is None:
+        return functools.partial(stores_arguments, **shared)
+    signature = inspect.signature(init)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in shared.items()]
+    parameters = [*own, *added][1:]
     names = [p.name for p in parameters]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
 
     @functools.wraps(init)
-    def store(self: B, *args: P.args, **kwargs: P.kwargs) -> None:
+    def store(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)  # Python's own check of the arguments
+        if unknown := [name for name in kwargs if name not in names]:
+            raise TypeError(f"{init.__qualname__}() got an unexpected keyword argument {unknown[0]!r}")
         self.__dict__.update(defaults | dict(zip(names, args, strict=False)) | kwargs)
 
-    return cast("Callable[Concatenate[B, P], None]", store)
+    store.__dict__["__signature__"] = signature.replace(parameters=[*own, *added])
+    return store
 
 
 @overload

@@ -104,7 +104,8 @@ class NativeLoss:
         """
         if not self.of_row.self_concordant or learning_rate >= 2:
             return np.inf
-        # The left side rises from 1/2 to above 10^39 between these ends: they bracket the root for every rate.
+        # The left side rises from 1/2 to above 10^39 between these ends: they bracket the root for every larger rate.
+        learning_rate = max(learning_rate, 1e-38)
         return float(brentq(lambda x: (np.expm1(x) - x) / x**2 - 1 / learning_rate, 1e-3, 100.0))
 
     def check_target(self, y: np.ndarray) -> None:
