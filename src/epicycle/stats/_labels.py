@@ -106,7 +106,7 @@ def class_weights(
         return None
     if isinstance(spec, str):
         with np.errstate(over="ignore"):  # a class of next to no weight: its factor stays finite
-            return np.minimum(totals.sum() / (len(totals) * totals), 1e300)
+            return np.asarray(np.minimum(totals.sum() / (len(totals) * totals), 1e300))
     weights = np.ones(len(classes))
     known = {label: i for i, label in enumerate(classes.tolist())}
     for label, weight in spec.items():
