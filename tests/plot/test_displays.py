@@ -144,7 +144,7 @@ def test_labels_do_not_overlap():
         (lambda: plot.roc([0, 1], [0, np.nan]), DataError, "score: shape"),
         (lambda: plot.roc([0, 1], [0, 1], positive=3), DataError, "positive=3"),
         (lambda: plot.roc([0, 1], [0, 1], sample_weight=[0, 1]), DataError, "one of the classes has no weight"),
-        (lambda: plot.roc([0, 1], [0, 1], sample_weight=[-1, 1]), DataError, "sample_weight: expected numbers >= 0"),
+        (lambda: plot.roc([0, 1], [0, 1], sample_weight=[-1, 1]), DataError, "sample_weight: Negative values"),
         (lambda: plot.confusion([0, 1], [0]), DataError, "y, predicted: shapes"),
         (lambda: plot.confusion([0, 1], [0, 1], labels=[1, 1]), ParameterError, "labels="),
         (lambda: plot.residuals([0, 1], [0, 1], n_bins=1.5), ParameterError, "n_bins=1.5"),

@@ -42,7 +42,7 @@ def test_the_interval_of_a_test_score_covers_the_truth(scoring, noise):
     for i in range(runs):
         f = np.sqrt(3) * rng.normal(size=(100, 1))
         e = rng.normal(size=100) if noise == "normal" else rng.laplace(size=100)
-        score = on_test_part(get_scorer(scoring), scoring, model, f, f[:, 0] + e, None, level=0.95, seed=i, n_draws=300)
+        score = on_test_part(get_scorer(scoring), scoring, model, f, f[:, 0] + e, level=0.95, seed=i, n_draws=300)
         hits += score.lower <= truth <= score.upper
     assert hits / runs >= 0.935  # of 200 runs at 0.95 fewer than that happen once in 8 times
 

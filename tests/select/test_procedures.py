@@ -319,7 +319,7 @@ def test_leave_one_out_by_fits():
         ({"y": np.zeros(3)}, DataError, "y: 3 values; X has 120 rows"),
         ({"y": None}, DataError, "y=None"),
         ({"groups": np.zeros(5)}, DataError, r"groups: shape \(5,\)"),
-        ({"sample_weight": -np.ones(120)}, DataError, "sample_weight: expected 120 numbers"),
+        ({"sample_weight": -np.ones(120)}, DataError, "sample_weight: Negative values"),
         ({"level": 95}, ParameterError, "level=95"),
         ({"test": np.zeros(3)}, ParameterTypeError, "test: expected a pair"),
         ({"test": (np.zeros((5, 2)), np.zeros(5))}, DataError, "test: rows of"),

@@ -43,6 +43,7 @@ class DiagnosisResults:
     examples: dict[str, list[Any]] = field(default_factory=dict)
 
 
+@dataclass(kw_only=True)
 class Diagnoses:
     """Diagnoses of a candidate on its training rows, and of the fitted model on the test set after its score is known.
 
@@ -64,28 +65,23 @@ class Diagnoses:
         Gets the name of each diagnosis when it begins.
     """
 
-    def __init__(
-        self,
-        evaluation: Evaluation,
-        candidate: Candidate,
-        budget: Budget,
-        *,
-        keep: float,
-        seconds_per_fit: float,
-        raw: pa.Table,
-        raw_rows: np.ndarray,
-        report_stage: Callable[[str], None],
-    ) -> None:
-        self.evaluation, self.candidate, self.budget, self.keep = evaluation, candidate, budget, keep
-        self.cost = max(seconds_per_fit, 1e-4) / len(evaluation.y)  # seconds of a row
-        self.raw, self.raw_rows, self.report_stage = raw, raw_rows, report_stage
-        self.found = DiagnosisResults()
+    evaluation: Evaluation
+    candidate: Candidate
+    budget: Budget
+    keep: float
+    seconds_per_fit: float
+    raw: pa.Table
+    raw_rows: np.ndarray
+    report_stage: Callable[[str], None]
+    found: DiagnosisResults = field(default_factory=DiagnosisResults)
 
     def affordable(self, fits: float, share: float, most: int) -> int:
         """Rows on which so many fits take at most a share of the time that is left."""
         seconds = share * self.budget.left(self.keep)
         overhead = 0.01 * fits  # seconds of fits to hardly any rows
-        return int(min(most, len(self.evaluation.y), max(seconds - overhead, 0.0) / (fits * self.cost)))
+        n = len(self.evaluation.y)
+        seconds_per_row = max(self.seconds_per_fit, 1e-4) / n
+        return int(min(most, n, max(seconds - overhead, 0.0) / (fits * seconds_per_row)))
 
     def attempt(self, slot: str, rows: int, work: Callable[[int], Any]) -> None:
         """Run a diagnosis on so many rows, or record why it is skipped."""

@@ -21,6 +21,7 @@ from epicycle.automl._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._categories import codes_among, count_levels
+from epicycle.data._target import as_weight
 
 _MAX_LEVELS = {"trees": 254, "linear": 40}
 
@@ -126,13 +127,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         self._check_parameters()
         table = self._table(X, reset=True)
-        weight = None
-        if sample_weight is not None:
-            weight = np.asarray(sample_weight, dtype=np.float64)
-            if weight.shape != (table.num_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
-                raise DataError(f"sample_weight: expected {table.num_rows} numbers >= 0, got shape {weight.shape}")
-            if not weight.any():
-                raise DataError("sample_weight: every weight is zero; expected some rows that count")
+        weight = as_weight(sample_weight, table.num_rows)
+        if weight is not None:
             table, weight = table.filter(pa.array(weight > 0)), weight[weight > 0]
         kinds = self._kinds(table)
         numbers: list[list[str]] = []

@@ -194,9 +194,9 @@ class _Job:
         test = self._predict_test_set(model)
         run = self._result(evaluation, search.leaderboard(entry, candidate), candidate, model, test, baseline, drift)
         diagnoses = Diagnoses(
-            evaluation,
-            candidate,
-            self.budget,
+            evaluation=evaluation,
+            candidate=candidate,
+            budget=self.budget,
             keep=0.05 * self.budget.seconds,
             seconds_per_fit=seconds,
             raw=raw,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def run_training(data: str | None, *, time: float | None, out: Path | None, as_j
     seconds = time if time is not None else DEMO_SECONDS if data is None else SECONDS
     source = DEMO if data is None else data
     folder = check_folder(out if out is not None else default_folder(source))
-    run = train(source, time=seconds, progress=False if as_json else print_line, **options)
+    run = train(source, time=seconds, progress=False if as_json else partial(print, flush=True), **options)
     run.save(folder, more=report_files(run))
     if as_json:
         print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
@@ -37,10 +38,6 @@ def default_folder(source: str) -> str:
     """epicycle-NAME, with the name of the data."""
     name = "run" if source == "-" else Path(source).name.partition(".")[0] or "run"
     return f"epicycle-{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}"
-
-
-def print_line(text: str) -> None:
-    print(text, flush=True)
 
 
 def print_run(run: TrainingRun, folder: Path) -> None:

@@ -15,6 +15,7 @@ import difflib
 import inspect
 import math
 import numbers
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -112,14 +113,24 @@ class Integer(_Number):
         return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
-class Boolean(Domain):
-    """True or False, also NumPy's."""
+class Described(Domain):
+    """The values that pass a test, in words."""
+
+    def __init__(self, words: str, test: typing.Callable[[Any], bool]) -> None:
+        self.words, self.test = words, test
 
     def has_type(self, value: object) -> bool:
-        return isinstance(value, bool | np.bool_)
+        return self.test(value)
 
     def describe(self) -> str:
-        return "True or False"
+        return self.words
+
+
+class Boolean(Described):
+    """True or False, also NumPy's."""
+
+    def __init__(self) -> None:
+        super().__init__("True or False", lambda value: isinstance(value, bool | np.bool_))
 
 
 class Choice(Domain):
@@ -160,27 +171,19 @@ class ArrayLike(Domain):
         return "an array"
 
 
-class Callable(Domain):
+class Callable(Described):
     """A function, or anything else that can be called."""
 
-    def has_type(self, value: object) -> bool:
-        return callable(value)
-
-    def describe(self) -> str:
-        return "a callable"
+    def __init__(self) -> None:
+        super().__init__("a callable", callable)
 
 
-class InstanceOf(Domain):
+class InstanceOf(Described):
     """An instance of a class."""
 
     def __init__(self, *classes: type) -> None:
-        self.classes = classes
-
-    def has_type(self, value: object) -> bool:
-        return isinstance(value, self.classes)
-
-    def describe(self) -> str:
-        return "an instance of " + " or ".join(c.__name__ for c in self.classes)
+        words = "an instance of " + " or ".join(c.__name__ for c in classes)
+        super().__init__(words, lambda value: isinstance(value, classes))
 
 
 class AnyOf(Domain):
@@ -202,28 +205,22 @@ class AnyOf(Domain):
         return next((hint for domain in self.domains if (hint := domain.hint(value))), "")
 
 
-class _Nothing(Domain):
-    """None alone."""
-
-    def has_type(self, value: object) -> bool:
-        return value is None
-
-    def describe(self) -> str:
-        return "None"
+#: None alone.
+_NOTHING = Described("None", lambda value: value is None)
 
 
 class NoneOr(AnyOf):
     """None, or a value of the given domain."""
 
     def __init__(self, domain: Domain) -> None:
-        super().__init__(_Nothing(), domain)
+        super().__init__(_NOTHING, domain)
 
 
 class RandomState(AnyOf):
     """Seeds of a random stream: None, a non-negative integer, a NumPy Generator or a RandomState."""
 
     def __init__(self) -> None:
-        super().__init__(_Nothing(), Integer(0), InstanceOf(np.random.Generator, np.random.RandomState))
+        super().__init__(_NOTHING, Integer(0), InstanceOf(np.random.Generator, np.random.RandomState))
 
     def describe(self) -> str:
         return "None, an integer >= 0, a numpy.random.Generator or a numpy.random.RandomState"
@@ -239,6 +236,18 @@ SHARED_PARAMETERS: dict[str, Domain] = {
     "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     "warm_start": Boolean(),
 }
+
+
+class SharedArguments(typing.TypedDict, total=False):
+    """Types of the same arguments, for constructors that take them as ``**shared``; `fit` checks the domain."""
+
+    fit_intercept: bool
+    max_iter: int | None
+    n_jobs: int | None
+    random_state: Any
+    tol: float | None
+    verbose: int
+    warm_start: bool
 
 
 def with_shared_parameters(cls: type, domains: Mapping[str, Domain]) -> dict[str, Domain]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.data._array_data import ArrayData
+from epicycle.data._checks import Checks
 from epicycle.data._dask_data import dask_data, is_dask
 from epicycle.data._data import Data
-from epicycle.data._matrix import as_matrix
 from epicycle.data._scan import Scan
 from epicycle.data._scan_data import ScanData
-from epicycle.data._target import TargetKind, as_labels, as_numeric_target, as_weight, require_target
+from epicycle.data._target import TargetKind, as_weight, require_target
 
 
 def as_data(
@@ -54,45 +52,25 @@ def as_data(
     """
     if isinstance(X, Data):
         return X
+    checks = Checks(target, multi_output, estimator_name, accept_sparse, check_finite)
     if isinstance(X, Scan):
-        return _scan_data(X, y, sample_weight, target, multi_output, estimator_name, missing)
+        return _scan_data(X, y, sample_weight, checks, missing)
     if is_dask(X):
         if target != "none":
             require_target(y, estimator_name)
-        return dask_data(
-            X,
-            y,
-            sample_weight,
-            target=target,
-            multi_output=multi_output,
-            estimator_name=estimator_name,
-            accept_sparse=accept_sparse,
-            check_finite=check_finite,
-        )
+        return dask_data(X, y, sample_weight, checks)
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if is_dask(value):
             raise DataTypeError(f"{name}: is a Dask collection, X is {type(X).__name__}; compute() it first")
     if target != "none":
         require_target(y, estimator_name)
-    matrix, names = as_matrix(X, estimator_name=estimator_name, accept_sparse=accept_sparse, check_finite=check_finite)
+    matrix, names = checks.matrix(X)
     n = int(matrix.shape[0])
-    targets: np.ndarray | None = None
-    if target == "numeric":
-        targets = as_numeric_target(y, n, multi_output=multi_output, estimator_name=estimator_name)
-    elif target == "labels":
-        targets = as_labels(y, n, estimator_name=estimator_name)
-    return ArrayData(matrix, targets, as_weight(sample_weight, n), feature_names=names)
+    return ArrayData(matrix, checks.targets(y, n), as_weight(sample_weight, n), feature_names=names)
 
 
-def _scan_data(
-    scan: Scan,
-    y: Any,
-    sample_weight: Any,
-    target: TargetKind,
-    multi_output: bool,
-    estimator_name: str,
-    missing: bool,
-) -> ScanData:
+def _scan_data(scan: Scan, y: Any, sample_weight: Any, checks: Checks, missing: bool) -> ScanData:
+    target, estimator_name = checks.target, checks.estimator_name
     for name, value, argument in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
         if value is not None:
             raise DataError(f"{name}: a scan brings its own; name the column in ep.scan(..., {argument}=...)")
@@ -100,6 +78,6 @@ def _scan_data(
         raise DataError(
             f"{estimator_name} requires y to be passed, but the target y is None: name it in ep.scan(..., target=...)"
         )
-    if len(scan.targets) > 1 and (target == "labels" or (target == "numeric" and not multi_output)):
+    if len(scan.targets) > 1 and (target == "labels" or (target == "numeric" and not checks.multi_output)):
         raise DataError(f"y should be a 1d array: the scan has {len(scan.targets)} targets, {estimator_name} takes one")
     return ScanData(scan, target, estimator_name=estimator_name, missing=missing)

@@ -14,10 +14,11 @@ from sklearn.exceptions import DataConversionWarning
 
 from epicycle.core._exceptions import DataError, DataTypeError, EngineError
 from epicycle.data._array_data import ArrayData
+from epicycle.data._checks import Checks
 from epicycle.data._data import Batch, Data, TargetEncoder
 from epicycle.data._frames import frame_columns, frame_to_matrix
-from epicycle.data._matrix import as_floating, as_matrix
-from epicycle.data._target import TargetKind, as_labels, as_numeric_target, as_partial_weight
+from epicycle.data._matrix import as_floating
+from epicycle.data._target import TargetKind, as_partial_weight
 
 
 def is_dask(x: Any) -> bool:
@@ -31,11 +32,7 @@ class _Recipe:
 
     dtype: np.dtype[Any]
     n_features: int
-    target: TargetKind
-    multi_output: bool
-    estimator_name: str
-    accept_sparse: bool
-    check_finite: bool
+    checks: Checks
 
     def __call__(self, X: Any, y: Any, weight: Any, number: int) -> ArrayData:
         """Runs where the partition is."""
@@ -43,17 +40,8 @@ class _Recipe:
             n = len(X) if not sp.issparse(X) else X.shape[0]
             if n == 0:
                 return self._empty(X)
-            matrix, names = as_matrix(
-                X,
-                estimator_name=self.estimator_name,
-                accept_sparse=self.accept_sparse,
-                check_finite=self.check_finite,
-            )
-            targets = None
-            if self.target == "numeric":
-                targets = as_numeric_target(y, n, multi_output=self.multi_output, estimator_name=self.estimator_name)
-            elif self.target == "labels":
-                targets = as_labels(y, n, estimator_name=self.estimator_name)
+            matrix, names = self.checks.matrix(X)
+            targets = self.checks.targets(y, n)
             matrix = _settled(matrix.astype(self.dtype, copy=False), "C" if names is None else "F")
             weight = None if weight is None else as_partial_weight(weight, n)
         except DataError as error:
@@ -154,17 +142,7 @@ def _head(part: ArrayData) -> Batch:
     return part.head()
 
 
-def dask_data(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    target: TargetKind,
-    multi_output: bool,
-    estimator_name: str,
-    accept_sparse: bool,
-    check_finite: bool,
-) -> DaskData:
+def dask_data(X: Any, y: Any, sample_weight: Any, checks: Checks) -> DaskData:
     """Check what the collections know of themselves (shapes, types, partitions); the rest is checked where it is."""
     from dask import delayed
 
@@ -172,18 +150,18 @@ def dask_data(
         raise DataTypeError(f"X: expected a Dask array or DataFrame, got a Dask {type(X).__name__}")
     if X.ndim != 2:
         raise DataError(f"X: Expected 2D array, got {X.ndim}D Dask {type(X).__name__}. Reshape your data")
-    X, names, dtype, sparse = _features(X, accept_sparse, estimator_name)
+    X, names, dtype, sparse = _features(X, checks.accept_sparse, checks.estimator_name)
     parts = _parts(X)
     n_targets, vector = 0, False
     targets: Sequence[Any] = [None] * len(parts)
     weights = targets
-    if target != "none":
-        y, n_targets, vector = _target(y, target, multi_output)
+    if checks.target != "none":
+        y, n_targets, vector = _target(y, checks.target, checks.multi_output)
         targets = _aligned(y, X, len(parts), "y")
     if sample_weight is not None:
         weights = _aligned(sample_weight, X, len(parts), "sample_weight")
     p = int(X.shape[1]) if _is_array(X) else len(X.columns)
-    recipe = delayed(_Recipe(dtype, p, target, multi_output, estimator_name, accept_sparse, check_finite), pure=False)
+    recipe = delayed(_Recipe(dtype, p, checks), pure=False)
     return DaskData(
         [recipe(part, targets[i], weights[i], i) for i, part in enumerate(parts)],
         n_features=p,

@@ -12,11 +12,11 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
-from epicycle.core._plot_style import Axes, axes_of, bars, ink, styled
+from epicycle.core._plot_style import Axes, ink, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import frame_columns, is_frame
-from epicycle.report._finding import Finding
+from epicycle.report._finding import Finding, draw_changes
 from epicycle.select._fit_and_score import Task, run_tasks
 from epicycle.select._inputs import CROSS_VALIDATION_DOCS, check_model, checked_rows, folds_of, rows_ratio, seeded
 from epicycle.select._scorers import scorer_of
@@ -53,13 +53,10 @@ class Ablation(Finding):
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the loss without each component, with two standard errors."""
-        names = sorted(self.drops, key=lambda name: -self.drops[name])[:30]
-        ax = axes_of(ax, (6.4, 1.2 + 0.3 * len(names)))
-        errors = 2 * np.array([self.drop_errors[name] for name in names])
-        colours = ["vermilion" if name == self.best else "blue" for name in names]
-        bars(ax, names, [self.drops[name] for name in names], errors, colour=colours)
+        shown = dict(sorted(self.drops.items(), key=lambda item: -item[1])[:30])
+        words = f"{self.metric.replace('_', ' ')} lost without it"
+        ax = draw_changes(ax, 0.3, shown, self.drop_errors, self.best, words)
         ax.axvline(0, color=ink(ax), lw=0.8)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} lost without it\n(bars: two standard errors)")
         return ax
 
 

@@ -12,10 +12,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._plot_style import Axes, axes_of, bars, styled
+from epicycle.core._plot_style import Axes, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.report._finding import Finding
+from epicycle.report._finding import Finding, draw_changes
 from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
 
 
@@ -44,13 +44,8 @@ class ErrorAnalysis(Finding):
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the gain by the true output of each stage, with two standard errors."""
-        names = list(self.gains)
-        ax = axes_of(ax, (6.4, 1.2 + 0.34 * len(names)))
-        errors = 2 * np.array([self.gain_errors[name] for name in names])
-        colours = ["vermilion" if name == self.worst else "blue" for name in names]
-        bars(ax, names, [self.gains[name] for name in names], errors, colour=colours)
-        ax.set(xlabel=f"{self.metric.replace('_', ' ')} gained by the true output\n(bars: two standard errors)")
-        return ax
+        words = f"{self.metric.replace('_', ' ')} gained by the true output"
+        return draw_changes(ax, 0.34, self.gains, self.gain_errors, self.worst, words)
 
 
 class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -170,11 +170,7 @@ def packed_job(client: Any, function: Callable[..., Any], parameters: tuple[Any,
     if len(packed) <= _INLINE_BYTES:
         return packed
     # A task, not scattered data: if the worker that holds it is lost, the scheduler can make it again.
-    return client.submit(_same, packed, pure=False, key=None)
-
-
-def _same(packed: bytes) -> bytes:
-    return packed
+    return client.submit(bytes, packed, pure=False, key=None)
 
 
 def unpacked_job(job: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:

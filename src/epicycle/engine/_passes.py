@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def sum(statistic: Statistic, data: Data, *parameters: Any, n_jobs: int | None =
     if isinstance(data, DaskData):
         return cluster.sum_partitions(statistic, data, parameters)
     fold = Fold()
-    _run(partial(_apply, statistic, parameters), data, fold.add, n_jobs)
+    _run(lambda batch: statistic(batch, *parameters), data, fold.add, n_jobs)
     return fold.total
 
 
@@ -58,16 +57,8 @@ def map(function: RowFunction, data: Data, *parameters: Any, n_jobs: int | None 
     if isinstance(data, DaskData):
         return cluster.map_partitions(function, data, parameters)
     rows = Rows(data.n_rows)
-    _run(partial(_apply_rows, function, parameters), data, rows.add, n_jobs)
+    _run(lambda batch: (batch.n_rows, np.asarray(function(batch, *parameters))), data, rows.add, n_jobs)
     return rows.result
-
-
-def _apply(statistic: Statistic, parameters: tuple[Any, ...], batch: Batch) -> State:
-    return statistic(batch, *parameters)
-
-
-def _apply_rows(function: RowFunction, parameters: tuple[Any, ...], batch: Batch) -> tuple[int, np.ndarray]:
-    return batch.n_rows, np.asarray(function(batch, *parameters))
 
 
 def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None], n_jobs: int | None) -> None:

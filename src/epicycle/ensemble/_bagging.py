@@ -16,7 +16,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -30,7 +30,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, has_
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -137,6 +137,20 @@ n_iter_ : int
     _draw_weight_: np.ndarray | None
     _ranks_: np.ndarray
     _attempts_: list[int]  # how often the sample of each member was drawn again
+
+    @stores_arguments(warm_start=False, n_jobs=None, random_state=None, verbose=0)
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | None = None,
+        max_features: float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        oob_score: bool = False,
+        **shared: Unpack[SharedArguments],
+    ) -> None: ...
 
     @abstractmethod
     def _base(self) -> Any:
@@ -510,23 +524,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         .replace("{squared}", "of the probabilities, summed over the classes"),
     }
 
-    @stores_arguments
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: float | None = None,
-        max_features: float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None: ...
-
     classes_: np.ndarray
     oob_decision_function_: np.ndarray
 
@@ -689,23 +686,6 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
         .replace("{error}", "the mean squared error")
         .replace("{squared}", "the same"),
     }
-
-    @stores_arguments
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: float | None = None,
-        max_features: float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        oob_score: bool = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None: ...
 
     oob_prediction_: np.ndarray
 

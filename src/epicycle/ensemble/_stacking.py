@@ -8,7 +8,7 @@ fitted to all rows.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import NotFittedError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.core.estimator._parts import misses_certificate, where_part_has
@@ -267,10 +267,8 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
         Regressors are taken too.
     final_estimator : estimator, optional
         g; by default :class:`LogisticRegression`.
-    %(cv)s
     stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
         What the final estimator sees of the members; "auto" takes the first of these that a member has.
-    %(passthrough)s
 
     Attributes
     ----------
@@ -292,7 +290,7 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
 
     _parameters: ClassVar[dict[str, Domain]] = {**Stacking._parameters, "stack_method": Choice("auto", *_METHODS)}
 
-    @stores_arguments
+    @stores_arguments(n_jobs=None, verbose=0)
     def __init__(
         self,
         estimators: Any = None,
@@ -300,9 +298,8 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
         *,
         cv: Any = None,
         stack_method: str = "auto",
-        n_jobs: int | None = None,
         passthrough: bool = False,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     classes_: Any
@@ -368,14 +365,13 @@ class StackingRegressor(RegressorMixin, Stacking):  # type: ignore[misc]  # the 
     _members_are = "regressor"
     stack_method = "predict"
 
-    @stores_arguments
+    @stores_arguments(n_jobs=None, verbose=0)
     def __init__(
         self,
         estimators: Any = None,
         final_estimator: Any = None,
         *,
         cv: Any = None,
-        n_jobs: int | None = None,
         passthrough: bool = False,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...

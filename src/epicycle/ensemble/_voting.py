@@ -121,10 +121,8 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
 
     Parameters
     ----------
-    %(estimators)s
     voting : {"hard", "soft"}, default="hard"
         Whether predicted classes or probabilities are combined. Of equal votes the first class wins.
-    %(weights)s
     flatten_transform : bool, default=True
         Whether :meth:`transform` with soft voting gives a table (n_samples, n_estimators * n_classes), and not an array
         (n_estimators, n_samples, n_classes).

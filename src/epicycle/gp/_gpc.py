@@ -8,13 +8,13 @@ which the hyper-parameters maximise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, SharedArguments
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.gp._base import GaussianProcess
 from epicycle.gp._binary_parts import (
@@ -117,7 +117,7 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         "warm_start": Boolean(),
     }
 
-    @stores_arguments
+    @stores_arguments(warm_start=False, tol=1e-5, max_iter=200, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         kernel: Any = None,
@@ -126,16 +126,11 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         optimizer: Any = "bfgs",
         n_restarts_optimizer: int = 0,
         max_iter_predict: int = 100,
-        warm_start: bool = False,
         copy_X_train: bool = True,
         multi_class: str = "softmax",
         n_inducing: int | None = None,
         inducing: str = "greedy",
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.stats
@@ -25,6 +25,7 @@ from epicycle.core._parameters import (
     Integer,
     NoneOr,
     Real,
+    SharedArguments,
     check_parameter,
 )
 from epicycle.core._random import stream
@@ -152,7 +153,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         "n_targets": NoneOr(Integer(minimum=1)),
     }
 
-    @stores_arguments
+    @stores_arguments(tol=1e-5, max_iter=200, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         kernel: Any = None,
@@ -169,11 +170,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         n_targets: int | None = None,
         n_inducing: int | None = None,
         inducing: str = "greedy",
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
@@ -399,7 +396,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         X : array, sparse matrix, data frame of shape (n_samples_X, n_features), or sequence of strings
         n_samples : int, default=1
             Number of functions to draw.
-        random_state : int, Generator, RandomState or None, default=0
         include_noise : bool, default=False
             Whether observations y are drawn instead of f.
 

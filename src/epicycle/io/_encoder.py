@@ -70,14 +70,14 @@ class Encoder:
         for name in values:
             if type(name) is not str:
                 raise ParameterTypeError(f"the state of {path} has a name that is not a str: {name!r:.80}")
-            _check_text(name, path)
+            _text(name, path)
         return {name: self.encode(value, f"{path}.{name}") for name, value in values.items()}
 
     def _dict(self, value: dict[Any, Any], path: str) -> Json:
         # JSON has keys of text only; other keys become values of their own, so that 1 and "1" stay apart.
         if all(type(key) is str for key in value):
             for key in value:
-                _check_text(key, path)
+                _text(key, path)
             return {"$": "dict", "items": {key: self.encode(item, f"{path}[{key!r}]") for key, item in value.items()}}
         pairs: list[Json] = [
             [self.encode(key, f"{path}.key[{i}]"), self.encode(item, f"{path}.value[{i}]")]
@@ -177,15 +177,11 @@ def _float(value: float, _path: str) -> Json:
 
 
 def _text(value: str, path: str) -> Json:
-    _check_text(value, path)
-    return value
-
-
-def _check_text(value: str, path: str) -> None:
     try:
         value.encode()  # lone surrogates have no UTF-8
     except UnicodeEncodeError:
         raise ParameterError(f"{path} holds text that is not valid Unicode: {value!r:.80}") from None
+    return value
 
 
 def _bytes(value: bytes, path: str) -> Json:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernel._logistic_newton import LogisticProblem, minimise
@@ -50,8 +50,6 @@ class KernelLogisticRegression(KernelClassifier):
         The relative duality gap.
     history_ : History
         Objective, gap and steps of conjugate gradients of every Newton step.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -79,7 +77,7 @@ class KernelLogisticRegression(KernelClassifier):
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-12, max_iter=100, n_jobs=None, verbose=0)
     def __init__(
         self,
         C: float = 1.0,
@@ -88,12 +86,8 @@ class KernelLogisticRegression(KernelClassifier):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
-        tol: float = 1e-12,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -7,7 +7,7 @@ mean over the rows. The way back is kernel ridge regression of the rows on their
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.linalg
@@ -16,7 +16,7 @@ import scipy.sparse.linalg
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -46,7 +46,6 @@ class KernelPCA(KernelFeatures, KernelMachine):
     n_components : int, optional
         How many, at most as many as rows; default: all with a positive eigenvalue.
     %(kernel_parameters)s
-    %(kernel_params)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
@@ -115,7 +114,7 @@ class KernelPCA(KernelFeatures, KernelMachine):
         family="kernel", catalogue=("C1",), engines=("memory",), certificate="eigenvalue residual", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-8, max_iter=None, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_components: int | None = None,
@@ -128,14 +127,10 @@ class KernelPCA(KernelFeatures, KernelMachine):
         fit_inverse_transform: bool = False,
         alpha: float = 1.0,
         eigen_solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
         iterated_power: int | str = "auto",
         remove_zero_eig: bool = False,
-        random_state: Any = None,
         copy_X: bool = True,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

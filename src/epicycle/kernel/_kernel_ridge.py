@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.linalg
@@ -28,7 +28,17 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    ArrayLike,
+    Boolean,
+    Choice,
+    Domain,
+    InstanceOf,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -54,7 +64,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
         taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
     %(kernel_parameters)s
-    %(kernel_params)s
     alpha_per_target : bool, default=False
         Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
         for each target by itself.
@@ -105,7 +114,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=False, tol=1e-8, n_jobs=None, verbose=0)
     def __init__(
         self,
         alpha: float | str | Any = 1.0,
@@ -116,10 +125,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         alpha_per_target: bool = False,
-        fit_intercept: bool = False,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -73,7 +73,6 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         One row for each classifier: its last objective, iterations, certificate and seconds, as far as it has them.
     n_iter_ : int
         Number of classifiers.
-    converged_ : bool
 
     See Also
     --------

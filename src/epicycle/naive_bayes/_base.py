@@ -117,12 +117,7 @@ converged_ : bool""",
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
-        """
+        """Fit to rows X with labels y."""
         data = self._training_data(X, y, sample_weight, reset=True)
         classes, weight = _labels(data, self.n_jobs)
         classes = classes[weight > 0]  # a class without weight is as good as not there
@@ -135,7 +130,6 @@ converged_ : bool""",
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
         classes : array-like of shape (n_classes,), optional
             Classes to come, for the first call; those in y that are none of them, or come later, are added.
         """
@@ -274,10 +268,6 @@ converged_ : bool""",
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         positive, negative : labels, optional
             The two classes; by default the second and the first of `classes_`.
-
-        Returns
-        -------
-        LogOdds
         """
         data = self._rows(X)
         if not isinstance(data, ArrayData):

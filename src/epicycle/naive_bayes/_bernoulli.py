@@ -28,14 +28,8 @@ class BernoulliNB(DiscreteNaiveBayes):
 
     Parameters
     ----------
-    %(alpha)s
-    %(force_alpha)s
     binarize : float or None, default=0.0
         Entries above it are 1, others 0. With None they are taken as they are.
-    %(fit_prior)s
-    %(class_prior)s
-    %(prior_alpha)s
-    %(calibration)s
 
     Attributes
     ----------

@@ -78,13 +78,8 @@ class CategoricalNB(TableNaiveBayes):
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
         Pseudo-count of every level. 1 is Laplace's rule, 0 the maximum of the likelihood.
-    %(force_alpha)s
-    %(fit_prior)s
-    %(class_prior)s
     min_categories : int or array-like of shape (n_features,), optional
         Least number of levels of every feature, for levels that the fit may not see.
-    %(prior_alpha)s
-    %(calibration)s
 
     Attributes
     ----------

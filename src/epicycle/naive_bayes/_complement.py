@@ -26,16 +26,12 @@ class ComplementNB(MultinomialNB):
 
     Parameters
     ----------
-    %(alpha)s
-    %(force_alpha)s
     fit_prior : bool, default=True
         Used only where the fit sees one class: scores of complements have no prior.
     class_prior : array-like of shape (n_classes,), optional
         The same.
     norm : bool, default=False
         Whether the weights of every class are divided by their sum, so that long texts do not weigh more.
-    %(prior_alpha)s
-    %(calibration)s
 
     Attributes
     ----------

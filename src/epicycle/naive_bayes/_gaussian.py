@@ -75,7 +75,6 @@ class GaussianNB(NaiveBayes):
         Probabilities of the classes; by default their shares of the weight.
     var_smoothing : float, default=1e-9
         Share of the largest variance of all features that is added to every variance.
-    %(calibration)s
 
     Attributes
     ----------

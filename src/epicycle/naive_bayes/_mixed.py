@@ -51,10 +51,6 @@ class MixedNB(TableNaiveBayes):
         Pseudo-count of every event of the discrete kinds.
     var_smoothing : float, default=1e-9
         Share of the largest variance that is added to those of the normal columns.
-    %(fit_prior)s
-    %(class_prior)s
-    %(prior_alpha)s
-    %(calibration)s
 
     Attributes
     ----------

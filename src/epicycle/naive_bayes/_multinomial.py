@@ -28,15 +28,6 @@ class MultinomialNB(DiscreteNaiveBayes):
 
     with :math:`N_{cj}` the sum of :math:`x_j` over the rows of class :math:`c`.
 
-    Parameters
-    ----------
-    %(alpha)s
-    %(force_alpha)s
-    %(fit_prior)s
-    %(class_prior)s
-    %(prior_alpha)s
-    %(calibration)s
-
     Attributes
     ----------
     feature_count_ : ndarray of shape (n_classes, n_features)

@@ -18,7 +18,17 @@ from sklearn.neighbors._base import KNeighborsMixin, RadiusNeighborsMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    Callable,
+    Choice,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data
@@ -42,6 +52,18 @@ SEARCH_PARAMETERS: Mapping[str, Domain] = {
     "metric": AnyOf(Choice(*NAMES), Callable(), InstanceOf(DistanceMetric)),
     "metric_params": NoneOr(InstanceOf(dict)),
 }
+
+
+class SearchArguments(SharedArguments, total=False):
+    """Types of the arguments of a search, for constructors that take them as ``**shared``."""
+
+    algorithm: str
+    leaf_size: int
+    metric: Any
+    p: float | None
+    metric_params: dict[str, Any] | None
+
+
 K: Domain = Integer(minimum=1)
 RADIUS: Domain = Real(minimum=0, allow_inf=True)
 MODE: Domain = Choice("distance", "connectivity")

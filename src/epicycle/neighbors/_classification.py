@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeEr
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._target import as_labels
-from epicycle.neighbors._base import NeighborsEstimator
+from epicycle.neighbors._base import NeighborsEstimator, SearchArguments
 from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredictor, Voters
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
@@ -170,8 +170,6 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
 
     Parameters
     ----------
-    %(radius)s
-    %(weights)s
     %(algorithm)s
     %(leaf_size)s
     %(p)s
@@ -202,19 +200,14 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
         "outlier_label": NoneOr(AnyOf(InstanceOf(int, np.integer, str), ArrayLike())),
     }
 
-    @stores_arguments
+    @stores_arguments(algorithm="auto", leaf_size=30, p=2, metric="minkowski", metric_params=None, n_jobs=None)
     def __init__(
         self,
         radius: float = 1.0,
         *,
         weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
         outlier_label: Any = None,
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
+        **shared: Unpack[SearchArguments],
     ) -> None: ...
 
     def _label_outliers(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
@@ -20,6 +20,7 @@ from epicycle.neighbors._base import (
     KNeighborsSearch,
     NeighborsEstimator,
     RadiusNeighborsSearch,
+    SearchArguments,
 )
 
 
@@ -63,7 +64,6 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
 
         Parameters
         ----------
-        %(X)s
         y : ignored
 
         Returns
@@ -83,8 +83,6 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
 
     Parameters
     ----------
-    %(mode)s
-    %(n_neighbors)s
     %(search_parameters)s
 
     Attributes
@@ -103,19 +101,8 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "mode": MODE}
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        mode: str = "distance",
-        n_neighbors: int = 5,
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        metric: Any = "minkowski",
-        p: float | None = 2,
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
+    def __init__(self, *, mode: str = "distance", n_neighbors: int = 5, **shared: Unpack[SearchArguments]) -> None: ...
 
     def transform(self, X: Any) -> Any:
         """The neighbours of rows as a sparse matrix, nearest first.
@@ -137,8 +124,6 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
     Parameters
     ----------
-    %(mode)s
-    %(radius)s
     %(search_parameters)s
 
     Attributes
@@ -157,19 +142,8 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "radius": RADIUS, "mode": MODE}
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        mode: str = "distance",
-        radius: float = 1.0,
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        metric: Any = "minkowski",
-        p: float | None = 2,
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
+    def __init__(self, *, mode: str = "distance", radius: float = 1.0, **shared: Unpack[SearchArguments]) -> None: ...
 
     def transform(self, X: Any) -> Any:
         """The rows within the radius as a sparse matrix, nearest first.

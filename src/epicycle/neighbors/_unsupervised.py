@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from epicycle.core._parameters import Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.neighbors._base import CARD, RADIUS, SEARCH_PARAMETERS, K, KNeighborsSearch, RadiusNeighborsSearch
+from epicycle.neighbors._base import (
+    CARD,
+    RADIUS,
+    SEARCH_PARAMETERS,
+    K,
+    KNeighborsSearch,
+    RadiusNeighborsSearch,
+    SearchArguments,
+)
 
 
 class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
@@ -21,8 +29,6 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(radius)s
     %(search_parameters)s
 
     Attributes
@@ -47,18 +53,9 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
+    @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
     def __init__(
-        self,
-        n_neighbors: int | None = 5,
-        *,
-        radius: float | None = 1.0,
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        metric: Any = "minkowski",
-        p: float | None = 2,
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
+        self, n_neighbors: int | None = 5, *, radius: float | None = 1.0, **shared: Unpack[SearchArguments]
     ) -> None: ...
 
     @fitting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -14,7 +14,15 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.engine._row_order import batches_in_order
-from epicycle.neighbors._base import CARD, RADIUS, SEARCH_PARAMETERS, K, KNeighborsSearch, RadiusNeighborsSearch
+from epicycle.neighbors._base import (
+    CARD,
+    RADIUS,
+    SEARCH_PARAMETERS,
+    K,
+    KNeighborsSearch,
+    RadiusNeighborsSearch,
+    SearchArguments,
+)
 
 WEIGHTS: Domain = NoneOr(AnyOf(Choice("uniform", "distance"), Callable()))
 
@@ -112,18 +120,9 @@ class KNeighborsPredictor(KNeighborsSearch):
 
     weights: Any
 
-    @stores_arguments
+    @stores_arguments(algorithm="auto", leaf_size=30, p=2, metric="minkowski", metric_params=None, n_jobs=None)
     def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
+        self, n_neighbors: int = 5, *, weights: Any = "uniform", **shared: Unpack[SearchArguments]
     ) -> None: ...
 
     def _voters(self, X: Any) -> Voters:
@@ -149,19 +148,8 @@ class RadiusNeighborsPredictor(RadiusNeighborsSearch):
 
     weights: Any
 
-    @stores_arguments
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float | None = 2,
-        metric: Any = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(algorithm="auto", leaf_size=30, p=2, metric="minkowski", metric_params=None, n_jobs=None)
+    def __init__(self, radius: float = 1.0, *, weights: Any = "uniform", **shared: Unpack[SearchArguments]) -> None: ...
 
     def _voters(self, X: Any) -> Voters:
         """The neighbours for prediction, as for the k nearest."""

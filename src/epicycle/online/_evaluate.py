@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Integer, check_parameter
-from epicycle.core._plot_style import axes_of, styled
+from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.core.estimator._progress import ProgressLine
 from epicycle.data import Scan, as_data
@@ -30,7 +30,6 @@ from epicycle.stats._class_scores import ROW_LOSSES, row_losses
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 Losses = Callable[[Any, Any], np.ndarray]
 

@@ -89,7 +89,7 @@ class QuadraticPenalty:
             root = np.sqrt(alpha * self.diagonal)
             return np.diag(root)[root > 0]
         values, V = scipy.linalg.eigh(self.dense(), check_finite=False)
-        kept = values > _negligible(values)
+        kept = values > 8 * len(values) * float(np.finfo(float).eps) * float(np.abs(values).max(initial=0.0))
         return np.asarray(np.sqrt(alpha * values[kept])[:, None] * V[:, kept].T)
 
     def bound(self, gradient: np.ndarray) -> float:
@@ -195,7 +195,3 @@ def _has_no_negative_eigenvalue(D: Any, tolerance: float) -> bool:
     except RuntimeError:  # a pivot of exactly zero
         return False
     return bool(np.array_equal(factor.perm_r, factor.perm_c) and (factor.U.diagonal() > 0).all())
-
-
-def _negligible(values: np.ndarray) -> float:
-    return 8 * len(values) * float(np.finfo(float).eps) * float(np.abs(values).max(initial=0.0))

@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle.core._checks import optional_import
 from epicycle.core._docs import complete_docstrings
-from epicycle.core._plot_style import Axes
+from epicycle.core._plot_style import Axes, axes_of, bars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +101,18 @@ class Finding(ABC):
         notes = "".join(f"<p><small>Note: {escape(note)}.</small></p>" for note in self.notes)
         table = f"<table><tr>{head}</tr>{rows}</table>" if self.columns else ""
         return f"<div><p><b>{escape(self.verdict)}</b></p>{table}{more}{steps}{notes}</div>"
+
+
+def draw_changes(
+    ax: Axes | None, height: float, changes: Mapping[str, float], errors: Mapping[str, float], marked: str, xlabel: str
+) -> Axes:
+    """Bars of changes of a score with two standard errors, one of them marked."""
+    ax = axes_of(ax, (6.4, 1.2 + height * len(changes)))
+    whiskers = 2 * np.array([errors[name] for name in changes])
+    colours = ["vermilion" if name == marked else "blue" for name in changes]
+    bars(ax, list(changes), list(changes.values()), whiskers, colour=colours)
+    ax.set(xlabel=f"{xlabel}\n(bars: two standard errors)")
+    return ax
 
 
 def _length(columns: Mapping[str, Sequence[Any] | np.ndarray]) -> int:

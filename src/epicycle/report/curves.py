@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.data._target import as_weight
 from epicycle.report.schema import (
     CalibrationCurve,
     ConfusionCounts,
@@ -330,12 +331,8 @@ def _sorted(found: set[Any]) -> list[Any]:
 
 def checked_weights(weight: Any, n: int) -> np.ndarray:
     """Weights of n rows, by default ones."""
-    if weight is None:
-        return np.ones(n)
-    w = np.asarray(weight, dtype=np.float64).ravel()
-    if w.size != n or not np.isfinite(w).all() or (w < 0).any() or not w.sum() > 0:
-        raise DataError(f"sample_weight: expected numbers >= 0, not all zero, one for each of {n} rows")
-    return w
+    checked = as_weight(weight, n)
+    return np.ones(n) if checked is None else checked
 
 
 def _scored(scores: Any, y: Any, weight: Any, *, truth: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -21,6 +21,7 @@ from epicycle.core._parameters import (
     AnyOf,
     Boolean,
     Callable as CallableDomain,
+    Described,
     Domain,
     InstanceOf,
     Integer,
@@ -42,31 +43,16 @@ from epicycle.select._scorers import Scorer, scorer_of
 F = TypeVar("F")
 
 
-class _ScorerName(Domain):
-    """The name of a scorer of scikit-learn; an unknown one is refused where the scorer is made."""
-
-    def has_type(self, value: object) -> bool:
-        return isinstance(value, str)
-
-    def describe(self) -> str:
-        return "the name of a scorer"
-
-
-class _Splits(Domain):
-    """A splitter of scikit-learn, or the splits themselves."""
-
-    def has_type(self, value: object) -> bool:
-        return hasattr(value, "split") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
-
-    def describe(self) -> str:
-        return "a splitter or splits"
+def _splits(value: Any) -> bool:
+    return hasattr(value, "split") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
 
 
 #: Domains of the arguments that all selectors have.
 COMMON: Mapping[str, Domain] = {
     "estimator": NoneOr(InstanceOf(BaseEstimator)),
-    "cv": AnyOf(Integer(2), _Splits()),
-    "scoring": NoneOr(AnyOf(_ScorerName(), CallableDomain())),
+    "cv": AnyOf(Integer(2), Described("a splitter or splits", _splits)),
+    # An unknown name is refused where the scorer is made.
+    "scoring": NoneOr(AnyOf(Described("the name of a scorer", lambda v: isinstance(v, str)), CallableDomain())),
     "tol": Real(0),
     "one_standard_error": Boolean(),
 }

@@ -14,8 +14,8 @@ from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import seed_of
 from epicycle.select._fit_and_score import FoldResult, Task, fitted, raise_if_all_failed, run_tasks
-from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, rows_ratio, seeded
-from epicycle.select._scorers import Scorer, TestScore, on_test_part
+from epicycle.select._inputs import Rows, Split, check_weights_taken, checked_rows, folds_of, rows_ratio, seeded
+from epicycle.select._scorers import Scorer, TestScore, on_test_part, scorer_of
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import corrected_error, standard_error, t_quantile
 
@@ -128,19 +128,63 @@ def _nanstd(spread: np.ndarray) -> np.ndarray:
     return out
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """The inputs of a comparison, checked before any fit."""
+
+    rows: Rows
+    candidates: list[Candidate]
+    scorer: Scorer
+    metric: str
+    seed: int
+    refit: bool
+    n_jobs: int | None
+    test: Rows | None
+    level: float
+    on_score: OnScore
+
+    @property
+    def classifier(self) -> bool:
+        return bool(is_classifier(self.candidates[0].estimator))
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        return np.unique(self.rows.y) if self.classifier else None
+
+    def folds(self, cv: Any, ordered: bool) -> list[Split]:
+        return folds_of(self.rows, cv, classifier=self.classifier, ordered=ordered, seed=self.seed)
+
+    def run(self, tasks: Sequence[Task], **options: Any) -> list[FoldResult]:
+        """Fit and score, and show each score to the caller."""
+        show = self.on_score
+        tell = None if show is None else lambda result: show(result.name, result.fold, result.score)
+        results = run_tasks(tasks, self.rows, self.scorer, self.n_jobs, tell, **options)
+        raise_if_all_failed(results)
+        return results
+
+    def over_folds(self, splits: Sequence[Split]) -> Scored:
+        """Scores of all candidates on every fold."""
+        tasks = [Task(c.name, c.estimator, j, split) for c in self.candidates for j, split in enumerate(splits)]
+        scored = collected(self.candidates, self.run(tasks), len(splits))
+        scored.test_to_train = rows_ratio(splits)
+        return scored
+
+
 def prepared(
     models: Any,
     X: Any,
     y: Any,
+    scoring: Any,
     sample_weight: Any,
-    groups: Any,
     random_state: Any,
     *,
+    groups: Any = None,
     test: Any = None,
     level: float = 0.95,
     on_score: Any = None,
-) -> tuple[Rows, int, list[Candidate]]:
-    """The inputs, checked before any fit."""
+    **options: Any,
+) -> Comparison:
+    """The comparison of models on rows; `options` are its further fields."""
     rows, seed = checked_rows(X, y, sample_weight, groups), seed_of(random_state)
     open_unit("level", level)
     held = _test_rows(test)
@@ -148,29 +192,9 @@ def prepared(
         raise DataError(f"test: rows of {held.X.shape[1:]} features; X has {rows.X.shape[1:]}")
     if on_score is not None and not callable(on_score):
         raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
-    return rows, seed, candidates_of(models, seed, weighted=rows.weight is not None)
-
-
-def on_result(on_score: OnScore) -> Callable[[FoldResult], None] | None:
-    if on_score is None:
-        return None
-    return lambda result: on_score(result.name, result.fold, result.score)
-
-
-def over_folds(
-    chosen: Sequence[Candidate],
-    rows: Rows,
-    splits: Sequence[Split],
-    scorer: Scorer,
-    n_jobs: int | None,
-    on_score: OnScore,
-) -> Scored:
-    tasks = [Task(c.name, c.estimator, j, split) for c in chosen for j, split in enumerate(splits)]
-    results = run_tasks(tasks, rows, scorer, n_jobs, on_result(on_score))
-    raise_if_all_failed(results)
-    scored = collected(chosen, results, len(splits))
-    scored.test_to_train = rows_ratio(splits)
-    return scored
+    candidates = candidates_of(models, seed, weighted=rows.weight is not None)
+    scorer, metric = scorer_of(scoring, candidates[0].estimator)
+    return Comparison(rows, candidates, scorer, metric, seed, test=held, level=level, on_score=on_score, **options)
 
 
 def collected(chosen: Sequence[Candidate], results: Sequence[FoldResult], k: int) -> Scored:
@@ -193,21 +217,15 @@ def argbest(score: np.ndarray) -> int:
 
 
 def conclude(
-    chosen: Sequence[Candidate],
+    comparison: Comparison,
     scored: Scored,
-    rows: Rows,
-    scorer: Scorer,
-    metric: str,
     how: str,
-    refit: bool,
-    test: tuple[Any, Any] | None,
-    level: float,
-    seed: int,
     *,
     one_standard_error: bool = False,
     procedure: tuple[float, float, tuple[str, ...]] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Selection:
+    chosen, metric, held, seed = comparison.candidates, comparison.metric, comparison.test, comparison.seed
     errors = scored.std_error()
     top = best = argbest(scored.score)
     if one_standard_error and np.isfinite(errors[top]):
@@ -221,12 +239,11 @@ def conclude(
     close[known] = np.abs(behind[known]) <= factor * behind_error[known]
     close[best] = known[best] = True
     winner = chosen[best]
-    held = _test_rows(test)
     model, on_test = None, None
-    if refit or held is not None:
-        model = fitted(seeded(winner.estimator, seed), rows)
-        if held is not None:
-            on_test = on_test_part(scorer, metric, model, held.X, held.y, None, level=level, seed=seed)
+    if comparison.refit or held is not None:
+        model = fitted(seeded(winner.estimator, seed), comparison.rows)
+    if held is not None:
+        on_test = on_test_part(comparison.scorer, metric, model, held.X, held.y, level=comparison.level, seed=seed)
     columns: dict[str, Any] = {
         "model": [chosen[i].name for i in order],
         "score": scored.score[order],
@@ -246,7 +263,7 @@ def conclude(
         columns=columns,
         notes=notes,
         best=winner.name,
-        model_=model if refit else None,
+        model_=model if comparison.refit else None,
         score=float(scored.score[best]),
         std_error=float(errors[best]),
         metric=metric,

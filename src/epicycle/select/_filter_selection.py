@@ -8,14 +8,14 @@ columns and targets of few distinct values count by value, others are binned at 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
+from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer, SharedArguments
 from epicycle.core._plot_style import Axes, axes_of, bars, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
@@ -184,7 +184,7 @@ class FilterSelection(FeatureSelection):
         family="select", catalogue=("J3",), engines=("memory",), certificate="none (ranked one by one)"
     )
 
-    @stores_arguments
+    @stores_arguments(tol=0.0, n_jobs=None, random_state=0, verbose=0)
     def __init__(
         self,
         estimator: Any = None,
@@ -193,11 +193,8 @@ class FilterSelection(FeatureSelection):
         k: int | Literal["cv"] = "cv",
         cv: Any = 5,
         scoring: Any = None,
-        tol: float = 0.0,
         one_standard_error: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _search(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
+from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, SharedArguments
 from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
@@ -151,7 +151,7 @@ class GreedySelection(FeatureSelection):
 
     order_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(tol=0.0, n_jobs=None, random_state=0, verbose=0)
     def __init__(
         self,
         estimator: Any = None,
@@ -159,13 +159,10 @@ class GreedySelection(FeatureSelection):
         n_features_to_select: int | None = None,
         cv: Any = 5,
         scoring: Any = None,
-        tol: float = 0.0,
         one_standard_error: bool = False,
         patience: int | None = None,
         floating: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _search(

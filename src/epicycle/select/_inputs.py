@@ -25,6 +25,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._random import stream
 from epicycle.data import Scan
+from epicycle.data._target import as_weight
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -97,16 +98,7 @@ def checked_rows(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) 
         groups = np.asarray(groups)
         if groups.shape != (n,):
             raise DataError(f"groups: shape {groups.shape}; expected one group for each of {n} rows")
-    return Rows(X, target, _checked_weights(sample_weight, n), groups)
-
-
-def _checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise DataError(f"sample_weight: expected {n} numbers >= 0, not all zero, got shape {weight.shape}")
-    return weight
+    return Rows(X, target, as_weight(sample_weight, n), groups)
 
 
 def folds_of(rows: Rows, cv: Any, *, classifier: bool, ordered: bool = False, seed: int = 0) -> list[Split]:

@@ -6,38 +6,27 @@ All of them fit every model to some rows and score it on others; the best model 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core._parameters import SHARED_PARAMETERS, check_parameter
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.select._compare import (
-    Candidate,
-    OnScore,
-    Scored,
-    argbest,
-    collected,
-    conclude,
-    on_result,
-    over_folds,
-    prepared,
-)
+from epicycle.select._compare import Candidate, OnScore, Scored, argbest, collected, conclude, prepared
 from epicycle.select._fit_and_score import (
     FoldResult,
     Task,
     closed_form,
-    fit_and_score,
     one_out_predictions,
     one_out_splits,
     raise_if_all_failed,
     run_tasks,
 )
-from epicycle.select._inputs import CROSS_VALIDATION_DOCS, folds_of, held_out_part
-from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with, scorer_of
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, held_out_part
+from epicycle.select._scorers import DRAWS, Replay, poolable, resampled, score_with
 from epicycle.select._selection import Selection
 from epicycle.stats._intervals import standard_error
 
@@ -109,16 +98,11 @@ def k_fold(
     >>> round(found.score, 2)
     0.47
     """
-    rows, seed, chosen = prepared(
-        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
-    )
-    scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    splits = folds_of(rows, cv, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
-    scored = over_folds(chosen, rows, splits, scorer, n_jobs, on_score)
+    options = {"refit": refit, "n_jobs": n_jobs, "groups": groups, "test": test, "level": level, "on_score": on_score}
+    comparison = prepared(models, X, y, scoring, sample_weight, random_state, **options)
+    splits = comparison.folds(cv, ordered)
     how = f"{len(splits)}-fold cross-validation"
-    return conclude(
-        chosen, scored, rows, scorer, metric, how, refit, test, level, seed, one_standard_error=one_standard_error
-    )
+    return conclude(comparison, comparison.over_folds(splits), how, one_standard_error=one_standard_error)
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
@@ -162,16 +146,13 @@ def hold_out(
     >>> select.hold_out([LinearRegression(), PolynomialRegression(degree=3)], X, y).best
     'LinearRegression'
     """
-    rows, seed, chosen = prepared(
-        models, X, y, sample_weight, groups, random_state, test=test, level=level, on_score=on_score
-    )
-    scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    split = held_out_part(rows, test_size, classifier=is_classifier(chosen[0].estimator), ordered=ordered, seed=seed)
-    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
+    options = {"refit": refit, "n_jobs": n_jobs, "groups": groups, "test": test, "level": level, "on_score": on_score}
+    comparison = prepared(models, X, y, scoring, sample_weight, random_state, **options)
+    rows, seed, chosen, scorer = comparison.rows, comparison.seed, comparison.candidates, comparison.scorer
+    split = held_out_part(rows, test_size, classifier=comparison.classifier, ordered=ordered, seed=seed)
+    classes, pooled = comparison.classes, poolable(scorer)
     tasks = [Task(c.name, c.estimator, 0, split) for c in chosen]
-    pooled = poolable(scorer)
-    results = run_tasks(tasks, rows, scorer, n_jobs, on_result(on_score), responses=pooled, classes=classes)
-    raise_if_all_failed(results)
+    results = comparison.run(tasks, responses=pooled, classes=classes)
     scored = collected(chosen, results, 1)
     scored.by = "rows"
     held = rows.part(split[1])
@@ -185,8 +166,7 @@ def hold_out(
             return resampled(scorer, replay, held.y, held.weight, seed, groups=held.groups)
 
         scored.spread = np.stack([draws(c, result) for c, result in zip(chosen, results, strict=True)])
-    how = f"{len(split[1])} held out rows of {rows.n}"
-    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed)
+    return conclude(comparison, scored, f"{len(split[1])} held out rows of {rows.n}")
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
@@ -226,12 +206,12 @@ def leave_one_out(
     {'alpha': 0.01}
     """
     check_parameter("leave_one_out", "n_jobs", n_jobs, SHARED_PARAMETERS["n_jobs"])  # the shortcuts use no threads
-    rows, seed, chosen = prepared(models, X, y, sample_weight, None, random_state, test=test, level=level)
-    scorer, metric = scorer_of(scoring, chosen[0].estimator)
+    options: dict[str, Any] = {"refit": refit, "n_jobs": n_jobs, "test": test, "level": level}
+    comparison = prepared(models, X, y, scoring, sample_weight, random_state, **options)
+    rows, seed, chosen, scorer = comparison.rows, comparison.seed, comparison.candidates, comparison.scorer
     if not poolable(scorer):
-        scored = over_folds(chosen, rows, one_out_splits(rows.n), scorer, n_jobs, None)
-        return conclude(chosen, scored, rows, scorer, metric, "leave-one-out", refit, test, level, seed)
-    classes = np.unique(rows.y) if is_classifier(chosen[0].estimator) else None
+        return conclude(comparison, comparison.over_folds(one_out_splits(rows.n)), "leave-one-out")
+    classes = comparison.classes
     score, seconds = np.full(len(chosen), np.nan), np.zeros(len(chosen))
     spread, failures = np.full((len(chosen), DRAWS), np.nan), {}
     closed = 0
@@ -257,7 +237,7 @@ def leave_one_out(
     scored = Scored(score, spread, seconds, "rows", failures=failures)
     how = f"leave-one-out cross-validation of {rows.n} rows"
     notes = (f"leave-one-out predictions of {closed} models are exact, from one fit each",) if closed else ()
-    return conclude(chosen, scored, rows, scorer, metric, how, refit, test, level, seed, notes=notes)
+    return conclude(comparison, scored, how, notes=notes)
 
 
 @in_catalogue("select", "J1", certificate="standard errors")
@@ -302,37 +282,22 @@ def nested(
     >>> len(found.chosen), round(found.procedure_score, 2)
     (5, 0.48)
     """
-    rows, seed, chosen = prepared(models, X, y, sample_weight, groups, random_state, on_score=on_score)
-    scorer, metric = scorer_of(scoring, chosen[0].estimator)
-    classifier = is_classifier(chosen[0].estimator)
-    outer = folds_of(rows, cv, classifier=classifier, ordered=ordered, seed=seed)
+    options = {"refit": refit, "n_jobs": n_jobs, "groups": groups}
+    comparison = prepared(models, X, y, scoring, sample_weight, random_state, **options)
+    chosen, outer = comparison.candidates, comparison.folds(cv, ordered)
+    if on_score is not None and not callable(on_score):
+        raise ParameterTypeError(f"on_score={on_score!r:.60}; expected a callable")
     if hasattr(inner_cv, "__iter__") and not hasattr(inner_cv, "split"):
         raise ParameterTypeError("inner_cv: splits of all rows do not fit a part; expected a number or a splitter")
     winners, scores = [], []
     for number, (train, test_rows) in enumerate(outer):
-        part = rows.part(train)
-        inner = folds_of(part, inner_cv, classifier=classifier, ordered=ordered, seed=seed + 1 + number)
-        scored = over_folds(chosen, part, inner, scorer, n_jobs, None)
-        winner = chosen[argbest(scored.score)]
-        result = fit_and_score(Task(winner.name, winner.estimator, number, (train, test_rows)), rows, scorer)
-        raise_if_all_failed([result])
+        part = replace(comparison, rows=comparison.rows.part(train), seed=comparison.seed + 1 + number)
+        winner = chosen[argbest(part.over_folds(part.folds(inner_cv, ordered)).score)]
+        (result,) = comparison.run([Task(winner.name, winner.estimator, number, (train, test_rows))])
         winners.append(winner.name)
         scores.append(result.score)
         if on_score is not None:
             on_score(winner.name, number, result.score)
-    scored = over_folds(chosen, rows, outer, scorer, n_jobs, None)
-    error = float(standard_error(np.array(scores)))
+    procedure = float(np.mean(scores)), float(standard_error(np.array(scores))), tuple(winners)
     how = f"{len(outer)}-fold cross-validation"
-    return conclude(
-        chosen,
-        scored,
-        rows,
-        scorer,
-        metric,
-        how,
-        refit,
-        None,
-        0.95,
-        seed,
-        procedure=(float(np.mean(scores)), error, tuple(winners)),
-    )
+    return conclude(comparison, comparison.over_folds(outer), how, procedure=procedure)

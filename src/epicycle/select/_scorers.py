@@ -218,62 +218,51 @@ class TestScore:
 
 
 def on_test_part(
-    scorer: Scorer,
-    metric: str,
-    model: Any,
-    X: Any,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    *,
-    level: float,
-    seed: int,
-    n_draws: int = 1000,
+    scorer: Scorer, metric: str, model: Any, X: Any, y: np.ndarray, *, level: float, seed: int, n_draws: int = 1000
 ) -> TestScore:
     """The score on a test set with its interval: exact for accuracy, by the bootstrap otherwise."""
     n = len(y)
-    score = score_with(scorer, model, X, y, weight)
-    if metric == "accuracy" and weight is None:
+    score = score_with(scorer, model, X, y, None)
+    if metric == "accuracy":
         bound = test_bound(errors=round(n * (1 - score)), n=n, level=level, sides=2)
         return TestScore(score, 1 - bound.upper, 1 - bound.lower, level, "binomial", n, metric)
     if not poolable(scorer) or n < 3:
         return TestScore(score, np.nan, np.nan, level, "none known", n, metric)
     replay = Replay(model, responses_of(model, X), getattr(model, "classes_", None))
-    if (studentised := _studentised(scorer, replay, y, weight, level, seed, n_draws)) is not None:
+    if (studentised := _studentised(scorer, replay, y, level, seed, n_draws)) is not None:
         return TestScore(score, *studentised, level, "bootstrap", n, metric)
-    counted = _score_of_counts(scorer, replay, y, weight)
+    counted = _score_of_counts(scorer, replay, y, None)
 
     def score_of_rows(mask: np.ndarray) -> float:
-        return _on(scorer, replay, y, weight, np.flatnonzero(mask)) if counted is None else counted(mask)
+        return _on(scorer, replay, y, None, np.flatnonzero(mask)) if counted is None else counted(mask)
 
-    draws = resampled(scorer, replay, y, weight, seed, n_draws)
+    draws = resampled(scorer, replay, y, None, seed, n_draws)
     lower, upper = bca_interval(score, draws, score_of_rows, n, level)
     return TestScore(score, lower, upper, level, "bootstrap", n, metric)
 
 
 def _studentised(
-    scorer: Scorer, replay: Replay, y: np.ndarray, weight: np.ndarray | None, level: float, seed: int, n_draws: int
+    scorer: Scorer, replay: Replay, y: np.ndarray, level: float, seed: int, n_draws: int
 ) -> tuple[float, float] | None:
     """The bootstrap-t interval of a mean loss or of R2, on the scale of logarithms; None for other scores.
 
-    With the loss N / D, sums over rows with weights w, the logarithm has the standard error
-    sqrt(sum (w_i (n_i / N - d_i / D))^2). No draw has a larger loss than the largest of the sample, so the interval is
-    widened as Student's t is against the normal, with the degrees of freedom of the variance, 2 n / (kurtosis - 1).
+    With the loss N / D, sums over rows, the logarithm has the standard error sqrt(sum (n_i / N - d_i / D)^2). No draw
+    has a larger loss than the largest of the sample, so the interval is widened as Student's t is against the normal,
+    with the degrees of freedom of the variance, 2 n / (kurtosis - 1).
     """
     name = _function_name(scorer)
     if name not in _LOSSES or y.ndim != 1 or replay.responses["predict"].shape != y.shape:
         return None
-    v = np.ones(len(y)) if weight is None else weight
     target = y.astype(np.float64) - y.mean()
     off = y - replay.responses["predict"]
     loss = np.abs(off) if name == "mean_absolute_error" else np.square(off, dtype=np.float64)
 
     def at(counts: np.ndarray) -> tuple[float, float]:
-        w = counts * v
-        base = (target - w @ target / w.sum()) ** 2 if name == "r2_score" else np.ones(len(y))
-        N, D = float(w @ loss), float(w @ base)
+        base = (target - counts @ target / counts.sum()) ** 2 if name == "r2_score" else np.ones(len(y))
+        N, D = float(counts @ loss), float(counts @ base)
         if N <= 0 or D <= 0:
             return np.nan, np.nan
-        return float(np.log(N / D)), float(np.sqrt(counts @ (v * (loss / N - base / D)) ** 2))
+        return float(np.log(N / D)), float(np.sqrt(counts @ (loss / N - base / D) ** 2))
 
     value, error = at(np.ones(len(y)))
     if not error > 0:
@@ -285,7 +274,7 @@ def _studentised(
     t = t[np.isfinite(t)]
     if len(t) < 50:
         return None
-    parts = v * loss - np.mean(v * loss)
+    parts = loss - np.mean(loss)
     tails = float(n * (parts**4).sum() / (parts**2).sum() ** 2) if parts.any() else 3.0
     # Var(s^2) = sigma^4 (kurtosis - 1) / n: heavy tails leave few degrees of freedom for the variance.
     freedom = max(2 * n / max(tails - 1, 1.0), 3.0)

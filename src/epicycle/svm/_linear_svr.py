@@ -7,13 +7,13 @@ variables |beta_i| <= C v_i with  w = sum_i beta_i x_i  prove the solution.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle import engine
-from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core._parameters import Choice, Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
@@ -76,22 +76,17 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
     }
     _card: ClassVar[MethodCard] = LINEAR_CARD
 
-    @stores_arguments
+    @stores_arguments(tol=1e-5, fit_intercept=True, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
         epsilon: float = 0.0,
         loss: str = "epsilon_insensitive",
         C: float = 1.0,
-        tol: float = 1e-5,
-        fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         dual: bool | str = "auto",
         solver: str = "auto",
-        max_iter: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

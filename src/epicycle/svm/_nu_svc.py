@@ -7,12 +7,12 @@ that share are support vectors. Divided by rho it is the machine of the same row
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Domain, Real
+from epicycle.core._parameters import Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit
@@ -73,7 +73,7 @@ class NuSVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
+    @stores_arguments(tol=1e-3, max_iter=-1, random_state=0, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -82,17 +82,13 @@ class NuSVC(SupportVectorClassifier):
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
-        tol: float = 1e-3,
         cache_size: float = 200,
         probability: bool | str = "deprecated",
         multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
-        max_iter: int = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -7,12 +7,12 @@ there are unlike the others. With a Gaussian kernel it is a contour of a density
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from epicycle.core._parameters import Domain, Real
+from epicycle.core._parameters import Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
@@ -66,7 +66,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
     _has_constant = False
 
-    @stores_arguments
+    @stores_arguments(tol=1e-3, max_iter=-1, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -75,12 +75,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
-        tol: float = 1e-3,
         cache_size: float = 200,
         shrinking: bool = True,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear
@@ -115,7 +115,7 @@ class SVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
+    @stores_arguments(tol=1e-3, max_iter=-1, random_state=0, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -125,7 +125,6 @@ class SVC(SupportVectorClassifier):
         gamma: float | str = "scale",
         coef0: float = 0.0,
         slack: str = "l1",
-        tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Mapping[Any, float] | str | None = None,
         probability: bool | str = "deprecated",
@@ -134,10 +133,7 @@ class SVC(SupportVectorClassifier):
         break_ties: bool = False,
         solver: str = "smo",
         shrinking: bool = True,
-        max_iter: int = -1,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

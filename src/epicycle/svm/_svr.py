@@ -7,13 +7,13 @@ tube is the penalty epsilon |b|_1, which the solver takes as it is, without doub
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import ConvergenceError
-from epicycle.core._parameters import Domain, Real
+from epicycle.core._parameters import Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
@@ -67,7 +67,7 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments
+    @stores_arguments(tol=1e-3, max_iter=-1, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -77,12 +77,9 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
-        tol: float = 1e-3,
         cache_size: float = 200,
         shrinking: bool = True,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import epicycle as ep
 from epicycle import AdaBoostClassifier
 from epicycle.exceptions import DataTypeError, ParameterError, ParameterTypeError
-from epicycle.tree.adaboost._weak_learners import SortedColumns
+from epicycle.tree.adaboost._stumps import SortedColumns
 
 
 def problem(seed, n=60, p=3, K=2, *, missing=False, ties=False):

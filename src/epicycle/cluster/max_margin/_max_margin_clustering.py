@@ -9,7 +9,7 @@ the labels, and keep alternation from stopping at its first labels, as it does w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -18,7 +18,7 @@ from epicycle.cluster.max_margin._descent import Balance, Clustered, Separabilit
 from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral_bound
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, SharedArguments
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -75,8 +75,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         That no row can change its cluster and lower J; its meaning says how far J is from the lower bound.
     history_ : History
         The best J so far, that of each start, its alternations and moves.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -102,7 +100,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         family="kernel", catalogue=("C6",), engines=("memory",), certificate="single moves", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_clusters: int = 2,
@@ -115,9 +113,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         balance: float = 0.8,
         n_init: int = 10,
         relaxation: bool | str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

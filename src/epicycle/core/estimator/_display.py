@@ -40,17 +40,14 @@ def nbytes(value: object, _seen: set[int] | None = None) -> int:
     if isinstance(value, np.ndarray):
         inner = sum(nbytes(item, seen) for item in value.ravel()) if value.dtype == object else 0
         return int(value.nbytes) + inner
-    if sp.issparse(value) or dataclasses.is_dataclass(value) or _is_ours(value):
+    ours = type(value).__module__.split(".")[0] == "epicycle" and hasattr(value, "__dict__")
+    if ours or sp.issparse(value) or dataclasses.is_dataclass(value):
         return sum(nbytes(part, seen) for part in vars(value).values())
     if isinstance(value, Mapping):
         return sys.getsizeof(value) + sum(nbytes(k, seen) + nbytes(v, seen) for k, v in value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return sys.getsizeof(value) + sum(nbytes(item, seen) for item in value)
     return sys.getsizeof(value)
-
-
-def _is_ours(value: object) -> bool:
-    return type(value).__module__.split(".")[0] == "epicycle" and hasattr(value, "__dict__")
 
 
 def evidence(estimator: BaseEstimator) -> list[tuple[str, str, str]]:

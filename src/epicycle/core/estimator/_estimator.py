@@ -23,7 +23,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import narwhals as nw
 import numpy as np
@@ -322,21 +322,39 @@ def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("__")
 
 
-def stores_arguments(init: Callable[Concatenate[B, P], None]) -> Callable[Concatenate[B, P], None]:
+@overload
+def stores_arguments(init: Callable[Concatenate[B, P], None], /) -> Callable[Concatenate[B, P], None]: ...
+@overload
+def stores_arguments(
+    **shared: Any,
+) -> Callable[[Callable[Concatenate[B, P], None]], Callable[Concatenate[B, P], None]]: ...
+def stores_arguments(init: Any = None, /, **shared: Any) -> Any:
     """Decorate an ``__init__`` without a body: every argument becomes an attribute of its name, unchanged.
 
     scikit-learn asks for exactly this of a constructor (`get_params`, `clone`); so written it cannot do anything else.
+    Arguments that many classes have are given to the decorator, with their defaults, and follow the others::
+
+        @stores_arguments(tol=1e-8, max_iter=100, n_jobs=None)
+        def __init__(self, alpha: float = 1.0, **shared: Unpack[SharedArguments]) -> None: ...
     """
-    parameters = list(inspect.signature(init).parameters.values())[1:]
+    if init is None:
+        return functools.partial(stores_arguments, **shared)
+    signature = inspect.signature(init)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in shared.items()]
+    parameters = [*own, *added][1:]
     names = [p.name for p in parameters]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
 
     @functools.wraps(init)
-    def store(self: B, *args: P.args, **kwargs: P.kwargs) -> None:
+    def store(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)  # Python's own check of the arguments
+        if unknown := [name for name in kwargs if name not in names]:
+            raise TypeError(f"{init.__qualname__}() got an unexpected keyword argument {unknown[0]!r}")
         self.__dict__.update(defaults | dict(zip(names, args, strict=False)) | kwargs)
 
-    return cast("Callable[Concatenate[B, P], None]", store)
+    store.__dict__["__signature__"] = signature.replace(parameters=[*own, *added])
+    return store
 
 
 @overload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -12,7 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
-from epicycle.core._plot_style import COLOURS, axes_of, styled
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.linear.basis._bases import Basis, predict_batch
@@ -21,9 +21,6 @@ from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.optim import Solution
 from epicycle.stats._moments import CentredFactor
 from epicycle.stats._summary import Summary, wald_summary
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Up to this many functions the covariance of the coefficients is kept.
 MAX_KEPT = 500
@@ -182,10 +179,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
             Coverage of the intervals.
         target : int, default=0
             Which target, if there are several.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         coefs = np.atleast_2d(self.coef_)
@@ -246,11 +239,6 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
             Data to draw as points.
         column, target : int, default=0
             Which column of X, and which target.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
         """
         self._check_fitted()
         self._check_column(column)

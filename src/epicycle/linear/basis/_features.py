@@ -127,9 +127,6 @@ class HingeFeatures(BasisTransformer):
         The knots of every column.
     certificate_ : Certificate
         Nothing is optimised.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -203,9 +200,6 @@ class FourierFeatures(BasisTransformer):
         Angular frequencies for every column.
     certificate_ : Certificate
         Nothing is optimised.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

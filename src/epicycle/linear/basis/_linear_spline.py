@@ -9,23 +9,20 @@ In the basis (1, x, hinges) this is ridge regression with the matrix D = diag(0,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
-from epicycle.core._plot_style import ink
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real, SharedArguments
+from epicycle.core._plot_style import Axes, ink
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
 from epicycle.linear.basis._bases import HingeBasis
 from epicycle.linear.basis._ranges import column_quantiles, column_ranges
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # --------------------------------------------------------------------------------------------------------------------
 # Where the knots of a spline lie: at quantiles, evenly spaced, or where the caller says.
@@ -111,9 +108,6 @@ class LinearSpline(BasisRegressor):
         Effective number of parameters, the constant included.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -139,16 +133,14 @@ class LinearSpline(BasisRegressor):
         certificate="newton decrement",
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_knots: int = 10,
         alpha: float | str | Any = 0.0,
         *,
         knots: str | Any = "quantile",
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _place(self, data: Data) -> None:

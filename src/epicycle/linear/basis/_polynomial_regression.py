@@ -7,13 +7,13 @@ alpha = 0 the basis makes no difference to the fitted function, only to its digi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
@@ -71,9 +71,6 @@ class PolynomialRegression(BasisRegressor):
         Effective number of parameters, the constant included.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -102,7 +99,7 @@ class PolynomialRegression(BasisRegressor):
         certificate="newton decrement",
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
     def __init__(
         self,
         degree: int | str | Any = 2,
@@ -110,9 +107,7 @@ class PolynomialRegression(BasisRegressor):
         *,
         domain: Any = None,
         interactions: bool = True,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _degrees(self) -> list[int]:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._plot_style import COLOURS, axes_of, ink, paper, styled
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, paper, styled
 from epicycle.linear.epicycles._orbit import Circles
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
 
 _TURN = np.exp(1j * np.linspace(0, 2 * np.pi, 241))
 _MAX_DRAWN = 40  # circles drawn as such; the rest are specks

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import DataTypeError, ParameterError
-from epicycle.core._parameters import (
-    AnyOf,
-    ArrayLike,
-    Choice,
-    Domain,
-    InstanceOf,
-    NoneOr,
-    Real,
-)
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
 from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -132,8 +124,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         ("stationarity") what a Newton step would gain.
     history_ : History
         Objective, step, gradient norm and seconds of every iteration.
-    n_iter_ : int
-    converged_ : bool
 
     See Also
     --------
@@ -195,7 +185,7 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
     #: Whether the coefficients of a penalised fit are brought to their last digits too, by another Newton step or two.
     _polishes: ClassVar[bool] = False
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         family: str | Family = "gaussian",
@@ -204,18 +194,13 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         alpha: float = 0.0,
         l1_ratio: float = 0.0,
         penalty_weights: Any = None,
-        fit_intercept: bool = True,
         dispersion: str | float = "auto",
         categorical_features: Any = "from_dtype",
         drop: str | None = "auto",
         handle_unknown: str = "error",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -351,7 +336,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        %(X)s
         offset, exposure : array-like of shape (n_samples,) or name of a column of scanned files, optional
             As in `fit`. They are not remembered: a model with offsets predicts without them unless they are given.
 
@@ -382,10 +366,6 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         ----------
         X, y, sample_weight, offset, exposure
             As in `fit`.
-
-        Returns
-        -------
-        float
         """
         self._check_fitted()
         if isinstance(self.family_, Multinomial):
@@ -469,9 +449,5 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
             The columns of this model (by name in a frame; for an array its first columns) and those to be tested.
         y, sample_weight, offset, exposure
             The rows that this model was fitted to.
-
-        Returns
-        -------
-        TestResult
         """
         return score_test(self, X, y, sample_weight, offset, exposure)

@@ -7,9 +7,9 @@ minimise  1 / (2 sum_i v_i) sum_i v_i d(y_i, mu_i) + alpha/2 |w|^2,  which is th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
-from epicycle.core._parameters import AnyOf, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real, SharedArguments
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear._scikit_learn import GLM_SOLVERS
 from epicycle.linear.glm._generalized_linear_model import GeneralizedLinearModel
@@ -101,19 +101,8 @@ class PoissonRegressor(PowerRegressor):
 
     family = "poisson"
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None: ...
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, warm_start=False, n_jobs=None, verbose=0)
+    def __init__(self, *, alpha: float = 1.0, solver: str = "auto", **shared: Unpack[SharedArguments]) -> None: ...
 
 
 class GammaRegressor(PowerRegressor):
@@ -149,19 +138,8 @@ class GammaRegressor(PowerRegressor):
 
     family = "gamma"
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None: ...
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, warm_start=False, n_jobs=None, verbose=0)
+    def __init__(self, *, alpha: float = 1.0, solver: str = "auto", **shared: Unpack[SharedArguments]) -> None: ...
 
 
 class TweedieRegressor(PowerRegressor):
@@ -177,10 +155,8 @@ class TweedieRegressor(PowerRegressor):
     power : float, default=0.0
         p: 0 is the normal distribution, 1 Poisson's, between 1 and 2 a Poisson number of gamma variables with a mass at
         zero, 2 the gamma and 3 the inverse Gaussian distribution; none has a power between 0 and 1.
-    %(alpha)s
     link : {"auto", "identity", "log"}, default="auto"
         g; "auto" is the identity for powers up to 0 and the logarithm above.
-    %(solver)s
 
     Attributes
     ----------
@@ -208,20 +184,15 @@ class TweedieRegressor(PowerRegressor):
         "link": Choice("auto", "identity", "log"),
     }
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, warm_start=False, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
         power: float = 0.0,
         alpha: float = 1.0,
-        fit_intercept: bool = True,
         link: str = "auto",
         solver: str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
@@ -80,25 +80,20 @@ class Lars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-learn h
         "jitter": NoneOr(Real(minimum=0)),
     }
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=None, n_jobs=None, verbose=0, random_state=None)
     def __init__(
         self,
         method: Literal["lar", "lasso"] = "lar",
         *,
         alpha: float = 0.0,
         n_nonzero_coefs: int | None = 500,
-        fit_intercept: bool = True,
         precompute: Any = "auto",
         copy_X: bool = True,
         positive: bool = False,
         fit_path: bool = True,
         eps: float = 2.2e-16,
         jitter: float | None = None,
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -176,23 +171,18 @@ class LassoLars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-le
         "jitter": NoneOr(Real(minimum=0)),
     }
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, verbose=0, max_iter=None, random_state=None, tol=1e-8, n_jobs=None)
     def __init__(
         self,
         alpha: float = 1.0,
         *,
-        fit_intercept: bool = True,
-        verbose: int = 0,
         precompute: Any = "auto",
-        max_iter: int | None = None,
         eps: float = 2.2e-16,
         copy_X: bool = True,
         fit_path: bool = True,
         positive: bool = False,
         jitter: float | None = None,
-        random_state: Any = None,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr, SharedArguments
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear._folds import RoutesToSplitter
 from epicycle.linear.lars._folds import paths_of_folds
@@ -87,20 +87,16 @@ class LarsCV(RoutesToSplitter, PathModel):
     cv_alphas_: np.ndarray
     mse_path_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, verbose=0, max_iter=500, n_jobs=None, tol=1e-8)
     def __init__(
         self,
         *,
-        fit_intercept: bool = True,
-        verbose: int = 0,
-        max_iter: int = 500,
         precompute: Any = "auto",
         cv: Any = None,
         max_n_alphas: int = 1000,
-        n_jobs: int | None = None,
         eps: float = 2.2e-16,
         copy_X: bool = True,
-        tol: float = 1e-8,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
@@ -155,21 +151,17 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
     cv_alphas_: np.ndarray
     mse_path_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, verbose=0, max_iter=500, n_jobs=None, tol=1e-8)
     def __init__(
         self,
         *,
-        fit_intercept: bool = True,
-        verbose: int = 0,
-        max_iter: int = 500,
         precompute: Any = "auto",
         cv: Any = None,
         max_n_alphas: int = 1000,
-        n_jobs: int | None = None,
         eps: float = 2.2e-16,
         copy_X: bool = True,
         positive: bool = False,
-        tol: float = 1e-8,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"

@@ -11,12 +11,12 @@ where s^2 is the variance of the noise: given, or that of the residuals of least
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr, Real
+from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
@@ -89,21 +89,17 @@ class LassoLarsIC(PathModel):
         "fit_y": "y : array-like of shape (n_samples,)\n    A scan brings its own.",
     }
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, verbose=0, max_iter=500, tol=1e-8, n_jobs=None)
     def __init__(
         self,
         criterion: Literal["aic", "bic"] = "aic",
         *,
-        fit_intercept: bool = True,
-        verbose: int = 0,
         precompute: Any = "auto",
-        max_iter: int | None = 500,
         eps: float = 2.2e-16,
         copy_X: bool = True,
         positive: bool = False,
         noise_variance: float | None = None,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -14,7 +14,7 @@ a new feature adds a row v to V, its share of r is c = q_j / l, and q -= c v.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,8 +22,8 @@ from sklearn.base import BaseEstimator, clone
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
-from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core._plot_style import axes_of, styled
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
@@ -33,9 +33,6 @@ from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.linear.lasso._solver import LassoSolver
 from epicycle.optim import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 METHODS = ("matching", "orthogonal", "forward")
 #: A feature of which no more than this is left beside the chosen ones is a combination of them.
@@ -121,7 +118,7 @@ class MatchingPursuit(SparseLinearModel):
     dictionary_: Any
     active_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(max_iter=10_000, fit_intercept=True, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_nonzero_coefs: int | None = None,
@@ -130,10 +127,7 @@ class MatchingPursuit(SparseLinearModel):
         residual: float | None = None,
         learning_rate: float = 1.0,
         dictionary: Any = None,
-        max_iter: int = 10_000,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -144,9 +138,6 @@ class MatchingPursuit(SparseLinearModel):
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
             Files and Dask collections are read once, for their second moments, and may have a few thousand features.
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
         """
         if self.dictionary is None:
             data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr, Real, check_parameter
+from epicycle.core._parameters import (
+    Boolean,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+    Real,
+    SharedArguments,
+    check_parameter,
+)
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
@@ -101,16 +110,9 @@ class OrthogonalMatchingPursuit(MultiOutputMixin, SparseLinearModel):  # type: i
 
     n_iter_: Any
 
-    @stores_arguments
+    @stores_arguments(tol=None, fit_intercept=True, n_jobs=None, verbose=0)
     def __init__(
-        self,
-        *,
-        n_nonzero_coefs: int | None = None,
-        tol: float | None = None,
-        fit_intercept: bool = True,
-        precompute: Any = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        self, *, n_nonzero_coefs: int | None = None, precompute: Any = "auto", **shared: Unpack[SharedArguments]
     ) -> None: ...
 
     @fitting
@@ -178,17 +180,8 @@ class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
         "fit_y": "y : array-like of shape (n_samples,)\n    A scan brings its own.",
     }
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        copy: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int | None = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None: ...
+    @stores_arguments(fit_intercept=True, max_iter=None, n_jobs=None, verbose=0)
+    def __init__(self, *, copy: bool = True, cv: Any = None, **shared: Unpack[SharedArguments]) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:

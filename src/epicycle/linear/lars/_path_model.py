@@ -229,11 +229,6 @@ class PathModel(SparseLinearModel):
             Which of several targets.
         labels : int, default=10
             How many of the largest coefficients are named at the end of the path.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
         """
         path = self.coef_path_
         alphas = self.alphas_

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Choice, Domain, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
@@ -89,7 +89,6 @@ class Stagewise(SparseLinearModel):
         so far and the objective, half the mean square of the residuals.
     n_iter_ : int
         Legs.
-    converged_ : bool
 
     See Also
     --------
@@ -118,18 +117,14 @@ class Stagewise(SparseLinearModel):
         family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
     )
 
-    @stores_arguments
+    @stores_arguments(max_iter=100_000, fit_intercept=True, tol=1e-3, n_jobs=None, verbose=0)
     def __init__(
         self,
         step: float | None = None,
         *,
         increment: Literal["sign", "correlation"] = "sign",
         alpha: float = 0.0,
-        max_iter: int = 100_000,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -140,9 +135,6 @@ class Stagewise(SparseLinearModel):
         ----------
         X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
             Files and Dask collections are read once, for their second moments, and may have a few thousand features.
-        y : array-like of shape (n_samples,)
-            A scan brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
         """
         proportional = self.increment == "correlation"
         if proportional and self.step is not None and self.step > 1:
@@ -261,11 +253,6 @@ class Stagewise(SparseLinearModel):
             The horizontal axis: the L1 norm of the coefficients, or that norm as a share of its largest value.
         labels : int, default=10
             How many of the largest coefficients are named at the end.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
         """
         self._check_fitted()
         if against not in ("norm", "fraction"):

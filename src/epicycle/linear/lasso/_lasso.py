@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
@@ -70,7 +70,6 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
     history_ : History
         Objective, gap, size of the working set and number of columns not screened out, for every round; with `bound`
         objective, gap, alpha and norm for every alpha tried.
-    %(n_iter_)s
 
     See Also
     --------
@@ -97,24 +96,20 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, tol=1e-8, max_iter=1000, warm_start=False, random_state=None, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         alpha: float = 1.0,
         *,
         bound: float | None = None,
         penalty_weights: Any = None,
-        fit_intercept: bool = True,
         precompute: Any = False,
         copy_X: bool = True,
         positive: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
         selection: str = "cyclic",
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     path = staticmethod(enet_path)
@@ -173,7 +168,6 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
     %(evidence)s
     history_ : History
         Objective, gap, size of the working set and number of columns not screened out, for every round.
-    %(n_iter_)s
 
     See Also
     --------
@@ -194,24 +188,20 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, tol=1e-8, max_iter=1000, warm_start=False, random_state=None, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         alpha: float = 1.0,
         *,
         l1_ratio: float = 0.5,
         penalty_weights: Any = None,
-        fit_intercept: bool = True,
         precompute: Any = False,
         copy_X: bool = True,
         positive: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
         selection: str = "cyclic",
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     path = staticmethod(enet_path)

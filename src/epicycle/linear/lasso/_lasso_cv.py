@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
-from epicycle.core._plot_style import axes_of, ink, styled
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
+from epicycle.core._plot_style import Axes, axes_of, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -31,9 +31,6 @@ from epicycle.linear.lasso._path import (
 from epicycle.linear.lasso._problem import LassoProblem, check_columns, lasso_problem
 from epicycle.optim import Solution
 from epicycle.stats._intervals import standard_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 #: Arguments that not all of these models have.
@@ -96,16 +93,7 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
 
     @styled
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the error of cross-validation against alpha: its mean and one standard error to each side.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
-        """
+        """Draw the error of cross-validation against alpha: its mean and one standard error to each side."""
         self._check_fitted()
         ax = axes_of(ax)
         mean, se = np.atleast_2d(self.mse_mean_), np.atleast_2d(self.mse_se_)
@@ -162,7 +150,7 @@ class LassoCV(CrossValidatedRegressor):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**CrossValidatedRegressor._parameters, **_SINGLE_TARGET}
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
     def __init__(
         self,
         *,
@@ -172,16 +160,11 @@ class LassoCV(CrossValidatedRegressor):
         cv: Any = None,
         rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
-        fit_intercept: bool = True,
         precompute: Any = "auto",
         copy_X: bool = True,
         positive: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
         selection: str = "cyclic",
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     path = staticmethod(lasso_path)
@@ -237,7 +220,7 @@ class ElasticNetCV(CrossValidatedRegressor):
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
     def __init__(
         self,
         *,
@@ -248,16 +231,11 @@ class ElasticNetCV(CrossValidatedRegressor):
         cv: Any = None,
         rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
-        fit_intercept: bool = True,
         precompute: Any = "auto",
         copy_X: bool = True,
         positive: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
         selection: str = "cyclic",
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     path = staticmethod(enet_path)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._parameters import Domain, Real
+from epicycle.core._parameters import Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
@@ -79,20 +79,11 @@ class MultiTaskLasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-8, warm_start=False, random_state=None, n_jobs=None, verbose=0
+    )
     def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        warm_start: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        self, alpha: float = 1.0, *, copy_X: bool = True, selection: str = "cyclic", **shared: Unpack[SharedArguments]
     ) -> None: ...
 
     @fitting
@@ -144,21 +135,17 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-8, warm_start=False, random_state=None, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         alpha: float = 1.0,
         *,
         l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
         copy_X: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        warm_start: bool = False,
-        random_state: Any = None,
         selection: str = "cyclic",
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

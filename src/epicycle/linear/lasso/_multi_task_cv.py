@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios
@@ -68,23 +68,18 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
     def __init__(
         self,
         *,
         eps: float = 1e-3,
         n_alphas: int = 100,
         alphas: Any = None,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
         copy_X: bool = True,
         cv: Any = None,
         rule: Literal["min", "1se"] = "min",
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
         selection: str = "cyclic",
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
@@ -148,7 +143,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
     def __init__(
         self,
         *,
@@ -156,16 +151,11 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         eps: float = 1e-3,
         n_alphas: int = 100,
         alphas: Any = None,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
         cv: Any = None,
         copy_X: bool = True,
         rule: Literal["min", "1se"] = "min",
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
         selection: str = "cyclic",
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,7 @@ from epicycle.core._parameters import (
     Real,
     check_parameter,
 )
-from epicycle.core._plot_style import CYCLE, axes_of, ink, styled
+from epicycle.core._plot_style import CYCLE, Axes, axes_of, ink, styled
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
@@ -30,9 +30,6 @@ from epicycle.linear.lasso._duality import penalty_factors, penalty_of
 from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
 from epicycle.linear.lasso._solver import LassoSolver
 from epicycle.optim._working_set import Outcome
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Horizontal axes of a drawn path.
 Against = Literal["alpha", "norm", "fraction"]

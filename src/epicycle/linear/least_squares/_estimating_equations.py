@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +19,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import (
-    AnyOf,
-    ArrayLike,
-    Callable as CallableDomain,
-    Choice,
-    Domain,
-)
+from epicycle.core._parameters import AnyOf, ArrayLike, Callable as CallableDomain, Choice, Domain, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData
@@ -160,9 +154,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         Number of independent equations; below d, the solution of least norm is given.
     certificate_ : Certificate
         Residual of the equations.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -189,14 +180,9 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
     )
     _takes_sparse: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, n_jobs=None)
     def __init__(
-        self,
-        *,
-        weights: str | Callable[[np.ndarray], np.ndarray] | Any = "laplace",
-        fit_intercept: bool = True,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
+        self, *, weights: str | Callable[[np.ndarray], np.ndarray] | Any = "laplace", **shared: Unpack[SharedArguments]
     ) -> None: ...
 
     @fitting
@@ -335,10 +321,6 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
             Coverage of the intervals.
         kind, target
             As for :meth:`covariance`.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         name = self.weights if isinstance(self.weights, str) else "given"

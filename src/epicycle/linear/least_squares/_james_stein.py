@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
@@ -157,10 +157,6 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
         :math:`\tau^2` of the prior that the factor implies.
     noise_variance_ : float
     rank_ : int
-    certificate_ : Certificate
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -186,16 +182,14 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, n_jobs=None)
     def __init__(
         self,
         *,
         target: Any = None,
         variance: float | None = None,
         positive_part: bool = True,
-        fit_intercept: bool = True,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -9,14 +9,14 @@ squares, and (for robust standard errors) one more matrix of that size; no row i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import scipy.linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import DaskData, Data
@@ -75,9 +75,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
         rounding. Up to 2,000 features.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -118,23 +115,18 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
     _total_squares_: float
     _unscaled_covariance_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
-        fit_intercept: bool = True,
         cov_type: str = "nonrobust",
         maxlags: int | None = None,
         use_correction: bool | None = None,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         copy_X: bool = True,
-        tol: float = 1e-10,
-        max_iter: int | None = 1000,
         positive: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -306,14 +298,9 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
         ----------
         confidence : float, default=0.95
             Coverage of the intervals.
-        %(target)s
         use_t : bool, optional
             Student's t (with as many degrees of freedom as rows less parameters, or as groups less one) instead of the
             normal law; by default for ``cov_type="nonrobust"`` only.
-
-        Returns
-        -------
-        Summary
         """
         target = self._checked_target(target)
         coef = np.atleast_2d(self.coef_)[target]
@@ -367,7 +354,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
 
         Parameters
         ----------
-        %(X)s
         kind : {"prediction", "confidence"}, default="prediction"
             An interval that holds a new y, or one that holds the mean, with probability `level`.
         level : float, default=0.95
@@ -416,11 +402,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
         %(rows_of_fit)s
         %(targets)s
         %(weights_of_fit)s
-        %(target)s
-
-        Returns
-        -------
-        Influence
         """
         target = self._checked_target(target)
         frame = self._frame(target)

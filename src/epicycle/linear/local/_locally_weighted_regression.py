@@ -9,8 +9,9 @@ gives standard errors, the equivalent number of parameters sum_i l_i(x_i), and t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.stats
@@ -19,8 +20,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core._plot_style import COLOURS, axes_of, styled
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
@@ -36,10 +37,6 @@ from epicycle.linear.local._smoother import (
     root_of_metric,
 )
 from epicycle.optim import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-from dataclasses import dataclass
 
 FALLBACKS = ("flat", "nearest")
 #: Relative change of a fit that is rounding: robust iterations have come to their end.
@@ -103,8 +100,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         Worst backward error of the local normal equations at the training points.
     history_ : History
         One row for each pass over the points: the weighted sum of squares, and the largest change of the fit.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -133,7 +128,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         family="linear", catalogue=("A15",), engines=("memory",), certificate="backward error", keeps_rows=True
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-8, n_jobs=None, verbose=0)
     def __init__(
         self,
         bandwidth: float | str | None = None,
@@ -145,9 +140,7 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         robust_iterations: int = 0,
         delta: float = 0.0,
         candidates: Any = None,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- fit
@@ -364,11 +357,6 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
             Coverage of the band; None, and any fit that has none, draws without.
         target : int, default=0
             Which target, if there are several.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
         """
         self._check_fitted()
         if self.n_features_in_ != 1:

@@ -156,7 +156,6 @@ class StochasticModel(Estimator, ABC):
         ----------
         y : array-like of shape (n_samples,)
             Targets; for a classifier labels: numbers, booleans or strings. A scan brings its own.
-        %(coef_init)s
         """
         earlier = None
         if self.warm_start and hasattr(self, "n_iter_"):

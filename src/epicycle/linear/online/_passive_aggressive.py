@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_classifier import OnlineClassifier
@@ -66,7 +66,6 @@ class PassiveAggressiveClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    %(C)s
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The first step above (PA-I), or the second (PA-II).
 
@@ -102,25 +101,21 @@ class PassiveAggressiveClassifier(OnlineClassifier):
 
     C: float
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-3, verbose=0, n_jobs=None, random_state=None, warm_start=False
+    )
     def __init__(
         self,
         *,
         C: float = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         shuffle: bool = True,
-        verbose: int = 0,
         loss: str = "hinge",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         average: bool | int = False,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
 
@@ -136,7 +131,6 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
 
     Parameters
     ----------
-    %(C)s
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         The first step above (PA-I), or the second (PA-II).
     epsilon : float, default=0.1
@@ -173,22 +167,17 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
 
     C: float
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-3, verbose=0, random_state=None, warm_start=False)
     def __init__(
         self,
         *,
         C: float = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         shuffle: bool = True,
-        verbose: int = 0,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.1,
-        random_state: Any = None,
-        warm_start: bool = False,
         average: bool | int = False,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...

@@ -8,7 +8,7 @@ u'w and at most D^2 to |w|^2, and u'w <= |w|.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Choice, Domain
+from epicycle.core._parameters import Choice, Domain, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch
@@ -147,8 +147,6 @@ class Perceptron(OnlineClassifier):
         this share of D, by weights a_i >= 0 for which the sum of a_i y_i (x_i, 1) all but vanishes.
     history_ : History
         Mean loss and mistakes of every pass.
-    n_iter_ : int
-    converged_ : bool
 
     Notes
     -----
@@ -183,7 +181,9 @@ class Perceptron(OnlineClassifier):
 
     _survivors_: Survivors
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-3, warm_start=False, random_state=0, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         *,
@@ -191,19 +191,13 @@ class Perceptron(OnlineClassifier):
         penalty: str | None = None,
         alpha: float = 0.0001,
         l1_ratio: float | None = 0.15,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
         shuffle: bool = True,
         eta0: float = 1.0,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @property
@@ -215,12 +209,7 @@ class Perceptron(OnlineClassifier):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
     ) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        %(coef_init)s
-        """
+        """Fit to rows X with labels y."""
         if self.variant == "voted" and self.warm_start and hasattr(self, "_learner_"):
             raise ParameterError("warm_start=True with variant='voted': the votes of an earlier fit do not go on")
         if self.variant == "voted" and hasattr(self, "solver_state_"):

@@ -7,13 +7,13 @@ one against the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._parameters import Choice, Domain
+from epicycle.core._parameters import Choice, Domain, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch
@@ -96,7 +96,9 @@ class SGDClassifier(OnlineClassifier):
         family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
     )
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-3, random_state=None, warm_start=False, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         loss: str = "hinge",
@@ -104,13 +106,9 @@ class SGDClassifier(OnlineClassifier):
         penalty: str | None = "l2",
         alpha: float = 0.0001,
         l1_ratio: float | None = 0.15,
-        fit_intercept: bool = True,
         intercept_rate: float | str = "auto",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
         shuffle: bool = True,
         epsilon: float = 0.1,
-        random_state: Any = None,
         learning_rate: str = "optimal",
         eta0: float = 0.01,
         power_t: float = 0.5,
@@ -119,10 +117,8 @@ class SGDClassifier(OnlineClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
-        warm_start: bool = False,
         average: bool | int = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
-from epicycle.core._parameters import Choice, Domain
+from epicycle.core._parameters import Choice, Domain, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_regressor import OnlineRegressor
@@ -66,7 +66,9 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
         family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
     )
 
-    @stores_arguments
+    @stores_arguments(
+        fit_intercept=True, max_iter=1000, tol=1e-3, random_state=None, warm_start=False, n_jobs=None, verbose=0
+    )
     def __init__(
         self,
         loss: str = "squared_error",
@@ -74,13 +76,9 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
         penalty: str | None = "l2",
         alpha: float = 0.0001,
         l1_ratio: float | None = 0.15,
-        fit_intercept: bool = True,
         intercept_rate: float | str = "auto",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
         shuffle: bool = True,
         epsilon: float = 0.1,
-        random_state: Any = None,
         learning_rate: str = "invscaling",
         eta0: float = 0.01,
         power_t: float = 0.25,
@@ -88,8 +86,6 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
-        warm_start: bool = False,
         average: bool | int = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...

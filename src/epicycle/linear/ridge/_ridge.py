@@ -7,11 +7,11 @@ the vector of residuals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
@@ -43,9 +43,6 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram
         matrix is too large to form.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -76,23 +73,18 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
 
     _flattens: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         alpha: float | Any = 1.0,
         *,
         penalty_weights: Any = None,
         penalty_matrix: Any = None,
-        fit_intercept: bool = True,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         copy_X: bool = True,
-        tol: float = 1e-10,
-        max_iter: int | None = 1000,
         positive: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

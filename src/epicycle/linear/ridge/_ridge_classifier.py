@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    ArrayLike,
+    Boolean,
+    Callable,
+    Choice,
+    Domain,
+    InstanceOf,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
@@ -146,9 +157,6 @@ class RidgeClassifier(RidgeLabels):
         Features that others give and no penalty tells apart; for each the others and their factors.
     certificate_ : Certificate
         Newton decrement, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     See Also
     --------
@@ -179,24 +187,19 @@ class RidgeClassifier(RidgeLabels):
         certificate="newton decrement or duality gap",
     )
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-10, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         alpha: float = 1.0,
         *,
         penalty_weights: Any = None,
         penalty_matrix: Any = None,
-        fit_intercept: bool = True,
         copy_X: bool = True,
-        max_iter: int | None = 1000,
-        tol: float = 1e-10,
         class_weight: Any = None,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         positive: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -254,9 +257,6 @@ class RidgeClassifierCV(RidgeLabels):
         Features that others give and no penalty tells apart; for each the others and their factors.
     certificate_ : Certificate
         Newton decrement of the last fit, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -287,21 +287,18 @@ class RidgeClassifierCV(RidgeLabels):
     alpha_per_target: ClassVar[bool] = False
     criterion = "loo"
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, n_jobs=None, verbose=0)
     def __init__(
         self,
         alphas: Any = None,
         *,
-        fit_intercept: bool = True,
         scoring: Any = None,
         cv: Any = None,
         class_weight: Any = None,
         store_cv_results: bool = False,
         penalty_weights: Any = None,
         penalty_matrix: Any = None,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

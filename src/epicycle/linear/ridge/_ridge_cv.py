@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    ArrayLike,
+    Boolean,
+    Callable,
+    Choice,
+    Domain,
+    InstanceOf,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.ridge._base import BaseRidge
@@ -72,9 +83,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         Features that others give and no penalty tells apart; for each the others and their factors.
     certificate_ : Certificate
         Newton decrement of the last fit, which for a quadratic is the exact distance from the minimum.
-    history_ : History
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -109,12 +117,11 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
 
     _flattens: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, n_jobs=None, verbose=0)
     def __init__(
         self,
         alphas: Any = None,
         *,
-        fit_intercept: bool = True,
         criterion: Literal["loo", "gcv"] = "loo",
         cv: Any = None,
         scoring: Any = None,
@@ -123,9 +130,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         store_cv_results: bool = False,
         penalty_weights: Any = None,
         penalty_matrix: Any = None,
-        tol: float = 1e-10,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -150,15 +155,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         return self
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the error against alpha, with the effective degrees of freedom along the top.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
-        """
+        """Draw the error against alpha, with the effective degrees of freedom along the top."""
         self._check_fitted()
         return draw_scores(self, ax)

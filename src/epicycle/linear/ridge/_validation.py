@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, ParameterTypeError
-from epicycle.core._plot_style import axes_of, ink, styled
+from epicycle.core._plot_style import Axes, axes_of, ink, styled
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import folds_of
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
@@ -21,9 +21,6 @@ from epicycle.optim._quadratic_penalty import QuadraticPenalty, quadratic_penalt
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._intervals import standard_error
 from epicycle.stats._moments import Moments
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Alphas of the grid that is made where none is given.
 N_ALPHAS = 50

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
@@ -83,8 +83,6 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap.
     history_ : History
         Objective, gap, scale, outliers and seconds of every pass.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -113,19 +111,14 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, max_iter=200, warm_start=False, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
         epsilon: float = 1.35,
         alpha: float = 0.0001,
-        fit_intercept: bool = True,
         scale: str | float = "joint",
-        tol: float = 1e-10,
-        max_iter: int = 200,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

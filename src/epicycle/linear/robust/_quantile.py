@@ -8,7 +8,7 @@ proven by dual variables d_i in [s_i (tau - 1), s_i tau] with |X'd|_j <= alpha s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -17,7 +17,17 @@ from sklearn.metrics import mean_pinball_loss
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    ArrayLike,
+    Boolean,
+    Choice,
+    Domain,
+    InstanceOf,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
@@ -70,8 +80,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         Duality gap of the linear programme; for several quantiles the largest.
     history_ : History
         Objective, gap, rows and pivots of every step; on part of the rows, the objective is a lower bound or a guide.
-    n_iter_ : int
-    converged_ : bool
 
     Notes
     -----
@@ -102,20 +110,16 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     )
     _takes_sparse: ClassVar[bool] = True
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-10, max_iter=1000, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
         quantile: float | Sequence[float] = 0.5,
         alpha: float = 1.0,
-        fit_intercept: bool = True,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         non_crossing: bool = False,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _quantiles(self) -> np.ndarray:
@@ -262,10 +266,6 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             take their bandwidth from Hall and Sheather.
         target : int, default=0
             Which quantile, if there are several.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         taus = self._quantiles()

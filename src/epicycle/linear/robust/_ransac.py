@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable as Function, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,17 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import CollinearityWarning, ConvergenceWarning, DataError, ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import (
+    AnyOf,
+    Callable,
+    Choice,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+    Real,
+    SharedArguments,
+)
 from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import config
 from epicycle.core.estimator._catalogue import MethodCard
@@ -167,7 +177,6 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         Share of outliers of the best trial so far, inliers of it and skipped trials, after every trial.
     n_iter_ : int
         Number of trials.
-    converged_ : bool
 
     See Also
     --------
@@ -206,7 +215,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         family="linear", catalogue=("A8",), engines=("memory",), certificate="failure probability"
     )
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         estimator: Any = None,
@@ -221,9 +230,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         stop_score: float = math.inf,
         stop_probability: float = 0.99,
         loss: Any = "absolute_error",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _base(self) -> Any:

@@ -74,7 +74,9 @@ class Run:
         self.tol = float(tol)
         self.max_iter = int(max_iter)
         self.monitor = Monitor() if monitor is None else monitor
-        self.saved: State = {} if state is None else _checked_state(state, solver)
+        self.saved: State = state or {}
+        if self.saved and self.saved.get("solver") != solver:
+            raise ParameterError(f"state must come from solver {solver!r}; it comes from {self.saved.get('solver')!r}")
         self.iteration = int(self.saved.get("iteration", 0))
         self.x = check_point(self.saved["x"] if self.saved else start, objective.size)
         self.value = math.inf
@@ -349,9 +351,3 @@ def check_point(start: Array, size: int) -> Array:
     if not np.isfinite(x).all():
         raise ParameterError("start must be finite; it contains nan or inf")
     return x
-
-
-def _checked_state(state: State, solver: str) -> State:
-    if state and state.get("solver") != solver:
-        raise ParameterError(f"state must come from solver {solver!r}; it comes from {state.get('solver')!r}")
-    return state

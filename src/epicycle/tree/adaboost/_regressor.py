@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterTypeError
-from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -98,7 +98,7 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
 
     estimators_: list[Any]
 
-    @stores_arguments
+    @stores_arguments(random_state=None, verbose=0)
     def __init__(
         self,
         estimator: Any = None,
@@ -106,8 +106,7 @@ class AdaBoostRegressor(RegressorMixin, Estimator):  # type: ignore[misc]  # the
         n_estimators: int = 50,
         learning_rate: float = 1.0,
         loss: str = "linear",
-        random_state: Any = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier as _Peer
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Choice, Domain
+from epicycle.core._parameters import Choice, Domain, SharedArguments
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.stats._labels import class_weights
@@ -56,7 +56,9 @@ class TreeClassifier(ClassifierMixin):  # type: ignore[misc]  # the mixin is unt
             asked = "balanced" if self._balances_samples() else self.class_weight
             return self._training_data(X, codes, sample_weight, label_columns=True), label_column_weights(asked, y)
         data = self._training_data(X, y, sample_weight)
-        self.classes_, totals, data = encode_classes(data, self.n_jobs)
+        # As in scikit-learn, a class without weight is a class, with probability zero.
+        self.classes_, totals, data = encode_classes(data, self.n_jobs, weightless=True)
+        totals = np.where(totals > 0, totals, 1.0)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(
                 f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability. "
@@ -170,7 +172,7 @@ class DecisionTreeClassifier(TreeClassifier, DecisionTree):
         "class_weight": CLASS_WEIGHT,
     }
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None)
     def __init__(
         self,
         *,
@@ -181,7 +183,6 @@ class DecisionTreeClassifier(TreeClassifier, DecisionTree):
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: float | str | None = None,
-        random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         leaf_cost: float = 0.0,
@@ -190,7 +191,7 @@ class DecisionTreeClassifier(TreeClassifier, DecisionTree):
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

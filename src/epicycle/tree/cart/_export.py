@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from epicycle.core._plot_style import COLOURS, axes_of, ink, paper, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, paper, styled
 
 
 def shown(value: float, decimals: int) -> str:

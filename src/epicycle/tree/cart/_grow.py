@@ -266,7 +266,10 @@ def label_columns_target(codes: np.ndarray, n_classes: list[int]) -> Target:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of growth, with the names of the kernel; 0 sets no limit to depth and leaves."""
+    """Rules of growth, with the names of the kernel; 0 sets no limit to depth and leaves.
+
+    `min_weight` is a share of the weight of the rows of the tree.
+    """
 
     criterion: str
     l2: float = 0.0
@@ -319,6 +322,7 @@ def growth_rules(
         max_leaves=parameters.max_leaf_nodes or 0,
         min_split=min_rows(parameters.min_samples_split, n, 2),
         min_leaf=min_rows(parameters.min_samples_leaf, n, 1),
+        min_weight=float(parameters.min_weight_fraction_leaf),
         min_gain=float(parameters.min_impurity_decrease),
         max_features=n_candidate_features(parameters.max_features, p),
         random=random_splits,
@@ -341,7 +345,8 @@ def grow(
     order = np.flatnonzero(weight > 0).astype(np.uint32)
     arguments = {name: value for name, value in vars(table).items() if name != "n_rows"}
     features = _native.cart.FeatureTable(**arguments)
-    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[rules.criterion]})
+    in_numbers = {"criterion": CRITERIA[rules.criterion], "min_weight": rules.min_weight * float(weight.sum())}
+    limits = _native.cart.GrowRules(**{**vars(rules), **in_numbers})
     n_classes = target.classes_of_outputs
     response = (target.y, target.labels, target.n_classes, len(n_classes))
     arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)

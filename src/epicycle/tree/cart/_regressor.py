@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.tree import DecisionTreeRegressor as _Peer
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core._parameters import Choice, Domain, Real, SharedArguments
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.tree._base import check_positive_weight
@@ -112,7 +112,7 @@ class DecisionTreeRegressor(TreeRegressor, DecisionTree):
     }
 
     @warns_of_friedman_mse
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None)
     def __init__(
         self,
         *,
@@ -123,7 +123,6 @@ class DecisionTreeRegressor(TreeRegressor, DecisionTree):
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: float | str | None = None,
-        random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         leaf_cost: float = 0.0,
@@ -132,7 +131,7 @@ class DecisionTreeRegressor(TreeRegressor, DecisionTree):
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

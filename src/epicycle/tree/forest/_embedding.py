@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Boolean, Domain
+from epicycle.core._parameters import Boolean, Domain, SharedArguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree._nodes import leaf_nodes
@@ -46,16 +46,9 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     ----------
     n_estimators : int, default=100
         Number of trees.
-    %(max_depth)s
     %(min_samples)s
-    %(min_weight_fraction_leaf)s
-    %(max_leaf_nodes)s
-    %(min_impurity_decrease)s
     sparse_output : bool, default=True
         Whether `transform` gives a sparse matrix; otherwise a dense one.
-    %(max_bins)s
-    %(categorical_features)s
-    %(handle_unknown)s
     %(warm_start)s
     %(random_state)s
 
@@ -101,7 +94,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     ccp_alpha = 0.0
     monotonic_cst = None
 
-    @stores_arguments
+    @stores_arguments(warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_estimators: int = 100,
@@ -116,10 +109,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
