@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis.core
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
@@ -27,7 +28,10 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 settings.register_profile("epicycle", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("campaign", settings.get_profile("epicycle"), derandomize=False)
 settings.load_profile("epicycle")
+#: Seed of the examples that a slow run draws afresh; an ordinary one draws the same every time, in the same time.
+_SEED = "EPICYCLE_HYPOTHESIS_SEED"
 #: An ordinary run draws this fraction of the examples and repetitions that a test asks for; --slow draws all of them.
 _FRACTION = 1 / 6
 _FEWEST = 8
@@ -43,6 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="only the long campaigns: tests marked slow, and all examples of those that draw them",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the examples of a slow run from a seed of its own; processes that share the run inherit it."""
+    if config.getoption("slow"):
+        seed = os.environ.setdefault(_SEED, str(int.from_bytes(os.urandom(4), "big")))
+        hypothesis.core.global_force_seed = int(seed)
+        settings.load_profile("campaign")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("slow"):
+        terminalreporter.write_line(f"random examples: {_SEED}={os.environ[_SEED]}")
 
 
 def _fewer(number: int) -> int:

@@ -41,7 +41,7 @@ fits = {
 for solver, model in fits.items():
     off = np.abs(model.coef_ - best.coef_).max()
     proof = f"{model.certificate_.kind} {model.certificate_.value:.0e}"
-    print(f"{solver:>10}: {model.n_iter_:3d} iterations, coefficients within {off:.0e}, {proof}")
+    print(f"{solver:>10}: {model.n_iter_[0]:3d} iterations, coefficients within {off:.0e}, {proof}")
 
 # %%
 # Both axes are logarithmic. Plain gradient descent with the best fixed step needs hundreds of iterations; the spectral

@@ -1,5 +1,6 @@
 // Bindings of the linear support vector machines.
 #include "core/binding.hpp"
+#include "svm/crammer_singer.hpp"
 #include "svm/linear_svm_dual.hpp"
 
 namespace epicycle {
@@ -14,6 +15,27 @@ DualDense<T> dual_rows(const Matrix<T> &X, const char *) {
 template <class T, class I>
 DualSparse<T, I> dual_rows(const CsrMatrix<T, I> &X, const char *message) {
     return {view(X, message), X.data.shape(0)};
+}
+
+// Up to report.shape(0) passes; ends early when the estimated gap falls to target times the primal value. Gives the
+// number of passes made.
+template <class Pass>
+std::size_t run_passes(Pass &pass, std::size_t cost, std::uint64_t seed, std::uint64_t first, double target,
+                       const InOut2<double> &report) {
+    const std::size_t piece = std::max<std::size_t>(1, WORK_BETWEEN_LOOKS / cost);
+    nb::gil_scoped_release nogil;
+    const Interrupts interrupts;
+    std::size_t done = 0;
+    while (done < report.shape(0)) {
+        double *facts = report.data() + DUAL_REPORTS * done;
+        pass.begin(seed, first + done);
+        while (pass.visit(piece)) interrupts();
+        interrupts();
+        pass.end(facts);
+        ++done;
+        if (facts[GAP] <= target * (facts[VALUE] + facts[GAP])) break;
+    }
+    return done;
 }
 
 }  // namespace
@@ -46,8 +68,6 @@ void bind_linear_svm(nb::module_ &m) {
             },
             "X"_a.noconvert(), "y"_a.noconvert(), "bound"_a.noconvert().none(), "coef"_a.noconvert(), "intercept"_a,
             "loss"_a);
-        // Up to report.shape(0) passes; ends early when the estimated gap falls to target times the primal value. Gives
-        // the number of passes made.
         m.def(
             "dual_passes",
             [](X matrix, const MarginLoss &loss, double scale, InOut2<double> table, InOut1<double> w,
@@ -70,23 +90,38 @@ void bind_linear_svm(nb::module_ &m) {
                 }
                 const DualProblem problem{loss, scale};
                 DualPass pass(rows, problem, table.data(), w.data(), order.data(), number.data());
-                const std::size_t piece = std::max<std::size_t>(1, WORK_BETWEEN_LOOKS / rows.cost());
-                nb::gil_scoped_release nogil;
-                const Interrupts interrupts;
-                std::size_t done = 0;
-                while (done < report.shape(0)) {
-                    double *facts = report.data() + DUAL_REPORTS * done;
-                    pass.begin(seed, first + done);
-                    while (pass.visit(piece)) interrupts();
-                    interrupts();
-                    pass.end(facts);
-                    ++done;
-                    if (facts[GAP] <= target * (facts[VALUE] + facts[GAP])) break;
-                }
-                return done;
+                return run_passes(pass, rows.cost(), seed, first, target, report);
             },
             "X"_a.noconvert(), "loss"_a, "scale"_a, "table"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(),
             "number"_a.noconvert(), "seed"_a, "first"_a, "target"_a, "report"_a.noconvert());
+        m.def(
+            "crammer_singer_passes",
+            [](X matrix, Vector<std::int64_t> code, Vector<double> bound, Vector<double> square, double scale,
+               InOut2<double> alpha, InOut2<double> W, InOut1<std::int64_t> order, InOut1<double> number,
+               std::uint64_t seed, std::uint64_t first, double target, InOut2<double> report) {
+                constexpr const char *expected =
+                    "crammer_singer_passes: expected X (n, p) dense or a well-formed CSR matrix, code (n,) in "
+                    "0 .. K-1, bound (n,) and square (n,) > 0, alpha (n, K), W (p + 1, K), order (m,) of rows in "
+                    "0 .. n-1, number (3,) with 0 <= number[0] <= m, report (k, 4)";
+                auto rows = row_reader(matrix, expected);
+                const std::size_t n = rows.rows(), m = order.shape(0), K = W.shape(1);
+                require(K >= 1 && W.shape(0) == rows.cols() + 1 && alpha.shape(0) == n && alpha.shape(1) == K,
+                        expected);
+                require(code.shape(0) == n && bound.shape(0) == n && square.shape(0) == n, expected);
+                require(number.shape(0) == DUAL_NUMBERS && report.shape(1) == DUAL_REPORTS, expected);
+                require(number.data()[ACTIVE] >= 0.0 && number.data()[ACTIVE] <= static_cast<double>(m), expected);
+                require(all_below(order, n) && all_below(code, K), expected);
+                for (std::size_t k = 0; k < m; ++k) {
+                    const std::int64_t i = order.data()[k];
+                    require(bound.data()[i] > 0.0 && square.data()[i] > 0.0, expected);
+                }
+                CrammerSingerPass pass(rows, code.data(), bound.data(), square.data(), scale, K, alpha.data(), W.data(),
+                                       order.data(), number.data());
+                return run_passes(pass, rows.cost() * K, seed, first, target, report);
+            },
+            "X"_a.noconvert(), "code"_a.noconvert(), "bound"_a.noconvert(), "square"_a.noconvert(), "scale"_a,
+            "alpha"_a.noconvert(), "W"_a.noconvert(), "order"_a.noconvert(), "number"_a.noconvert(), "seed"_a,
+            "first"_a, "target"_a, "report"_a.noconvert());
         m.def(
             "dual_weights",
             [](X matrix, InOut2<double> table, double scale) {

@@ -177,6 +177,8 @@ from .tree import (
     ExtraTreesRegressor as ExtraTreesRegressor,
     GradientBoostingClassifier as GradientBoostingClassifier,
     GradientBoostingRegressor as GradientBoostingRegressor,
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
     RandomTreesEmbedding as RandomTreesEmbedding,

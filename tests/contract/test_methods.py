@@ -36,6 +36,8 @@ LIGHT = {
     "FilterSelection": {"cv": 3},
     "GradientBoostingClassifier": {"n_estimators": 20},
     "GradientBoostingRegressor": {"n_estimators": 20},
+    "HistGradientBoostingClassifier": {"max_iter": 20},
+    "HistGradientBoostingRegressor": {"max_iter": 20},
     "LassoCV": {"n_alphas": 10, "cv": 3},
     "LassoLarsIC": {"noise_variance": 1.0},  # least squares cannot estimate it where there are more features than rows
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
@@ -246,7 +248,7 @@ class StopAt:
         pass
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        return fitted_estimator is not None and fitted_estimator.n_iter_ >= self.n
+        return fitted_estimator is not None and np.max(fitted_estimator.n_iter_) >= self.n
 
     def teardown(self, estimator, context):
         pass

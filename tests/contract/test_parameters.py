@@ -60,7 +60,7 @@ def test_domain(domain, inside, outside):
         assert not domain.accepts(value), value
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.floats(), st.floats(-100, 100), st.floats(0, 100), st.booleans(), st.booleans())
 def test_real_is_the_interval_it_says(value, low, width, closed_low, closed_high):
     high = low + width

@@ -1,11 +1,13 @@
 """Arguments that say how much to allocate, or how often to repeat, are refused before the work, or the work ends."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import epicycle as ep
-from epicycle.exceptions import MemoryBudgetError, ParameterError
+from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,68 @@ def test_memory_is_asked_for_before_it_is_used(rows):
             ep.LinearSpline(n_knots=10_000, knots="uniform").fit(X, y)
         with pytest.raises(MemoryBudgetError, match="functions of 30 rows"):
             ep.FourierFeatures(n_harmonics=100_000).fit(X).transform(X)
+
+
+@pytest.mark.parametrize("model", [ep.Ridge(), ep.SVR(), ep.GaussianProcessRegressor(), ep.QuantileRegressor()])
+def test_weights_and_targets_whose_squares_overflow_are_refused_by_name(rows, model):
+    X, y = rows
+    with pytest.raises(DataError, match=r"sample_weight: 1e\+200 in row 0"):
+        model.fit(X, y, sample_weight=np.full(30, 1e200))
+    with pytest.raises(DataError, match=r"y: .*weighted squares overflow"):
+        model.fit(X, np.full(30, 1e145), sample_weight=np.full(30, 1e20))
+    with pytest.raises(DataError, match=r"y: .*too large for float32"):
+        model.fit(X.astype(np.float32), np.full(30, 1e60))
+
+
+def test_sizes_that_only_trees_and_neighbours_take(rows):
+    X, y = rows
+    tree = ep.DecisionTreeRegressor().fit(X.astype(np.float32), 1e100 * y, sample_weight=np.full(30, 1e20))
+    assert_allclose(tree.predict(X.astype(np.float32)), 1e100 * y, rtol=1e-6)
+    for model in (ep.DecisionTreeRegressor(), ep.DecisionTreeClassifier()):  # gains are squares of weighted sums
+        with pytest.raises(DataError, match="sample_weight"):
+            model.fit(X, y > 0, sample_weight=np.full(30, 1e200))
+    near = ep.KNeighborsRegressor(1).fit(X.astype(np.float32), 1e100 * y)
+    assert_allclose(near.predict(X.astype(np.float32)), 1e100 * y, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ep.AdaBoostClassifier(learning_rate=1000.0),
+        ep.GradientBoostingClassifier(learning_rate=1e-300, n_estimators=3),
+        ep.SGDClassifier(learning_rate="invscaling", eta0=1.0, power_t=1000.0),
+        ep.KNeighborsClassifier(p=1e-12),
+        ep.KernelLogisticRegression(C=1e300),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:Mind that for 0 < p < 1")
+def test_parameters_at_the_ends_of_their_domains_give_finite_answers(rows, model):
+    X = rows[0]
+    with ep.config(on_nonconvergence="ignore"):
+        model.fit(X, rows[1] > 0)
+    assert np.isfinite(model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)).all()
+
+
+def test_samples_and_features_without_number_are_refused(rows):
+    X, y = rows
+    with pytest.raises(MemoryBudgetError, match="max_samples"):
+        ep.RandomForestRegressor(max_samples=2**62).fit(X, y)
+    with pytest.raises(MemoryBudgetError, match="n_components"):
+        ep.RandomFourierFeatures(n_components=2**62).fit(X)
+    with pytest.raises(ParameterError, match="n_circles"):
+        ep.EpicycleRegression(n_circles=2**62).fit(X[:, :1], y)
+
+
+@pytest.mark.serial
+def test_a_thousand_passes_of_the_kernel_perceptron_are_linear_work(rows):
+    X, y = rows
+    model = ep.KernelPerceptron(kernel="linear", max_iter=1500, tol=1e-12)
+    began = time.process_time()
+    with ep.config(on_nonconvergence="ignore"):
+        model.fit(X, y > 0)  # not separable: mistakes in every pass
+    assert model.n_iter_ == 1500
+    assert time.process_time() - began < 5  # 13 s when every pass copied the mistakes of those before
 
 
 def test_penalties_below_all_rounding_end():

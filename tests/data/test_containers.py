@@ -254,7 +254,7 @@ def test_encoding_needs_a_target(table):
         as_data(table).encode_target(np.sign)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(1, 3000), st.integers(1, 5), st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
 def test_a_single_bad_number_is_found_wherever_it_is(n, p, bad, draw):
     X = np.zeros((n, p), draw.draw(st.sampled_from([np.float32, np.float64])), order=draw.draw(st.sampled_from("CF")))

@@ -65,7 +65,7 @@ def test_the_error_of_a_cost_grows_with_the_rows():
         assert 0.6 < np.mean(errors) / np.std(values) < 1.6
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), metric=st.sampled_from(["f1", "f2", "f0.5", "mcc", "balanced_accuracy"]))
 def test_the_best_of_all_thresholds(seed, metric):
     rng = np.random.default_rng(seed)

@@ -112,7 +112,7 @@ def test_terms_are_never_written_to(problem):
     assert all((term == 1).all() for term in kept)
 
 
-@hypothesis_settings(max_examples=40, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=40)
 @given(st.lists(st.floats(-1e10, 1e10), min_size=1, max_size=40), st.integers(1, 5))
 def test_fold_equals_python_addition(values, threads):
     fold = Fold()

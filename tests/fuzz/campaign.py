@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import re
-import selectors
+import select
 import subprocess
 import sys
 import time
@@ -52,22 +52,24 @@ class Report:
 class Worker:
     """A process that runs cases one after another."""
 
-    def __init__(self, only: str | None) -> None:
+    def __init__(self, only: str | None, warnings: bool) -> None:
         source = str(HERE.parents[1] / "src")
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment = {**os.environ, **threads, "PYTHONPATH": source}
-        command = [sys.executable, str(HERE / "cases.py"), *([only] if only else [])]
+        command = [sys.executable, str(HERE / "cases.py"), only or "", "warnings" if warnings else ""]
         self.process = subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
+            bufsize=0,
         )
-        self.selector = selectors.DefaultSelector()
+        assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout.fileno()
+        self.lines: list[bytes] = []  # read and not looked at yet
+        self.rest = b""
 
     def _cpu(self) -> float:
         try:
@@ -79,18 +81,20 @@ class Worker:
     def _line(self, cpu: float, wall: float) -> dict[str, Any] | None:
         """The next line of the process; None where it ends, {} where it takes too long."""
         began, before = time.monotonic(), self._cpu()
-        while not self.selector.select(timeout=0.5):
-            if self._cpu() - before > cpu or time.monotonic() - began > wall:
-                return {}
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
+        while not self.lines:
+            if not select.select([self.stdout], [], [], 0.5)[0]:
+                if self._cpu() - before > cpu or time.monotonic() - began > wall:
+                    return {}
+                continue
+            chunk = os.read(self.stdout, 1 << 16)
+            if not chunk:
+                return None
+            *self.lines, self.rest = (self.rest + chunk).split(b"\n")
+        return dict(json.loads(self.lines.pop(0)))
 
     def run(self, seed: int, report: Report) -> bool:
         """Run a case; False where the process is of no use any more."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{seed}\n")
-        self.process.stdin.flush()
+        self.stdin.write(f"{seed}\n".encode())
         words = "?"
         for _ in range(2):
             line = self._line(CPU_LIMIT, WALL_LIMIT)
@@ -98,7 +102,7 @@ class Worker:
                 report.add(seed, words, f"crash: the process ended with {self.process.wait()}")
                 return False
             if not line:
-                report.add(seed, words, f"hang: more than {CPU_LIMIT:.0f} s")
+                report.add(seed, words, f"hang: more than {CPU_LIMIT:.0f} s of processor time, or {WALL_LIMIT:.0f} s")
                 return False
             words = line.get("words", words)
         for complaint in line["complaints"]:
@@ -110,13 +114,13 @@ class Worker:
         self.process.wait()
 
 
-def campaign(seed: int, seconds: float, only: str | None = None) -> Report:
+def campaign(seed: int, seconds: float, only: str | None = None, warnings: bool = False) -> Report:
     """Cases of seeds from `seed` on until the time is over."""
     report = Report(seed)
     until = time.monotonic() + seconds
     worker: Worker | None = None
     while time.monotonic() < until:
-        worker = worker or Worker(only)
+        worker = worker or Worker(only, warnings)
         if not worker.run(seed + report.cases, report):
             worker.close()
             worker = None
@@ -131,6 +135,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, help="of the first case; drawn afresh by default")
     parser.add_argument("--only", help="name of a class")
+    parser.add_argument("--warnings", action="store_true", help="complain of NumPy's warnings too")
     parser.add_argument("--case", type=int, help="seed of a single case, run in this process")
     options = parser.parse_args()
     if options.case is not None:
@@ -139,12 +144,12 @@ def main() -> int:
 
         case = cases.draw(options.case, options.only)
         print(case.words)
-        print(list(cases.complaints(case)) or "nothing to complain of")
+        print(list(cases.complaints(case, options.warnings)) or "nothing to complain of")
         given = {} if case.weight is None else {"sample_weight": case.weight}
         case.model.fit(case.X, case.y, **given)
         return 0
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
-    report = campaign(seed, 60 * options.minutes, options.only)
+    report = campaign(seed, 60 * options.minutes, options.only, options.warnings)
     print(report)
     return bool(report.found)
 

@@ -133,6 +133,7 @@ def _contained(table: np.ndarray, rng: np.random.Generator, sparse: bool) -> Any
     if form == 2:
         table.flags.writeable = False
     if form == 3:
+        table = table.astype(table.dtype.newbyteorder("="))  # pandas takes no rows of a frame in another byte order
         return pd.DataFrame(table, columns=[f"c{j}" for j in range(table.shape[1])])
     if form == 4:
         return table.tolist()
@@ -224,8 +225,8 @@ def draw(seed: int, only: str | None = None) -> Case:
 # ---------------------------------------------------------------------------------------------- what may happen
 
 
-def complaints(case: Case) -> Iterator[str]:
-    """All that is wrong with a fit and its predictions."""
+def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
+    """All that is wrong with a fit and its predictions; NumPy's own warnings where they are asked for."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -239,13 +240,9 @@ def complaints(case: Case) -> Iterator[str]:
         except Exception as error:
             if not _expected(error):
                 yield f"{type(error).__name__}: {str(error)[:200]} at {_place(error)}"
-    for warning in caught:
-        ours = SOURCE in str(warning.filename)
-        if (
-            issubclass(warning.category, RuntimeWarning)
-            and not warning.category.__module__.startswith("epicycle")
-            and ours
-        ):
+    for warning in caught if numpy_warnings else []:
+        theirs = issubclass(warning.category, RuntimeWarning) and not warning.category.__module__.startswith("epicycle")
+        if theirs and SOURCE in str(warning.filename):
             yield f"RuntimeWarning: {warning.message} at {Path(warning.filename).name}:{warning.lineno}"
 
 
@@ -278,16 +275,21 @@ def _place(error: Exception) -> str:
 
 
 def main() -> None:
-    """Run the cases whose seeds come on the standard input, a line of JSON for each on the standard output."""
+    """Run the cases whose seeds come on the standard input, two lines of JSON for each on the standard output."""
     import json
+    import os
     import resource
 
+    # What estimators print goes elsewhere.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
-    only = sys.argv[1] if len(sys.argv) > 1 else None
+    only, numpy_warnings = sys.argv[1] or None, sys.argv[2] == "warnings"
     for line in sys.stdin:
         case = draw(int(line), only)
-        print(json.dumps({"began": case.seed, "words": case.words}), flush=True)
-        print(json.dumps({"ended": case.seed, "complaints": list(dict.fromkeys(complaints(case)))}), flush=True)
+        print(json.dumps({"began": case.seed, "words": case.words}), file=answers)
+        found = list(dict.fromkeys(complaints(case, numpy_warnings)))
+        print(json.dumps({"ended": case.seed, "complaints": found}), file=answers)
 
 
 if __name__ == "__main__":

@@ -275,12 +275,12 @@ def check_gradient(kernel, rows, h=1e-5):
         step = h * np.eye(len(theta))[t]
         numeric = (kernel.with_theta(theta + step)(rows) - kernel.with_theta(theta - step)(rows)) / (2 * h)
         assert_allclose(G[t], numeric, rtol=1e-6, atol=1e-7 * max(np.abs(K).max(), np.abs(G[t]).max()))
-    W = np.random.default_rng(5).normal(size=K.shape)
-    W = W + W.T
+    every, some = np.arange(len(K)), np.arange(0, len(K), 2)
+    W = np.random.default_rng(5).normal(size=(len(every), len(some)))
     A = kernel.prepare(np.asarray(rows, dtype=object) if isinstance(rows, list) else rows)
-    assert_allclose(
-        kernel.contract(A, W), np.einsum("ij,tij->t", W, G), rtol=1e-8, atol=1e-8 * np.abs(G).max(initial=1)
-    )
+    close = {"rtol": 1e-8, "atol": 1e-8 * np.abs(G).max(initial=1)}
+    assert_allclose(kernel.contract_between(A, every, some, W), np.einsum("ij,tij->t", W, G[:, :, some]), **close)
+    assert_allclose(kernel.gradients_times(A, some, every, W), G[:, some] @ W, **close)
 
 
 def test_theta_bounds_and_names():

@@ -35,7 +35,7 @@ def statistics(X, v, u, centre, p, cut=None):
     return mean, square, product
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 300), p=st.integers(1, 70), seed=st.integers(0, 99), weighted=st.booleans(), centre=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]), index=st.sampled_from([np.int32, np.int64]),
@@ -159,7 +159,7 @@ def test_work_and_epochs_are_bounded():
         assert 1 <= done <= 7
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 999), positive=st.booleans(), ridge=st.sampled_from([0.0, 0.5]))
 def test_the_dual_point_is_feasible_and_screening_is_safe(seed, positive, ridge):
     rng = np.random.default_rng(seed)

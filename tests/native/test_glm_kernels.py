@@ -30,7 +30,7 @@ def lower(H):
     return np.tril(H)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     family=st.sampled_from(FAMILIES), n=st.integers(0, 600), p=st.integers(0, 35), k=st.integers(0, 3),
     seed=st.integers(0, 99), weighted=st.booleans(), with_offset=st.booleans(), expected=st.booleans(),

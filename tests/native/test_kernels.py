@@ -33,7 +33,7 @@ def reference_moments(X, Y, weight, shift):
     return Z.T @ (Z if weight is None else weight[:, None] * Z)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     n=st.integers(0, 600), p=st.integers(0, 40), k=st.integers(0, 3), seed=st.integers(0, 99),
     dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
@@ -57,7 +57,7 @@ def reference_logistic(X, y, weight, shift, coef, intercept):
     return loss, Z.T @ (w * (p - y)), Z.T @ ((w * p * (1 - p))[:, None] * Z)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 600), p=st.integers(0, 40), seed=st.integers(0, 99),
     dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
@@ -79,7 +79,7 @@ def test_logistic_of_any_shape(n, p, seed, dtype, weighted):
         np.testing.assert_allclose(H, hessian, **close)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 300), p=st.integers(0, 40), K=st.integers(1, 40), seed=st.integers(0, 99),
     dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
@@ -141,7 +141,7 @@ def test_logistic_far_out(z):
             assert np.isfinite(H).all()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 80), p=st.integers(1, 30), seed=st.integers(0, 99), density=st.sampled_from([0.0, 0.1, 0.6]),
     dtype=st.sampled_from([np.float32, np.float64]), index=st.sampled_from([np.int32, np.int64]),

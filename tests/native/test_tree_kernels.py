@@ -306,7 +306,7 @@ def test_shapley_values_refuse_what_does_not_fit(changed):
 
 
 def columns(n=50, p=2, seed=0):
-    from epicycle.tree.adaboost._weak_learners import SortedColumns
+    from epicycle.tree.adaboost._stumps import SortedColumns
 
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, p)), 1)

@@ -45,7 +45,7 @@ def test_the_nearest_rows_are_those_of_brute_force(metric, p, options, kind):
     assert_array_equal(which, rows)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 30), st.integers(1, 12),
     st.sampled_from([2.0**-27, 1.0, 2.0**20]), st.booleans(),

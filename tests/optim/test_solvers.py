@@ -358,7 +358,7 @@ def test_certificates_are_asked_for_rarely():
         ({"tol": -1.0}, "tol"),
         ({"tol": np.nan}, "tol must be finite"),
         ({"tol": "small"}, "tol must be a number"),
-        ({"max_iter": 0}, "max_iter"),
+        ({"max_iter": -1}, "max_iter"),
         ({"max_iter": 2.5}, "max_iter must be an integer"),
         ({"options": {"step": -1.0}}, "step"),
         ({"options": {"step": "fast"}}, "step must be one of"),

@@ -164,7 +164,7 @@ def test_tight_tolerances_end_soon():
 # ------------------------------------------------------------------------------------------------ invariances
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     loss=st.sampled_from([*SVC_LOSSES, *SVR_LOSSES]),

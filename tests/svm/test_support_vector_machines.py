@@ -154,7 +154,7 @@ def test_one_class_is_that_of_libsvm():
 # ------------------------------------------------------------------------------------------------ inputs
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_weights_are_repetitions_and_the_order_of_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)

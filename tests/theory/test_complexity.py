@@ -43,14 +43,14 @@ def test_a_class_of_the_user():
     assert vc.dimension(1, shattered=intervals).value == 2
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 7), p=st.integers(1, 3), scale=st.sampled_from([1e-6, 1.0, 1e6]))
 def test_the_number_of_labellings_is_covers(seed, n, p, scale):
     X = scale * np.random.default_rng(seed).normal(size=(n, p))
     assert vc.dichotomies(X) == vc.growth(n, p) <= vc.sauer(n, p + 1)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 30), p=st.integers(1, 4))
 def test_separable_labels_are_found_so(seed, n, p):
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def test_classes_weights_and_missing_values(monkeypatch):
     assert_array_equal(model.fit(X, labels, sample_weight=weight).predict_proba(X), shared)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 12))
 def test_nothing_is_lost(seed, n, p):
     rng = np.random.default_rng(seed)

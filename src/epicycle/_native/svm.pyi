@@ -25,6 +25,21 @@ def dual_passes(
     target: float,
     report: Array,
 ) -> int: ...
+def crammer_singer_passes(
+    X: Rows,
+    code: Array,
+    bound: Array,
+    square: Array,
+    scale: float,
+    alpha: Array,
+    W: Array,
+    order: Array,
+    number: Array,
+    seed: int,
+    first: int,
+    target: float,
+    report: Array,
+) -> int: ...
 def dual_weights(X: Rows, table: Array, scale: float) -> Array: ...
 def smo(
     K: Array,

@@ -63,10 +63,20 @@ def category_columns(X: Any, asked: Any) -> list[int]:
         return _columns_by_type(X)
     names = _names(X)
     p = len(names) if names is not None else int(np.shape(X)[-1])
-    chosen = list(np.asarray(asked).tolist())
+    given = np.asarray(asked)
+    chosen = list(given.tolist())
+    if any(not isinstance(c, bool | int | str) for c in chosen):
+        kinds = given.dtype.name if given.dtype != object else ", ".join(sorted({type(c).__name__ for c in chosen}))
+        raise ParameterTypeError(
+            f"categorical_features must be an array-like of bool, int or str, got: {kinds}. Expected names, numbers or "
+            f"truth values in {chosen!r:.60}"
+        )
     if chosen and all(isinstance(c, bool) for c in chosen):
         if len(chosen) != p:
-            raise ParameterError(f"categorical_features: a mask of {len(chosen)} values; X has {p} columns")
+            raise ParameterError(
+                "categorical_features set as a boolean mask must have shape (n_features,): a mask of "
+                f"{len(chosen)} values; X has {p} columns"
+            )
         return [j for j, c in enumerate(chosen) if c]
     return sorted({_column_number(c, names, p) for c in chosen})
 
@@ -81,14 +91,27 @@ def _columns_by_type(X: Any) -> list[int]:
 
 def _column_number(column: Any, names: list[str] | None, p: int) -> int:
     if isinstance(column, str):
-        if names is None or column not in names:
-            raise ParameterError(f"categorical_features names {column!r}, which X does not have")
+        if names is None:
+            raise ParameterError(
+                "categorical_features should be passed as an array of integers or as a boolean mask when the model is "
+                f"fitted on data without feature names. It names {column!r}, which X does not have"
+            )
+        if column not in names:
+            raise ParameterError(
+                f"categorical_features has an item value {column!r} which is not a valid feature name of the training "
+                f"data. It names {column!r}, which X does not have"
+            )
         return names.index(column)
-    if not isinstance(column, int) or isinstance(column, bool):
-        raise ParameterTypeError(f"categorical_features: {column!r}; expected names, numbers or truth values")
+    if isinstance(column, bool):
+        raise ParameterTypeError(
+            f"categorical_features: {column!r}; expected names, numbers or truth values, of one kind"
+        )
     if not 0 <= column < p:
-        raise ParameterError(f"categorical_features: column {column}; X has {p} columns")
-    return column
+        raise ParameterError(
+            f"categorical_features set as integer indices must be in [0, n_features - 1]: column {column}; X has {p} "
+            "columns"
+        )
+    return int(column)
 
 
 def _names(X: Any) -> list[str] | None:

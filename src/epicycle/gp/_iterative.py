@@ -63,10 +63,14 @@ class CovarianceOperator:
             stored = size <= min(_MAX_STORED_BYTES, (available() or 4 * _MAX_STORED_BYTES) // 4)
         self.K = gram_matrix(kernel, A, np.dtype(np.float64), n_jobs) if stored else None
         _, self.R, _ = low_rank_factor(kernel, A, rank, floor=NEGLIGIBLE_VARIANCE)
-        self._RD = self.R / D
         # Woodbury: P^-1 = D^-1 - D^-1 R'(I + R D^-1 R')^-1 R D^-1, and det P = det D det(I + R D^-1 R').
-        inner = np.eye(len(self.R)) + self._RD @ self.R.T
-        self._inner = scipy.linalg.cho_factor(inner, lower=True)
+        while True:
+            self._RD = self.R / D
+            try:
+                self._inner = scipy.linalg.cho_factor(np.eye(len(self.R)) + self._RD @ self.R.T, lower=True)
+                break
+            except np.linalg.LinAlgError:  # rounding of entries far larger than D: the first pivots alone will do
+                self.R = self.R[: len(self.R) // 2]
         self.log_det_preconditioner = 2 * float(np.log(np.diagonal(self._inner[0])).sum()) + float(np.log(D).sum())
 
     def times(self, U: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from epicycle.gp._inducing import choose_rows, inducing_factor
 from epicycle.gp._laplace import Mode, find_mode
 from epicycle.gp._observations import Counts
 from epicycle.kernels._kernel import Kernel
+from epicycle.linalg._cholesky import NotPositiveError
 
 _BLOCK = 1024  # rows of a block of the kernel matrix: with up to some hundred inducing rows it stays in cache
 
@@ -75,7 +76,8 @@ class LowRankLaplace:
             V[:, part] = found.half_solve(kernel.block(Z, A.take(part)))
         return A, Lm, V
 
-    def _hessian(self, V: np.ndarray, W: np.ndarray) -> np.ndarray:
+    def _factor(self, V: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """The lower factor of H."""
         m, k = len(V), W.shape[1]
         H = np.eye(m * k).reshape(k, m, k, m)
         for c in range(k):
@@ -84,14 +86,17 @@ class LowRankLaplace:
                 H[c, :, d] += block
                 if c != d:
                     H[d, :, c] += block.T
-        return H.reshape(m * k, m * k)
+        try:
+            return np.asarray(np.linalg.cholesky(H.reshape(m * k, m * k)))
+        except np.linalg.LinAlgError:
+            raise NotPositiveError("I + Phi'W Phi is not positive definite to working precision") from None
 
     def mode(self, V: np.ndarray) -> Mode:
         def newton(_w: np.ndarray, f: np.ndarray, p: np.ndarray) -> np.ndarray:
             W = self.obs.curvature(p)
             right = V @ (np.einsum("ikl,il->ik", W, f) + self.obs.gradient(p))
-            found = scipy.linalg.cho_factor(self._hessian(V, W), lower=True, overwrite_a=True, check_finite=False)
-            return np.asarray(scipy.linalg.cho_solve(found, right.T.ravel()).reshape(right.shape[1], -1).T)
+            found = scipy.linalg.cho_solve((self._factor(V, W), True), right.T.ravel())
+            return np.asarray(found.reshape(right.shape[1], -1).T)
 
         mode = find_mode(
             self.obs, self.w, lambda w: V.T @ w, lambda w, _f: float(np.vdot(w, w)), newton, self.max_steps
@@ -106,7 +111,7 @@ class LowRankLaplace:
         A, Lm, V = self.features(kernel)
         mode = self.mode(V)
         W = obs.curvature(mode.p)
-        LH = np.linalg.cholesky(self._hessian(V, W))
+        LH = self._factor(V, W)
         value = mode.value - float(np.log(np.diagonal(LH)).sum())
         if not gradient:
             return value, np.empty(0)
@@ -140,6 +145,6 @@ class LowRankLaplace:
         """(mode, arrays that prediction needs, log q)."""
         _, Lm, V = self.features(self.kernel.with_theta(theta))
         mode = self.mode(V)
-        LH = np.linalg.cholesky(self._hessian(V, self.obs.curvature(mode.p)))
+        LH = self._factor(V, self.obs.curvature(mode.p))
         C = scipy.linalg.solve_triangular(Lm, mode.a, lower=True, trans=1)
         return mode, {"C": C, "Lm": Lm, "LH": LH}, mode.value - float(np.log(np.diagonal(LH)).sum())

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
@@ -107,6 +108,7 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
         p = data.n_features
         self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
         m = (self.n_components + 1) // 2
+        require_memory(8.0 * m * p, f"{m:,} frequencies of {p} columns", "take a smaller n_components")
         rng = stream(seed_of(self.random_state), "frequencies")
         self.frequencies_ = self.kernel_.spectral_frequencies(p, m, rng)
         self._phase_ = float(rng.uniform(0, 2 * np.pi)) if self.n_components % 2 else None

@@ -118,6 +118,7 @@ class KernelPerceptron(KernelClassifier):
     True
     """
 
+    _takes_any_size: ClassVar[bool] = True  # weights are put in units of the largest
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **KERNEL_PARAMETERS,
         "variant": Choice("online", "averaged", "voted"),
@@ -210,7 +211,6 @@ class KernelPerceptron(KernelClassifier):
 
         monitor = self._monitor(self.max_iter, attributes)
         reason, passes = "max_iter", first
-        saved: dict[str, Any] = {}
         for passes in range(first + 1, self.max_iter + 1):
             shuffled = stream(seed, "epoch", passes - 1).permutation(len(order)) if self.shuffle else slice(None)
             shown, part = order[shuffled], None if share is None else share[shuffled]
@@ -220,8 +220,9 @@ class KernelPerceptron(KernelClassifier):
                 if learner.clean:
                     learner.settle(K)
             loss = sum(float(np.maximum(-learner.sign * learner.scores, 0).mean()) for learner in learners)
-            saved = saved_learners(learners, passes, seed)
-            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=partial(dict, saved))
+            # on demand: all mistakes so far are in it, which makes it large after many passes
+            state_now = partial(saved_learners, learners, passes, seed)
+            stop = monitor(passes, np.zeros(0), objective=loss, mistakes=mistakes, state=state_now)
             if all(learner.clean or learner.margin_above <= self.tol * radius for learner in learners):
                 reason = "converged"
             elif stop:
@@ -229,6 +230,7 @@ class KernelPerceptron(KernelClassifier):
             else:
                 continue
             break
+        saved = saved_learners(learners, passes, seed)
         for learner in learners:
             learner.settle(K)
         certificate = self._certificate(learners, radius, passes)

@@ -251,7 +251,8 @@ def _exact_step(problem: LogisticProblem, G: np.ndarray, point: Point) -> tuple[
         H -= B @ S @ B.T
     H[np.diag_indices(t * r)] += problem.l2
     # The penalty keeps H positive definite, by a margin that rounding may eat up where it is tiny.
-    g = scipy.linalg.solve(H, (G.T @ rho).T.ravel(), lower=True, assume_a="pos", check_finite=False)
+    found = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+    g = scipy.linalg.cho_solve(found, (G.T @ rho).T.ravel(), check_finite=False)
     U = G @ g.reshape(t, r).T
     return (rho - problem.eliminated(P, U, S)) / problem.l2, U
 

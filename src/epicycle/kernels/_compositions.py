@@ -56,7 +56,7 @@ class Constant(LeafKernel):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("value",)
-    _sparse = True
+    accepts_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_parameter("Constant", "value", self.value, Real(minimum=0))
@@ -105,11 +105,11 @@ class _OfTwo(Kernel):
         return self.right.takes if isinstance(self.left, Constant) else self.left.takes
 
     @property
-    def accepts_sparse(self) -> bool:
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.left.accepts_sparse and self.right.accepts_sparse
 
     @property
-    def mercer(self) -> bool:
+    def mercer(self) -> bool:  # type: ignore[override]
         return self.left.mercer and self.right.mercer
 
     def prepare(self, X: Any, like: Pair | None = None) -> Pair:
@@ -150,9 +150,6 @@ class Sum(_OfTwo):
     def gradients(self, A: Pair) -> Iterator[Array]:
         yield from self.left.gradients(A.left)
         yield from self.right.gradients(A.right)
-
-    def contract(self, A: Pair, W: Array) -> Array:
-        return np.concatenate([self.left.contract(A.left, W), self.right.contract(A.right, W)])
 
     def contract_between(self, A: Pair, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         first = self.left.contract_between(A.left, rows, cols, W)
@@ -196,22 +193,11 @@ class Product(_OfTwo):
         return np.asarray(self.left.prepared_diagonal(A.left) * self.right.prepared_diagonal(A.right))
 
     def gradients(self, A: Pair) -> Iterator[Array]:
-        if len(self.left.theta):
-            K = self.right.block(A.right, A.right)
-            for G in self.left.gradients(A.left):
-                yield G * K
-        if len(self.right.theta):
-            K = self.left.block(A.left, A.left)
-            for G in self.right.gradients(A.right):
-                yield G * K
-
-    def contract(self, A: Pair, W: Array) -> Array:
-        parts = []
-        if len(self.left.theta):
-            parts.append(self.left.contract(A.left, W * self.right.block(A.right, A.right)))
-        if len(self.right.theta):
-            parts.append(self.right.contract(A.right, W * self.left.block(A.left, A.left)))
-        return np.concatenate(parts) if parts else np.empty(0)
+        first, second = (self.left, A.left), (self.right, A.right)
+        for (kernel, mine), (other, its) in ((first, second), (second, first)):
+            if len(kernel.theta):
+                K = other.block(its, its)
+                yield from (G * K for G in kernel.gradients(mine))
 
     def contract_between(self, A: Pair, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         parts = [np.empty(0)]
@@ -244,11 +230,11 @@ class _OfOne(Kernel):
         return self.kernel.takes
 
     @property
-    def accepts_sparse(self) -> bool:
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.kernel.accepts_sparse
 
     @property
-    def mercer(self) -> bool:
+    def mercer(self) -> bool:  # type: ignore[override]
         return self.kernel.mercer
 
     def prepare(self, X: Any, like: Any = None) -> Any:
@@ -309,12 +295,6 @@ class Scaled(_OfOne):
             yield self.block(A, A)
         for G in self.kernel.gradients(A):
             yield self.variance * G
-
-    def contract(self, A: Any, W: Array) -> Array:
-        inner = self.variance * self.kernel.contract(A, W)
-        if not self.hyperparameters[0].size:
-            return inner
-        return np.concatenate([[float(np.vdot(W, self.block(A, A)))], inner])
 
     def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         own = bool(self.hyperparameters[0].size)
@@ -388,14 +368,6 @@ class Power(_OfOne):
             slope = self.exponent * self.kernel.block(A, A) ** (self.exponent - 1)
             for G in self.kernel.gradients(A):
                 yield slope * G
-
-    def contract(self, A: Any, W: Array) -> Array:
-        if not len(self.kernel.theta):
-            return np.empty(0)
-        slope = self.kernel.block(A, A) ** (self.exponent - 1)
-        slope *= self.exponent
-        slope *= W
-        return self.kernel.contract(A, slope)
 
     def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         if not len(self.kernel.theta):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,9 +38,7 @@ class Precomputed(LeafKernel):
 
     takes = "precomputed"
 
-    @property
-    def mercer(self) -> bool:
-        return False
+    mercer: ClassVar[bool] = False
 
     def prepare(self, X: Any, like: Entries | None = None) -> Entries:
         n, m = X.shape
@@ -131,12 +129,10 @@ class FunctionKernel(LeafKernel):
     def takes(self) -> Literal["vectors", "strings", "precomputed"]:  # type: ignore[override]
         return self.rows
 
-    @property
-    def mercer(self) -> bool:
-        return False
+    mercer: ClassVar[bool] = False
 
     @property
-    def accepts_sparse(self) -> bool:
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.rows == "vectors"
 
     def prepare(self, X: Any, like: PlainRows | None = None) -> PlainRows:

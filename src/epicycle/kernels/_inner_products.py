@@ -23,7 +23,7 @@ Array = np.ndarray
 class _OfProducts(LeafKernel):
     """A function of x'z."""
 
-    _sparse = True
+    accepts_sparse: ClassVar[bool] = True
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         return prepared_vectors(X, like)
@@ -91,7 +91,7 @@ class Polynomial(_OfProducts):
         self._set(degree=degree, gamma=float(self.gamma), c=float(self.c))
 
     @property
-    def mercer(self) -> bool:
+    def mercer(self) -> bool:  # type: ignore[override]
         return isinstance(self.degree, int)
 
     def _of(self, products: Array, n_columns: int) -> Array:
@@ -144,9 +144,7 @@ class Sigmoid(_OfProducts):
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma",)
 
-    @property
-    def mercer(self) -> bool:
-        return False
+    mercer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))

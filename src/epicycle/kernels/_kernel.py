@@ -85,12 +85,13 @@ class Kernel(ABC):
     #: Whether equal rows are to be kept apart, because each may have a noise of its own.
     keeps_equal_rows: ClassVar[bool] = False
 
-    # ------------------------------------------------------------------------------------------- to be given
+    #: Whether rows may be those of a sparse matrix.
+    accepts_sparse: ClassVar[bool] = False
 
-    @property
-    @abstractmethod
-    def accepts_sparse(self) -> bool:
-        """Whether rows may be those of a sparse matrix."""
+    #: Whether it is a Mercer kernel by construction; where it is not known, `is_mercer` looks at rows.
+    mercer: ClassVar[bool] = True
+
+    # ------------------------------------------------------------------------------------------- to be given
 
     @abstractmethod
     def prepare(self, X: Any, like: Any = None) -> Any:
@@ -126,11 +127,6 @@ class Kernel(ABC):
     def whole_matrix(self, A: Any) -> Array | None:
         """k(a_i, a_j) of all pairs, for kernels whose rows have more in common with themselves than `block` says."""
         return None
-
-    @property
-    def mercer(self) -> bool:
-        """Whether it is a Mercer kernel by construction; where it is not known, `is_mercer` looks at rows."""
-        return True
 
     def __call__(self, X: Any, Z: Any = None, *, n_jobs: int | None = None) -> Array:
         """The matrix k(x_i, z_j), of rows of X against rows of Z, or against themselves.
@@ -200,19 +196,14 @@ class Kernel(ABC):
         G = list(self.gradients(A))
         return K, np.stack(G) if G else np.empty((0, *K.shape))
 
-    def contract(self, A: Any, W: Array) -> Array:
-        """sum_ij W_ij dK_ij / d theta_t for symmetric W: all that the gradient of a likelihood needs."""
-        return np.array([float(np.vdot(W, G)) for G in self.gradients(A)])
-
     def contract_between(self, A: Any, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
-        """sum_ij W_ij d k(a_r, a_c) / d theta_t for r = rows[i], c = cols[j]: `contract` a tile at a time.
+        """sum_ij W_ij d k(a_r, a_c) / d theta_t for r = rows[i], c = cols[j]: what the gradient of a likelihood needs.
 
         W may have any shape and need not be symmetric. K is the tile of the kernel itself, where the caller has it.
         """
         n = len(rows)
-        both = np.zeros((n + len(cols), n + len(cols)))
-        both[:n, n:], both[n:, :n] = W / 2, W.T / 2
-        return self.contract(A.take(np.concatenate([rows, cols])), both)
+        both = A.take(np.concatenate([rows, cols]))
+        return np.array([float(np.vdot(W, G[:n, n:])) for G in self.gradients(both)])
 
     def gradients_times(self, A: Any, rows: Array, cols: Array, V: Array, K: Array | None = None) -> Array:
         """sum_j d k(a_r, a_c) / d theta_t V_j for r = rows[i], c = cols[j]: shape (n_theta, n_rows, columns of V)."""
@@ -277,11 +268,6 @@ class LeafKernel(Kernel):
     takes: ClassVar[Literal["vectors", "strings", "precomputed"]] = "vectors"
     _searched: ClassVar[tuple[str, ...]] = ()
     _widest: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    _sparse: ClassVar[bool] = False
-
-    @property
-    def accepts_sparse(self) -> bool:
-        return self._sparse
 
     def _set(self, **values: Any) -> None:
         """Put checked values in the place of those given, and checked bounds, while the object is being built."""

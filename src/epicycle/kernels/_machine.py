@@ -269,9 +269,11 @@ def _holds_texts(X: Any) -> bool:
 
 
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """The same for a batch, in the type of its rows."""
+    """The same for a batch, in the type of its rows where that holds numbers of this size."""
     A = kernel.prepare(batch.X, like=B)
-    return np.asarray((kernel_product(kernel, A, B, C) + offset).astype(batch.X.dtype))
+    found = kernel_product(kernel, A, B, C) + offset
+    fits = np.abs(found).max(initial=0.0) <= np.finfo(batch.X.dtype).max
+    return np.asarray(found.astype(batch.X.dtype) if fits else found)
 
 
 def select_rows(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:

@@ -79,7 +79,7 @@ class ArcCosine(LeafKernel):
     order: int = 1
     depth: int = 1
 
-    _sparse = True
+    accepts_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_parameter("ArcCosine", "order", self.order, Integer(minimum=0, maximum=2))
@@ -127,7 +127,7 @@ class _DeepRelu(LeafKernel):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("weight_variance", "bias_variance")
-    _sparse: ClassVar[bool] = True
+    accepts_sparse: ClassVar[bool] = True
     _tangent: ClassVar[bool]
 
     def __post_init__(self) -> None:

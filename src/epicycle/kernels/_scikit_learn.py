@@ -56,6 +56,7 @@ class ScikitLearnKernel(Kernel):
 
     #: A row may have a noise of its own, so that equal rows are not one.
     keeps_equal_rows: ClassVar[bool] = True
+    mercer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not is_scikit_learn_kernel(self.kernel):
@@ -75,14 +76,6 @@ class ScikitLearnKernel(Kernel):
     @property
     def takes(self) -> Literal["vectors", "strings", "precomputed"]:  # type: ignore[override]
         return "strings" if _has_structured_part(self.kernel) else "vectors"
-
-    @property
-    def accepts_sparse(self) -> bool:
-        return False
-
-    @property
-    def mercer(self) -> bool:
-        return False
 
     def prepare(self, X: Any, like: PlainRows | None = None) -> PlainRows:
         if like is not None and X.shape[1:] != like.rows.shape[1:]:
@@ -162,9 +155,6 @@ class ScikitLearnKernel(Kernel):
         together, place = np.unique(np.concatenate([rows, cols]), return_inverse=True)
         G = self._all_gradients(A.take(together))
         return np.asarray(G[np.ix_(place[: len(rows)], place[len(rows) :])])
-
-    def contract(self, A: PlainRows, W: Array) -> Array:
-        return np.asarray(np.einsum("ijt,ij->t", self._all_gradients(A), W))
 
     def contract_between(self, A: PlainRows, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         return np.asarray(np.einsum("ijt,ij->t", self._gradients_between(A, rows, cols), W))

@@ -61,7 +61,7 @@ def _function_of(D: Array, kind: int, parameter: float) -> Array:
 class Radial(LeafKernel):
     """A function of the scaled distance."""
 
-    _sparse = True
+    accepts_sparse: ClassVar[bool] = True
     length_scale: float | tuple[float, ...]
 
     @abstractmethod
@@ -94,18 +94,6 @@ class Radial(LeafKernel):
         for d in range(A.n_columns):
             x = A.values[:, [d]].toarray()[:, 0] if sp.issparse(A.values) else A.values[:, d]
             yield slope * np.subtract.outer(x, x) ** 2
-
-    def contract(self, A: Vectors, W: Array) -> Array:
-        if [h.name for h in self.hyperparameters if h.size] != ["length_scale"]:
-            return super().contract(A, W)
-        s = radial(A, A, SQUARED)
-        M = W * self._slope(s)
-        if not isinstance(self.length_scale, tuple):
-            return np.array([float(np.vdot(M, s))])
-        sums, X = M.sum(axis=1), A.values
-        squares = X.multiply(X) if sp.issparse(X) else X * X
-        cross = X.multiply(M @ X).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, M @ X)
-        return np.asarray(2 * (np.asarray(squares.T @ sums).ravel() - np.asarray(cross).ravel()))
 
     def contract_between(self, A: Vectors, rows: Array, cols: Array, W: Array, K: Array | None = None) -> Array:
         if [h.name for h in self.hyperparameters if h.size] != ["length_scale"]:

@@ -30,6 +30,16 @@ LOGISTIC_SOLVERS: Mapping[str, str] = {
     "sag": "auto",
     "saga": "auto",
 }
+#: First words of the warning of a fit that ended at `max_iter`, by the name that was asked for: filters written for
+#: scikit-learn's warnings go by them.
+NOT_CONVERGED: Mapping[str, str] = {
+    "lbfgs": "lbfgs failed to converge after {n} iteration(s).",
+    "newton-cg": "newton-cg failed to converge after {n} iterations. Increase the number of iterations.",
+    "newton-cholesky": "Newton solver did not converge after {n} iterations.",
+    "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+    "sag": "The max_iter was reached which means the coef_ did not converge.",
+    "saga": "The max_iter was reached which means the coef_ did not converge.",
+}
 #: Those of generalized linear models; "lbfgs" is one of ours too.
 GLM_SOLVERS: Mapping[str, str] = {"newton-cholesky": "auto"}
 #: Those of quantile regression.

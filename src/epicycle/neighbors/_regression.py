@@ -18,6 +18,7 @@ from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredi
 class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):  # type: ignore[misc]  # untyped mixins
     """Targets of the rows, and means of those of neighbours."""
 
+    _takes_any_size: ClassVar[bool] = True  # targets are averaged
     _docs: ClassVar[Mapping[str, str]] = {"predictions": "ndarray of shape (n_queries,) or (n_queries, n_targets)"}
 
     @fitting
@@ -42,7 +43,9 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
             warnings.warn(
                 "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
             )
-        return voters.means(self._targets_).astype(voters.dtype, copy=False)
+        mean = voters.means(self._targets_)
+        fits = np.nanmax(np.abs(mean), initial=0.0) <= np.finfo(voters.dtype).max
+        return mean.astype(voters.dtype, copy=False) if fits else mean
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; X may be None for the rows of the fit, each predicted from the others."""

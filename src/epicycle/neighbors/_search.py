@@ -54,7 +54,10 @@ class Metric:
         """Distances from the values of native code, which leaves out the last root."""
         if self.kind == EUCLIDEAN:
             return np.asarray(np.sqrt(values))
-        return values ** (1 / self.power) if self.kind == MINKOWSKI else values
+        if self.kind != MINKOWSKI:
+            return values
+        with np.errstate(over="ignore"):  # roots of tiny p: what is beyond all numbers is as far as the largest
+            return np.minimum(values ** (1 / self.power), np.finfo(values.dtype).max)
 
 
 def metric_by_name(metric: str, p: Any) -> Metric:

@@ -149,7 +149,8 @@ class Huber(ResidualLoss):
 
     def rho(self, r: Array) -> Array:
         size = np.abs(r)
-        return np.where(size <= self.delta, 0.5 * r * r, self.delta * (size - 0.5 * self.delta))
+        near = np.minimum(size, self.delta)  # only the square of what is small is taken
+        return np.where(size <= self.delta, 0.5 * near * near, self.delta * (size - 0.5 * self.delta))
 
     def slope(self, r: Array) -> Array:
         return np.clip(r, -self.delta, self.delta)

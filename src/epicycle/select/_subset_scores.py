@@ -167,7 +167,8 @@ class MomentScores(SubsetScores):
         if self.metric == "r2":
             if spread == 0:
                 return np.where(squares == 0, 1.0, 0.0)
-            return 1 - squares / spread
+            with np.errstate(over="ignore"):  # minus infinity where next to nothing is to be explained
+                return 1 - squares / spread
         mean = squares / total
         return -mean if self.metric == "neg_mean_squared_error" else -np.sqrt(mean)
 

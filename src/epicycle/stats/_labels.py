@@ -95,8 +95,13 @@ def _single_class(classes: np.ndarray, estimator_name: str) -> DataError:
     )
 
 
-def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray) -> np.ndarray | None:
-    """One factor for each class: from a mapping (1 for classes it leaves out), "balanced" (n / (K n_k)), or None."""
+def class_weights(
+    spec: Mapping[Any, float] | str | None, classes: np.ndarray, totals: np.ndarray, *, zero: bool = False
+) -> np.ndarray | None:
+    """One factor for each class: from a mapping (1 for classes it leaves out), "balanced" (n / (K n_k)), or None.
+
+    `zero` says whether a factor may be 0.
+    """
     if spec is None:
         return None
     if isinstance(spec, str):
@@ -106,8 +111,10 @@ def class_weights(spec: Mapping[Any, float] | str | None, classes: np.ndarray, t
     for label, weight in spec.items():
         if label not in known:
             raise ParameterError(f"class_weight names the class {label!r}, which y does not have; it has {list(known)}")
-        if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
-            raise ParameterError(f"class_weight[{label!r}]={weight!r}; expected a finite number > 0")
+        if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and (weight > 0 or (zero and weight == 0))):
+            raise ParameterError(
+                f"class_weight[{label!r}]={weight!r}; expected a finite number {'>= 0' if zero else '> 0'}"
+            )
         weights[known[label]] = weight
     return weights
 

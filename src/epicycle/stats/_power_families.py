@@ -50,7 +50,8 @@ class Gaussian(StandardFamily):
         return np.square(t - mu)
 
     def log_likelihood_saturated(self, y: Array, weight: Array, phi: float, trials: Array | None) -> Array:
-        return 0.5 * (np.log(weight / phi) - LOG_2PI)
+        with np.errstate(divide="ignore"):  # a row without weight has no part in the sum
+            return 0.5 * (np.log(weight / phi) - LOG_2PI)
 
     def distribution(self, y: Array, mu: Array, phi: Array, trials: Array) -> tuple[Array, Array]:
         p = stats.norm.cdf(y, mu, np.sqrt(phi))

@@ -1,5 +1,6 @@
 """Support vector machines."""
 
+from epicycle.svm._l1_min_c import l1_min_c
 from epicycle.svm._linear_svc import LinearSVC
 from epicycle.svm._linear_svr import LinearSVR
 from epicycle.svm._nu_svc import NuSVC
@@ -8,4 +9,4 @@ from epicycle.svm._one_class import OneClassSVM
 from epicycle.svm._svc import SVC, HullPoints
 from epicycle.svm._svr import SVR
 
-__all__ = ["SVC", "SVR", "HullPoints", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "HullPoints", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "l1_min_c"]

@@ -12,6 +12,10 @@ For any function f = sum_t b_t k(x_t, .) and any constants c the value of the pr
 
 is at least that of the dual, D = z'b - e |b|_1 - 1/2 b'(K + diag d) b, and the two meet at the optimum: P - D is the
 duality gap, a bound on how far either is from it.
+
+A bound that is infinite (a hard margin or tube) makes h_t infinite wherever r_t - e > 0 or r_t + e < 0, so P is finite
+only for constants between the largest z_t - f(x_t) - e and the smallest z_t - f(x_t) + e of such variables. Where these
+cross by 2 x, f + c is feasible for a tube e + x, and the gap is that of the problem with this tube: D falls by x |b|_1.
 """
 
 from __future__ import annotations
@@ -115,25 +119,43 @@ class DualProblem:
         if self.ridge is not None:  # one of the bounds is zero, the other infinite
             reach = np.where(self.hi > 0, np.maximum(r, 0.0), np.minimum(r, 0.0))
             return float(np.sum(reach * reach / (2 * self.ridge)))
-        with np.errstate(invalid="ignore"):
-            ends = np.maximum(self.hi * r - self.epsilon * self.hi, self.lo * r + self.epsilon * self.lo)
-        ends = np.where(np.isnan(ends), 0.0, ends)  # infinity times zero: on the margin, and no slack is needed
-        return float(np.sum(np.maximum(ends, 0.0)))
+        # Infinite bounds are constraints, which the constants keep.
+        hi, lo = (np.where(np.isinf(end), 0.0, end) for end in (self.hi, self.lo))
+        return float(np.sum(np.maximum(np.maximum(hi * (r - self.epsilon), lo * (r + self.epsilon)), 0.0)))
+
+    def _feasible(self, v: Array, constants: Array) -> tuple[Array, float]:
+        """The constants nearest to these for which P is finite, and x: by how much the tube has to grow for it."""
+        least = np.where(np.isinf(self.hi), v - self.epsilon, -np.inf)
+        most = np.where(np.isinf(self.lo), v + self.epsilon, np.inf)
+        if not self.constant:
+            return constants, float(max(least.max(), -most.min(), 0.0))
+        found, excess = [], 0.0
+        for g, c in zip(self.members(), constants, strict=True):
+            low, high = float(least[g].max()), float(most[g].min())
+            found.append((low + high) / 2 if low > high else min(max(float(c), low), high))
+            excess = max(excess, (low - high) / 2)
+        return np.array(found), excess
 
     def evidence(self, b: Array, f: Array, scale: float) -> Evidence:
         """The duality gap and the worst violation at b, whose scores are f = K b; `scale` is the largest k(x, x)."""
         v = self.slopes(b, f)
         up, low = self.moves(b, v)
         constants = self.constants(b, up, low)
-        c = constants[0] if self.group is None else constants[self.group]
+        feasible, excess = constants, 0.0
+        hard = self.ridge is None and bool(np.isinf(self.hi).any() or np.isinf(self.lo).any())
+        if hard:
+            feasible, excess = self._feasible(self.z - f, constants)
+        c = feasible[0] if self.group is None else feasible[self.group]
         square = float(b @ f)
         value = self.objective(b, f)
-        primal = 0.5 * square + self._losses(self.z - f - c) + float(constants @ self.totals)
+        primal = 0.5 * square + self._losses(self.z - f - c) + float(feasible @ self.totals)
+        primal += excess * float(np.abs(b).sum()) if excess > 0 else 0.0
         if self.stretches:
+            primal = np.inf if hard else primal
             least = float((self.z * (f + c)).min())
             if least > 0:
                 # With the factor 1 / least nothing lies inside the margin.
-                primal = min(primal, 0.5 * square / least**2 + self._losses(self.z - (f + c) / least))
+                primal = min(primal, 0.5 * square / least**2)
         # Near b = 0 both values vanish: the scale is at least a share of the bound on |f|^2 / 2.
         floor = 1e-6 * 0.5 * float(np.abs(b).sum()) ** 2 * scale
         size = max(abs(primal), abs(value), floor, np.finfo(np.float64).tiny)

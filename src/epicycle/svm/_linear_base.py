@@ -27,7 +27,7 @@ from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
 #: Domains of the arguments that both have.
 LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "C": Real(minimum=0, inclusive=False),
-    "intercept_scaling": Real(minimum=0, inclusive=False),
+    "intercept_scaling": Real(0, 1e100, inclusive=False),
     "dual": AnyOf(Boolean(), Choice("auto")),
     "solver": Choice("auto", "dual-cd", "newton"),
 }
@@ -165,6 +165,11 @@ converged_ : bool""",
         (loss,) = engine.sum(loss_statistic, data, problem, k, stored[:-1], float(b), n_jobs=self.n_jobs)
         primal = problem.penalty(stored) + problem.C * loss
         return Optimum(stored, primal, max(primal - (optimum.primal - optimum.gap), 0.0))
+
+    def _conclude(self, solution: Solution) -> None:
+        super()._conclude(solution)
+        if self._run.warning and solution.reason == "max_iter":  # filters for scikit-learn's warning go by these words
+            self._run.warning = f"Liblinear failed to converge, increase the number of iterations. {self._run.warning}"
 
     def _attributes(self, problem: MarginProblem, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
         W, b = problem.split(theta)

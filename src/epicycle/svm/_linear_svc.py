@@ -14,12 +14,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
+from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
+from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data import ArrayData, Data
+from epicycle.optim import Solution
 from epicycle.stats._class_scores import class_batch, linear_predictor
 from epicycle.stats._labels import class_weights, encode_labels
+from epicycle.svm._crammer_singer import joint_descent, joint_optimum
 from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+from epicycle.svm._linear_l1 import gap_certificate
+from epicycle.svm._linear_problem import MarginProblem
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
@@ -40,8 +47,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         the squared hinge, and is minimised by proximal Newton whatever the `solver`.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         q = 1 or 2.
-    multi_class : {"ovr"}, default="ovr"
-        More than two classes are separated one against the rest.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        More than two classes are separated one against the rest; or together, by K score functions :math:`z_k` that
+        minimise :math:`\tfrac{1}{2} \sum_k \|(w_k, b_k / s)\|^2 + C \sum_i v_i \max_k ([k \ne y_i] + z_{ik} -
+        z_{i y_i})`. The latter needs rows in memory, and an iteration of it is 20 passes; `penalty`, `loss`, `dual` and
+        `solver` have no effect on it.
     %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
@@ -84,7 +94,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "penalty": Choice("l2", "l1"),
-        "multi_class": Choice("ovr"),
+        "multi_class": Choice("ovr", "crammer_singer"),
         "loss": Choice("hinge", "squared_hinge"),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         **LINEAR_PARAMETERS,
@@ -116,18 +126,49 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
-        squared = self.loss == "squared_hinge"
-        self._check_dual(self.penalty, squared)
+        squared, joint = self.loss == "squared_hinge", self.multi_class == "crammer_singer"
+        if not joint:
+            self._check_dual(self.penalty, squared)
         data = self._fit_data(X, y, sample_weight, target="labels")
         self.classes_, totals, data = encode_labels(data, type(self).__name__, self.n_jobs)
         factors = class_weights(self.class_weight, self.classes_, totals)
         K = len(self.classes_)
-        form = {"regression": False, "epsilon": 0.0, "class_weight": factors, "l1": self.penalty == "l1"}
-        problem = self._problem(data, 1 if K == 2 else K, squared=squared, **form)
+        form = {"regression": False, "epsilon": 0.0, "class_weight": factors}
+        if joint:
+            self._conclude(self._solve_jointly(data, self._problem(data, K, squared=False, **form)))
+            return self
+        problem = self._problem(data, 1 if K == 2 else K, squared=squared, l1=self.penalty == "l1", **form)
         self._conclude(self._solve_l1(data, problem) if problem.l1 else self._solve(data, problem, 1.0))
         return self
 
+    def _solve_jointly(self, data: Data, problem: MarginProblem) -> Solution:
+        """Minimise over the score functions of all classes together."""
+        if not isinstance(data, ArrayData):
+            raise DataError(
+                f"{type(self).__name__}: multi_class='crammer_singer' visits rows in random order and needs X in "
+                "memory; multi_class='ovr' takes files and Dask collections"
+            )
+        shape = problem.n_problems, problem.n_features + 1
+        monitor = self._monitor(self.max_iter, lambda x: self._attributes(problem, x.reshape(shape), data.dtype))
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": self._resume_state() or None}
+        limits["seed"] = seed_of(self.random_state)
+        found, reason, kept = joint_descent(data, problem, monitor=monitor, **limits)
+        if data.dtype != np.float64:  # the gap of the weights as they are stored
+            theta = found.theta if len(found.theta) > 2 else found.theta[1:] - found.theta[:1]
+            theta[:, :-1] = theta[:, :-1].astype(data.dtype)
+            if problem.scale > 0:
+                theta[:, -1] = (problem.scale * theta[:, -1]).astype(data.dtype) / problem.scale
+            theta = theta if len(theta) > 1 else np.vstack([-theta / 2, theta / 2])
+            found = joint_optimum(data, problem, theta, found.primal - found.gap)
+        for name, value in self._attributes(problem, found.theta, data.dtype).items():
+            setattr(self, name, value)
+        self._keep_values(np.array([found.primal]), np.array([found.primal - found.gap]))
+        certificate, history = gap_certificate([found], self.tol), monitor.history()
+        return Solution(found.theta.ravel(), found.primal, history, certificate, history.n_iter, reason, state=kept)
+
     def _attributes(self, problem: Any, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
+        if len(theta) == 2:  # two classes fitted together differ by one score
+            theta = theta[1:] - theta[:1]
         return {**super()._attributes(problem, theta, dtype), "classes_": self.classes_}
 
     # ------------------------------------------------------------------------------------------- prediction

@@ -3,6 +3,7 @@
 from epicycle.tree.adaboost._adaboost import AdaBoostClassifier
 from epicycle.tree.adaboost._regressor import AdaBoostRegressor
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
+from epicycle.tree.boosting._hist_gradient_boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from epicycle.tree.boosting._regressor import GradientBoostingRegressor
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
 from epicycle.tree.cart._regressor import DecisionTreeRegressor
@@ -19,6 +20,8 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RandomTreesEmbedding",

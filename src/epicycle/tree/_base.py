@@ -26,8 +26,8 @@ from epicycle.tree._partial_dependence import PartialDependence, brute_force, gr
 
 #: Maximum number of levels of a column: their codes and one for missing values fill the 8 bits of a bin.
 MAX_LEVELS = 255
-# Sum of weights up to which products with impurities, and their sums, are finite.
-_LARGEST_WEIGHT = 1e300
+# Sum of weights up to which its square, of which gains are made, is finite.
+_LARGEST_WEIGHT = 1e150
 # Rows that are shuffled and predicted at a time: a copy of a block, not of X, is held.
 _BLOCK_ROWS = 1 << 16
 
@@ -44,6 +44,7 @@ class TreeModel(Estimator, ABC):
     _sources: ClassVar[str] = "in memory or from files; expected an array, a frame or ep.scan(...)"
     _takes_dask: ClassVar[bool] = False
     _multi_output: ClassVar[bool] = False
+    _takes_any_size: ClassVar[bool] = True  # weights are counted, never squared; their sum is checked
 
     categorical_features: Any
     handle_unknown: Any

@@ -18,8 +18,13 @@ from epicycle.data._target import as_labels
 from epicycle.stats._labels import codes, label_statistic
 
 
-def encode_classes(data: Data, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, Data]:
-    """(classes of positive weight, their weights, the data with codes for targets); one class is enough."""
+def encode_classes(
+    data: Data, n_jobs: int | None = None, *, weightless: bool = False
+) -> tuple[np.ndarray, np.ndarray, Data]:
+    """(classes, their weights, the data with codes for targets); one class is enough.
+
+    Classes whose rows all have weight zero are left out, unless `weightless`.
+    """
     if isinstance(data, ArrayData):
         (found,) = label_statistic(Batch(data.X, data.y, data.weight))
     else:
@@ -27,7 +32,8 @@ def encode_classes(data: Data, n_jobs: int | None = None) -> tuple[np.ndarray, n
     present = found.weights > 0
     if not present.any():
         raise DataError("sample_weight: no row of positive weight is left to learn from")
-    classes, weights = found.labels[present], found.weights[present]
+    kept = present | weightless
+    classes, weights = found.labels[kept], found.weights[kept]
     return classes, weights, data.encode_target(partial(_codes, classes=classes))
 
 

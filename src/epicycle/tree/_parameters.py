@@ -171,7 +171,10 @@ def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np
             "-1, 0 or 1"
         )
     if (signs[categorical > 0] != 0).any():
-        raise ParameterError("monotonic_cst: categories have no order to be monotone in; expected 0 for such columns")
+        raise ParameterError(
+            "monotonic_cst: Categorical features cannot have monotonic constraints: categories have no order to be "
+            "monotone in; expected 0 for such columns"
+        )
     return signs.astype(np.int8) if signs.any() else None
 
 

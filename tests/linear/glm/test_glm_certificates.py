@@ -53,7 +53,7 @@ def draw_problem(kind, seed, n, p, shape):
     return X, y, rng
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     kind=st.sampled_from(sorted(KINDS, key=str)), seed=st.integers(0, 10_000), n=st.integers(2, 40),
     p=st.integers(1, 3), shape=st.sampled_from(["plain", "collinear", "constant", "wild", "far", "indicators"]),

@@ -181,7 +181,7 @@ def test_estimated_alpha_maximises_the_likelihood():
 # ------------------------------------------------------------------------------------------------ what must not matter
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     family=st.sampled_from(["gaussian", "poisson", "gamma", "binomial", "tweedie"]), seed=st.integers(0, 999),
     penalty=st.sampled_from([(0.0, 0.0), (0.1, 0.0), (0.05, 1.0)]),

@@ -245,7 +245,7 @@ def degenerate(kind, seed):
 KINDS = ["twins", "sum", "constant", "orthogonal", "signs", "dummies", "interpolated", "exact", "wild", "far"]
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(
     kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), method=st.sampled_from(["lar", "lasso"]),
     form=st.sampled_from(["F", "csc", "lazy"]), share=st.sampled_from([0.0, 0.1, 0.5]), positive=st.booleans(),
@@ -282,7 +282,7 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
         assert_allclose(np.linalg.norm(b - A @ w), np.linalg.norm(b - A @ best), rtol=1e-6, atol=1e-8)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000), n=st.integers(3, 30), p=st.integers(1, 40), method=st.sampled_from(["lar", "lasso"]),
     scale=st.sampled_from([1e-5, 1e6]),

@@ -47,7 +47,7 @@ def by_hand(X, y, weight, method, steps, rate=1.0):
     return w
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6), steps=st.integers(1, 6), weighted=st.booleans(),
     method=st.sampled_from(["matching", "orthogonal", "forward"]), rate=st.sampled_from([1.0, 0.3]),

@@ -57,7 +57,7 @@ def by_hand(A, b, step, moves, share=False):
     return w, r, codes
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 1000), n=st.integers(5, 60), p=st.integers(1, 80), weighted=st.booleans(),
     share=st.booleans(), form=st.sampled_from([np.asfortranarray, np.ascontiguousarray, sp.csc_array, sp.csr_array]),
@@ -109,7 +109,7 @@ def test_the_end_is_least_squares(increment):
     assert model.certificate_.holds
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     seed=st.integers(0, 1000), n=st.integers(4, 40), p=st.integers(1, 60), correlated=st.floats(0, 0.99),
     moves=st.integers(1, 3000),

@@ -119,7 +119,7 @@ def test_a_bound_that_does_not_bind(shape):
         assert_allclose(model.score(X, y), LinearRegression().fit(X, y).score(X, y), atol=1e-6)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     seed=st.integers(0, 10_000), n=st.integers(2, 30), p=st.integers(1, 40), sparse=st.booleans(),
     share=st.sampled_from([0.0, 0.01, 0.2, 0.7, 1.0, 1.2]), positive=st.booleans(),

@@ -120,7 +120,7 @@ def test_unpenalised_features_are_orthogonal_to_the_residuals(form, shape):
     assert_allclose(objective(A, b, model.coef_, l1, l2), objective(A, b, w, l1, l2), rtol=1e-9)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(
     n=st.integers(2, 40), p=st.integers(1, 50), seed=st.integers(0, 10_000),
     form=st.sampled_from(["C", "F", "csc", "csr", "float32"]), l1_ratio=st.sampled_from([1.0, 0.7, 0.05]),
@@ -158,7 +158,7 @@ def test_a_certificate_that_holds_is_true(n, p, seed, form, l1_ratio, share, pos
     assert (gains <= 1e-12 * (b @ b)).all()  # every round descends
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 1000), factor=st.sampled_from([1e-3, 1e4]), p=st.sampled_from([5, 80]))
 def test_scaling_y_and_alpha_scales_the_coefficients(seed, factor, p):
     X, y, weight = problem(30, p, seed)

@@ -137,7 +137,7 @@ def test_complete_separation_names_what_it_takes():
     X = pd.DataFrame(rng.normal(size=(300, 5)), columns=list("abcde"))
     gap = X.a - X.c
     X, y = X[np.abs(gap) > 0.2], (gap[np.abs(gap) > 0.2] > 0).to_numpy()
-    with pytest.raises(SeparationError, match=r"grow for (a, c|c, a)\. Use a finite C"):
+    with pytest.warns(SeparationWarning, match=r"grow for (a, c|c, a)\. Use a finite C"):
         LogisticRegression(C=np.inf).fit(X, y)
 
 
@@ -148,7 +148,7 @@ def separable(X, y):
     return -found.fun > 1e-7
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n=st.integers(8, 60), p=st.integers(1, 4))
 def test_separation_is_said_exactly_where_there_is_one(seed, n, p):
     rng = np.random.default_rng(seed)
@@ -158,10 +158,7 @@ def test_separation_is_said_exactly_where_there_is_one(seed, n, p):
         return
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            model = LogisticRegression(C=np.inf).fit(X, y)
-            said = any(w.category is SeparationWarning for w in caught)
-            assert model.certificate_.holds == (not said)
-        except SeparationError:
-            said = True
+        model = LogisticRegression(C=np.inf).fit(X, y)
+    said = any(w.category is SeparationWarning for w in caught)
+    assert model.certificate_.holds == (not said)
     assert said == separable(X, y)

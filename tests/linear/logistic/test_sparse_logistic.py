@@ -173,7 +173,7 @@ def test_far_from_the_origin():
 # ------------------------------------------------------------------------------------------------ properties
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6), n_classes=st.integers(2, 3), sparse=st.booleans(), l1_ratio=st.sampled_from([1.0, 0.4])
 )
@@ -227,8 +227,7 @@ def test_names_of_penalties():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"penalty": "l2", "l1_ratio": 0.5}, r"penalty='l2' contradicts l1_ratio=0.5"),
-        ({"penalty": "l1", "l1_ratio": 0.5}, r"penalty='l1' contradicts l1_ratio=0.5"),
+        ({"penalty": "elasticnet", "l1_ratio": None}, r"l1_ratio=None; penalty='elasticnet' needs"),
         ({"penalty": "l3"}, r"penalty='l3'"),
         ({"l1_ratio": 1.5}, r"l1_ratio=1.5"),
         ({"l1_ratio": 1.0, "solver": "lbfgs"}, r"solver='lbfgs' takes smooth objectives.*'proximal-newton'"),

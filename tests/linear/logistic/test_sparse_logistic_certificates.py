@@ -14,7 +14,7 @@ FORMS = {"C": np.ascontiguousarray, "F": np.asfortranarray, "csr": sp.csr_array,
 EPS = float(np.finfo(float).eps)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     n=st.integers(4, 40),
     p=st.integers(1, 60),

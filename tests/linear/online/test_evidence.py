@@ -47,7 +47,7 @@ def minimum(X, y, weight, loss, l2, intercept):
     return found.fun
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 999), loss=st.sampled_from(SIX), alpha=st.sampled_from([0.003, 0.05, 1.0]),
     intercept=st.booleans(), weighted=st.booleans(), passes=st.sampled_from([3, 60]),

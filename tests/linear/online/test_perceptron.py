@@ -29,7 +29,7 @@ def is_separable(X, y):
     return found.status == 0
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000), p=st.integers(1, 12), margin=st.sampled_from([0.05, 0.3, 1.0]),
     scale=st.sampled_from([1e-3, 1.0, 1e3]), shuffle=st.booleans(), sparse=st.booleans(),
@@ -52,7 +52,7 @@ def test_mistakes_never_exceed_the_bound(seed, p, margin, scale, shuffle, sparse
         assert (Z @ w).min() / np.linalg.norm(w) <= model.margin_ * (1 + 2e-3)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), n=st.integers(4, 60), p=st.integers(1, 8), flip=st.integers(0, 5))
 def test_separable_or_not_agrees_with_linear_programming(seed, n, p, flip):
     rng = np.random.default_rng(seed)

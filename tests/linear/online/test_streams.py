@@ -10,7 +10,7 @@ import epicycle as ep
 from epicycle import PassiveAggressiveClassifier, Perceptron, SGDClassifier, SGDRegressor
 from epicycle.exceptions import ConvergenceError, DataError, ParameterError
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 
 
 def rows(seed, n=60, p=5, K=3, dtype=np.float64):

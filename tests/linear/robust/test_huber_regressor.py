@@ -118,7 +118,7 @@ def random_problem(seed, kind):
 KINDS = ["plain", "ties", "constant", "dependent", "scales", "sparse", "wide", "outliers"]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(KINDS),
@@ -210,7 +210,7 @@ def test_weights_are_repetitions(data):
         assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-5, 5), st.floats(-8, 8))
 def test_equivariance(seed, log_x, log_y):
     rng = np.random.default_rng(seed)

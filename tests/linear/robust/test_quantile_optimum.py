@@ -42,7 +42,7 @@ def random_problem(seed, kind):
 KINDS = ["plain", "ties", "constant", "dependent", "scales", "sparse", "wide", "outlier"]
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(KINDS),
@@ -69,7 +69,7 @@ def test_never_above_the_linear_programme(seed, kind, tau, alpha, intercept, sol
         assert value == pytest.approx(model.objective_, rel=1e-9, abs=1e-9 * max(spread, 1e-300))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 2),
@@ -163,7 +163,7 @@ def test_weights_are_repetitions_and_rows_have_no_order():
             assert other.intercept_ == pytest.approx(weighted.intercept_, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-6, 6), st.floats(-8, 8), st.floats(-1e6, 1e6))
 def test_equivariance(seed, log_x, log_y, shift):
     rng = np.random.default_rng(seed)

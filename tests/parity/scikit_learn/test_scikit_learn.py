@@ -8,8 +8,9 @@ prints the share of tests that pass, and every failing test that has no row in `
 
     [[exception]]
     test = "test_svm::test_n_iter_libsvm*"   # one test, a test with all its parameters, or all that begin so
-    kind = "different"                       # "private" where the test looks at what scikit-learn does not document
     reason = "One plain sentence."
+    kind = "different"                       # "private" where the test looks at what scikit-learn does not document;
+                                             # it may be left out, and is "private" where the reason has that word
 
 A row that no failing test needs any more is an error too. Any number of files may hold the rows of an area. Behavioural
 tests are those without the rows of kind "private"; the share is counted over them.
@@ -61,11 +62,16 @@ AREAS = {
     "trees": (0.90, "tree.tests.test_export tree.tests.test_monotonic_tree tree.tests.test_split tree.tests.test_tree"),
     "svm": (0.92, "svm.tests.test_bounds svm.tests.test_sparse svm.tests.test_svm"),
     "gps": (0.97, "gaussian_process.tests.test_gpc gaussian_process.tests.test_gpr"),
-    "kernel_ridge": (0.75, "tests.test_kernel_ridge tests.test_kernel_approximation"),
+    "kernel_ridge": (0.97, "tests.test_kernel_ridge"),
+    # Beyond the areas above: what they ask for of kernels that are no Mercer kernels is refused.
+    "kernel_features": (0.85, "tests.test_kernel_approximation decomposition.tests.test_kernel_pca"),
 }
 
 #: Tests that take long and prove little about our classes, with the reason: not run.
 LEFT_OUT: dict[str, str] = {}
+
+#: Areas on their way to 97%: of what fails without a row only a list is printed.
+UNFINISHED = {"linear", "ensembles", "trees", "svm", "neighbours"}
 
 LIMIT = 40  # seconds of processor time for a test of scikit-learn: what takes longer counts as a failure
 KINDS = ("different", "private")
@@ -80,7 +86,7 @@ def exceptions() -> list[dict[str, str]]:
     rows = []
     for path in sorted((HERE / "exceptions").glob("*.toml")):
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["exception"]:
-            kind = row.setdefault("kind", "different")
+            kind = row.setdefault("kind", "private" if "private" in row["reason"] else "different")
             assert row.keys() == {"test", "kind", "reason"}, f"{path.name}: {row}"
             assert kind in KINDS, f"{path.name}: kind {kind!r}, expected one of {KINDS}"
             assert len(row["reason"].split()) >= 3, f"{path.name}: {row['test']} has no reason"
@@ -141,11 +147,10 @@ def test_area(area: str, tmp_path: Path) -> None:
     for test, why in unexplained.items():
         print(f"  FAILS {test}: {why[:160]}")
     needless = [row["test"] for row in rows if not any(swap.matches(test, row["test"]) for test in failing)]
-    least = AREAS[area][0]
     assert not needless, f"rows of the table that no failing test needs: {needless}"
-    # While an area is on its way to its share, what fails without a row is only printed.
-    assert least < 0.97 or not unexplained, f"{len(unexplained)} failing tests without a row: {list(unexplained)[:20]}"
-    assert passed >= least * behavioural
+    if area not in UNFINISHED:
+        assert not unexplained, f"{len(unexplained)} failing tests without a row: {list(unexplained)[:20]}"
+    assert passed >= AREAS[area][0] * behavioural
 
 
 def test_every_row_belongs_to_an_area() -> None:

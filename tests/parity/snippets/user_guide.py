@@ -420,6 +420,33 @@ def adaboost_of_stumps(m):
     return model.score(X[400:], y[400:])
 
 
+@snippet(0.03)
+def votes_of_three_classifiers(m):
+    members = [
+        ("line", m.LogisticRegression(max_iter=2000)),
+        ("tree", m.DecisionTreeClassifier(max_depth=3)),
+        ("svm", m.SVC()),
+    ]
+    hard = m.VotingClassifier(members, voting="hard")
+    mean = m.VotingRegressor([("line", m.LinearRegression()), ("near", m.KNeighborsRegressor())])
+    return ms.cross_val_score(hard, *IRIS, cv=3).mean(), mean.fit(*DIABETES).score(*DIABETES)
+
+
+@snippet(0.03)
+def stacking_with_a_final_model(m):
+    members = [("ridge", m.RidgeCV()), ("tree", m.DecisionTreeRegressor(max_depth=3, random_state=0))]
+    model = m.StackingRegressor(members, final_estimator=m.Ridge(), cv=3).fit(*DIABETES)
+    return model.score(*DIABETES), model.transform(DIABETES[0]).shape[1]
+
+
+@snippet(0.03)
+def bagging_of_neighbours(m):
+    model = m.BaggingClassifier(
+        m.KNeighborsClassifier(), n_estimators=30, max_samples=0.5, max_features=0.5, random_state=0
+    )
+    return model.fit(*WINE).score(*WINE), len(model.estimators_)
+
+
 @snippet(0.06)
 def partial_dependence_of_boosting(m):
     X, y = DIABETES

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import epicycle as ep
 from epicycle import AdaBoostClassifier
 from epicycle.exceptions import DataTypeError, ParameterError, ParameterTypeError
-from epicycle.tree.adaboost._weak_learners import SortedColumns
+from epicycle.tree.adaboost._stumps import SortedColumns
 
 
 def problem(seed, n=60, p=3, K=2, *, missing=False, ties=False):
@@ -48,7 +48,7 @@ def best_by_hand(X, y, D, K, criterion):
     return best
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6), n=st.integers(2, 400), K=st.sampled_from([2, 2, 3]), missing=st.booleans(),
     ties=st.booleans(), sparse=st.booleans(), confidence=st.booleans(), float32=st.booleans(),
@@ -87,7 +87,7 @@ def test_the_training_error_is_under_the_product(algorithm, weighted):
     assert (np.diff(history.objective) < 0).all()
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), K=st.integers(2, 4), algorithm=st.sampled_from(["discrete", "real"]))
 def test_the_bound_holds_for_any_labels(seed, K, algorithm):
     X, y, _ = problem(seed, 80, 2, K)

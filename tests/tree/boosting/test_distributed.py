@@ -236,7 +236,7 @@ def test_nothing_to_split(problem):
     for bad in (np.zeros((N, 2)), np.full((N, 2), np.nan)):
         model = R(n_estimators=5).fit(on_dask(bad), on_dask(y))
         assert_allclose(model.predict(bad[:3]), y.mean())
-        assert model.n_estimators_ == 0
+        assert model.history_.leaves.tolist() == [1.0] * 5
 
 
 # ------------------------------------------------------------------------------------------------ on a cluster

@@ -317,7 +317,7 @@ def test_samples_follow_the_seed(regression):
 
 def test_validation_data_that_does_not_fit(classes):
     X, y = classes
-    with pytest.raises(DataError, match="X_val and y_val"):
+    with pytest.raises(DataError, match="X_val is provided, but y_val was not"):
         GradientBoostingClassifier().fit(X, y, X_val=X)
     with pytest.raises(DataError, match=r"class [789] is not among"):
         GradientBoostingClassifier().fit(X, y, X_val=X, y_val=y + 7)
@@ -413,12 +413,13 @@ def test_data_with_nothing_to_learn():
     for y in (np.zeros(100), np.arange(100.0)):
         model = GradientBoostingRegressor().fit(X, y)
         assert_allclose(model.predict(X), y.mean())
-        assert model.n_estimators_ == 0
+        assert model.n_estimators_ == 100
+        assert model.history_.leaves.max() == 1
         assert model.converged_
     one = GradientBoostingRegressor().fit([[1.0]], [3.0])
     assert_allclose(one.predict([[7.0]]), [3.0])
     constant = GradientBoostingRegressor(min_samples_leaf=1).fit(np.arange(50.0)[:, None], np.full(50, 0.1))
-    assert constant.n_estimators_ == 0
+    assert (constant.apply([[3.0]]) == 0).all()  # every tree is a single leaf
     assert_allclose(constant.predict([[3.0]]), [0.1], rtol=1e-15)
 
 
@@ -426,7 +427,12 @@ def test_a_perfect_fit_ends():
     X = np.arange(40.0)[:, None]
     model = GradientBoostingRegressor(min_samples_leaf=1, learning_rate=1.0, max_leaf_nodes=None).fit(X, X[:, 0] ** 2)
     assert_allclose(model.predict(X), X[:, 0] ** 2, rtol=1e-6)
-    assert (np.diff(model.history_.objective) < 0).all()
+    gained = model.history_.leaves > 1
+    assert gained.any()
+    assert not gained.all()
+    assert (np.diff(model.history_.objective[gained]) < 0).all()
+    assert (np.diff(model.history_.objective[~gained]) == 0).all()
+    assert len(model.estimators_) == len(list(model.staged_predict(X[:2]))) == 100
 
 
 def test_limits_of_trees(regression):

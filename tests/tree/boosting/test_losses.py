@@ -248,7 +248,7 @@ def test_the_training_loss_of_classes_falls_in_every_round(n_classes):
 # ------------------------------------------------------------------------------------------------ in partitions
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1e300, 1e300) | st.sampled_from([0.0, -0.0, 1.0, -1.0]), min_size=1, max_size=40),
     st.floats(0.01, 0.99),
@@ -276,7 +276,6 @@ def test_quantiles_are_those_of_all_numbers(numbers, tau, weighted, n_groups):
     assert_array_equal(found, expected)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=50), st.randoms(use_true_random=False))
 def test_sums_do_not_depend_on_the_order(numbers, random):
     x = np.array(numbers)

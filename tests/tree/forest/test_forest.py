@@ -223,6 +223,18 @@ def test_warm_start_goes_on(make):
         part.set_params(n_estimators=3).fit(X, label)
 
 
+@pytest.mark.parametrize("make", [ep.DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier])
+def test_a_class_without_weight_has_probability_zero(make):
+    X, y = problem(2, n=90)
+    label = np.digitize(y, [0.0, 1.0])
+    weight = (label != 1).astype(float)
+    for class_weight in (None, "balanced"):
+        model = make(class_weight=class_weight, random_state=0).fit(X, label, weight)
+        assert model.classes_.tolist() == [0, 1, 2]
+        assert (model.predict_proba(X)[:, 1] == 0).all()
+        assert set(model.predict(X)) == {0, 2}
+
+
 def test_class_weights():
     X, y = problem(17)
     y = 1 - (y > np.quantile(y, 0.9)).astype(int)

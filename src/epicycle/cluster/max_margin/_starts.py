@@ -201,6 +201,8 @@ def _bound(A: np.ndarray, v: np.ndarray, g: float, R: np.ndarray, limit: float) 
     S = A + g * np.outer(v, v)
     d = np.sum((S @ R) * R, axis=1)
     S[np.diag_indices(len(S))] -= d
+    if not np.isfinite(S).all():  # of numbers beyond all squares nothing is known
+        return -np.inf
     values = scipy.linalg.eigvalsh(S, check_finite=False)
     rounding = 4 * len(S) * np.finfo(float).eps * float(np.abs(values).max())
     return float(d.sum()) - g * limit + len(S) * min(float(values[0]) - rounding, 0.0)

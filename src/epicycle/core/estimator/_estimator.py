@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -43,11 +44,13 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
-from epicycle.data import Data, as_data
+from epicycle.data import ArrayData, Data, as_data
 from epicycle.engine import single_threaded_blas
 
 if TYPE_CHECKING:
     import os
+
+_LARGEST_SQUARED = 1e150  # whose square is a number, with room for sums
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +70,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Whether weights and targets of any size are taken, because none is squared or put into the type of X.
+    _takes_any_size: ClassVar[bool] = False
     #: Attributes that every docstring lists, with the shared entries where it has none of its own.
     _documented_attributes: ClassVar[tuple[str, ...]] = ("certificate_", "history_", "n_iter_", "converged_")
 
@@ -120,6 +125,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             check_finite=check_finite,
             missing=missing,
         )
+        if isinstance(data, ArrayData) and not self._takes_any_size:
+            _require_sizes(data, target)
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):
             raise DataError(
@@ -277,6 +284,27 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("_run", "_callback_fit_ctx", "_skl_callbacks_to_teardown", "_solver_state"):
             state.pop(name, None)
         return state
+
+
+def _require_sizes(data: ArrayData, target: str) -> None:
+    """Refuse weights and targets whose squares, or whose predictions in the type of X, are beyond floating point."""
+    largest = float(np.abs(data.y).max()) if target == "numeric" and data.y is not None else 0.0
+    if data.weight is not None:
+        heaviest = float(data.weight.max())
+        if heaviest > _LARGEST_SQUARED:
+            raise DataError(
+                f"sample_weight: {heaviest:g} in row {int(data.weight.argmax())}; expected none above "
+                f"{_LARGEST_SQUARED:g}, because squares of weights would overflow: divide all by a common factor"
+            )
+        if heaviest < 1 / _LARGEST_SQUARED:
+            raise DataError(
+                f"sample_weight: none is above {heaviest:g}; expected one of at least {1 / _LARGEST_SQUARED:g}, "
+                "because quotients by weights would overflow: multiply all by a common factor"
+            )
+        if largest * math.sqrt(float(data.weight.sum())) > _LARGEST_SQUARED:
+            raise DataError(f"y: {largest:g} is so large that weighted squares overflow; scale y or sample_weight")
+    if data.X.dtype == np.float32 and largest > float(np.finfo(np.float32).max):
+        raise DataError(f"y: {largest:g} is too large for float32, the type of X; expected X in float64, or scale y")
 
 
 def _header(X: Any, data: Data) -> Any:

@@ -186,14 +186,16 @@ class FitMonitor(Monitor):
             self._task.call_on_fit_task_end(estimator=self._estimator)
             self._task = None
 
-    def _begin_task(self) -> None:
+    def _begin_task(self, attributes: Callable[[], dict[str, Any]] | None = None) -> None:
         root = self._context
         if root is None:
             return
         if root.max_subtasks is not None and len(root._children_map) >= root.max_subtasks:
             root.max_subtasks += 1  # a solver that reports its starting point too has one row more than iterations
         self._task = root.subcontext(task_name="iteration")
-        self._task.call_on_fit_task_begin(estimator=self._estimator, **self._run.inputs)
+        self._task.call_on_fit_task_begin(
+            estimator=self._estimator, **self._run.inputs, reconstruction_attributes=attributes
+        )
 
     def _end_task(self, iteration: int, x: np.ndarray, state: Callable[[], Mapping[str, Any]] | None) -> bool:
         if self._task is None:
@@ -217,7 +219,7 @@ class FitMonitor(Monitor):
             )
         )
         if not stop and (self._max_iter is None or iteration < self._max_iter):
-            self._begin_task()
+            self._begin_task(attributes)
         return stop
 
 

@@ -103,7 +103,7 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_circles": Integer(minimum=1),
+        "n_circles": Integer(1, 1000),
         "method": Choice(*METHODS),
         "frequencies": NoneOr(ArrayLike()),
         "alpha": Real(minimum=0),

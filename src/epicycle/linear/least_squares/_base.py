@@ -110,7 +110,9 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         return self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
 
     def _attributes(self, data: Data, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        coef, intercept = coef.T.astype(data.dtype), intercept.astype(data.dtype)
+        largest = max(float(np.abs(coef).max(initial=0.0)), float(np.abs(intercept).max(initial=0.0)))
+        dtype = data.dtype if largest <= float(np.finfo(data.dtype).max) else np.dtype(np.float64)
+        coef, intercept = coef.T.astype(dtype), intercept.astype(dtype)
         flat = data.target_is_vector or (self._flattens and len(coef) == 1)
         level = intercept[0] if data.target_is_vector else intercept
         return {"coef_": coef[0] if flat else coef, "intercept_": level if self.fit_intercept else 0.0}

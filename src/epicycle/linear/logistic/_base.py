@@ -24,6 +24,7 @@ class LinearClassifier(SparsifyMixin, ClassifierMixin, Estimator):  # type: igno
     """Scores b + W x, turned into probabilities by the logistic function or softmax."""
 
     n_jobs: int | None
+    n_iter_: Any
     classes_: np.ndarray
     coef_: Any
     intercept_: np.ndarray

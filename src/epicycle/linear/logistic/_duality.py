@@ -90,18 +90,26 @@ def gap_certificate(gap: float, objective: float, tol: float) -> Certificate:
 
 
 def penalties(C: float, l1_ratio: float | None, penalty: str | None = "auto") -> tuple[float, float]:
-    """(l1, l2) of the objective: (l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2) / C.
-
-    A name of the penalty has to agree with `l1_ratio`.
-    """
+    """(l1, l2) of the objective: (l1_ratio |W|_1 + (1 - l1_ratio)/2 |W|^2) / C; a named penalty outranks `l1_ratio`."""
+    if penalty == "elasticnet" and l1_ratio is None:
+        raise ParameterError("l1_ratio=None; penalty='elasticnet' needs an l1_ratio between 0 and 1")
     share = {"l1": 1.0, "l2": 0.0}.get(penalty or "", float(l1_ratio or 0.0))
-    if penalty in ("l1", "l2") and l1_ratio not in (None, 0.0, share):
-        raise ParameterError(
-            f"penalty={penalty!r} contradicts l1_ratio={l1_ratio!r}; leave penalty out, or expected l1_ratio={share:g}"
-        )
     if penalty is None or np.isinf(C):
         return 0.0, 0.0
     return share / C, (1 - share) / C
+
+
+def contradiction(C: float, l1_ratio: float | None, penalty: str | None) -> str:
+    """The notice of arguments that a named penalty leaves without effect; empty where there are none."""
+    share = {"l1": 1.0, "l2": 0.0}.get(penalty or "")
+    if share is not None and l1_ratio not in (None, 0.0, share):
+        return (
+            f"Inconsistent values: penalty={penalty} with l1_ratio={l1_ratio}. l1_ratio parameter is only used when "
+            f"penalty is 'elasticnet'. Got (penalty={penalty})"
+        )
+    if penalty is None and (C not in (1.0, np.inf) or l1_ratio):
+        return "Setting penalty=None will ignore the C and l1_ratio parameters"
+    return ""
 
 
 def penalty_in_words(C: float, l1_ratio: float | None, penalty: str | None = "auto") -> str:

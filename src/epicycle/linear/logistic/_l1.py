@@ -129,12 +129,7 @@ def _from_sums(
     n_jobs: int | None,
 ) -> Outcome:
     rows, p = 1 if n_classes == 2 else n_classes, data.n_features
-    if rows * p > MAX_PARAMETERS:
-        raise DataError(
-            f"X has {p} features and y {n_classes} classes; an L1 penalty on files or Dask collections needs the "
-            f"Hessian of their {rows * p} coefficients and takes up to {MAX_PARAMETERS}. Load the data into memory "
-            "(sparse, if it is)."
-        )
+    refuse_many(data, n_classes)
     shift = far_shift(data) if intercept else np.zeros(p)
     solver = HessianSolver(data, n_classes, intercept=intercept, shift=shift, class_weight=class_weight, n_jobs=n_jobs)
     params = np.zeros((rows, p + 1)) if start is None else at_origin(start, -shift)
@@ -144,6 +139,17 @@ def _from_sums(
 
     found = solver.minimise(params, l1, l2, tol, max_iter, report)
     return replace(found, x=at_origin(found.x, shift))
+
+
+def refuse_many(data: Data, n_classes: int) -> None:
+    """Raise where the Hessian of all coefficients would be too large."""
+    size = data.n_features if n_classes == 2 else n_classes * data.n_features
+    if size > MAX_PARAMETERS:
+        raise DataError(
+            f"X has {data.n_features} features and y {n_classes} classes; an L1 penalty on files or Dask collections "
+            f"needs the Hessian of their {size} coefficients and takes up to {MAX_PARAMETERS}. Load the data into "
+            "memory (sparse, if it is)."
+        )
 
 
 def at_origin(params: np.ndarray, shift: np.ndarray) -> np.ndarray:

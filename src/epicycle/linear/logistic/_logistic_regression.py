@@ -16,15 +16,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, ParameterError, SeparationError, SeparationWarning
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, SeparationError, SeparationWarning
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, dense_coef
+from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, NOT_CONVERGED, dense_coef
+from epicycle.linear.logistic._absent_classes import embedded, ridge_factor, rows_present
 from epicycle.linear.logistic._base import LinearClassifier
-from epicycle.linear.logistic._duality import penalties, penalty_in_words
+from epicycle.linear.logistic._duality import contradiction, penalties, penalty_in_words
 from epicycle.linear.logistic._inference import class_tables, inference, likelihood_facts
 from epicycle.linear.logistic._l1 import NAME, at_origin, csc_labels, minimise_l1
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
@@ -51,7 +52,7 @@ class LogisticRegression(LinearClassifier):
     ----------
     penalty : {"auto", "l1", "l2", "elasticnet"} or None, default="auto"
         "auto" follows `C` and `l1_ratio`. The others are older names: "l2" and "l1" for `l1_ratio` 0 and 1,
-        "elasticnet" for the `l1_ratio` given, and None for ``C=inf``.
+        "elasticnet" for the `l1_ratio` given, and None for ``C=inf``; what they contradict is ignored with a warning.
     C : float, default=1.0
         Inverse strength of the penalty; ``inf`` fits without one.
     l1_ratio : float, default=0.0
@@ -65,7 +66,7 @@ class LogisticRegression(LinearClassifier):
         Only with ``solver="liblinear"``: b is the coefficient of a feature that has this value in every row, times that
         value, and is penalised like the others.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the classes.
+        Factors on the weights of the classes. A class of factor 0 gets the probability 0.
     solver : str, default="auto"
         "auto" takes Newton's method while the Hessian is small and a preconditioned L-BFGS beyond; any solver of
         :data:`epicycle.optim.SOLVERS` can be named. With an L1 term it is "proximal-newton": coordinate descent on
@@ -76,7 +77,7 @@ class LogisticRegression(LinearClassifier):
     tol : float, default=1e-8
         Bound on the distance of the objective from its minimum, relative to its value, at which the fit ends.
     max_iter : int, default=1000
-        Iterations at most (epochs for the stochastic solvers).
+        Iterations at most (epochs for the stochastic solvers); 0 leaves the model where it starts.
     random_state : int, Generator, RandomState or None, default=None
         Order of rows of the stochastic solvers.
     warm_start : bool, default=False
@@ -101,7 +102,7 @@ class LogisticRegression(LinearClassifier):
     history_ : History
         Objective, step, gradient norm and seconds of every iteration; with an L1 term the gap and the sizes of the
         working sets.
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1,)
     converged_ : bool
 
     See Also
@@ -133,6 +134,7 @@ class LogisticRegression(LinearClassifier):
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "solver": Choice("auto", *SOLVERS, NAME, *LOGISTIC_SOLVERS),
         "solver_options": NoneOr(InstanceOf(dict)),
+        "max_iter": Integer(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",
@@ -184,36 +186,47 @@ class LogisticRegression(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
         """
         self._penalties()
+        if notice := contradiction(self.C, self.l1_ratio, self.penalty):
+            self._run.notices.append(EpicycleWarning(f"{notice}."))
         data = self._fit_data(X, y, sample_weight, target="labels")
         solution = self._solve(data, self)
         if solution.reason == "separated":
             self._conclude_separated(solution)
         else:
             self._conclude(solution)
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+        if self._run.warning and solution.reason == "max_iter" and self.solver in NOT_CONVERGED:
+            self._run.warning = f"{NOT_CONVERGED[self.solver].format(n=solution.n_iter)} {self._run.warning}"
         return self
 
     def _solve(self, data: Data, owner: Estimator) -> Solution:
         """Minimise and set what prediction needs; progress, callbacks and a state to resume from are the owner's."""
         l1, l2 = self._penalties()
         self.classes_, totals, data = encode_labels(data, type(owner).__name__, self.n_jobs)
-        factors = class_weights(self.class_weight, self.classes_, totals)
+        factors = class_weights(self.class_weight, self.classes_, totals, zero=True)
         K = len(self.classes_)
         if self.solver == "liblinear" and K > 2:
             raise DataError(
                 "The 'liblinear' solver does not support multiclass classification: it penalises the intercept of two "
                 f"classes, and y has {K}; use another solver, or OneVsRest"
             )
-        p, dtype, n_jobs = data.n_features, data.dtype, self.n_jobs
+        p, n_jobs = data.n_features, self.n_jobs
+        dtype = np.dtype(np.float64) if self.solver == "liblinear" else data.dtype  # as there, which has no float32
         intercept, constant = self.fit_intercept, None
         if self.solver == "liblinear" and self.fit_intercept:
             # The intercept is one more penalised coefficient, that of a constant feature.
             intercept, constant, p = False, float(self.intercept_scaling), p + 1
             data = with_constant(data, constant)
+        present = None
+        if intercept and factors is not None and not factors.all():
+            present = factors > 0
+            data, l2 = rows_present(data, present), l2 * ridge_factor(present)
+            factors, totals, K = factors[present], totals[present], int(present.sum())
 
         def attributes(params: np.ndarray) -> dict[str, np.ndarray]:
-            if constant is not None:
-                params = np.hstack([params[:, :-2], constant * params[:, -2:-1]])
-            return self._attributes(params, dtype, sparse=l1 > 0)
+            params = _all_classes(params, constant, present, sparse=l1 > 0)
+            coef, b = params[:, :-1].astype(dtype), params[:, -1].astype(dtype)
+            return {"coef_": coef, "intercept_": b, "classes_": self.classes_}
 
         solver = LOGISTIC_SOLVERS.get(self.solver, self.solver)
         start = self._start(K, p, owner)
@@ -313,21 +326,10 @@ class LogisticRegression(LinearClassifier):
             certificate = Certificate("separation", np.inf, self.tol, separated)
             return replace(solution, certificate=certificate, reason="separated", message=separated)
         solution, found = inference(objective, solution)
-        if found is not None:
+        if found is not None and len(totals) == len(self.classes_):  # not where a class has no weight
             self._covariance_, self._log_likelihood_ = found.covariance, found.log_likelihood
             self._class_totals_ = totals
         return solution
-
-    def _attributes(self, params: np.ndarray, dtype: Any, *, sparse: bool = False) -> dict[str, np.ndarray]:
-        if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
-            params = params.copy()
-            free = slice(-1, None) if sparse else slice(None)
-            params[:, free] -= params[:, free].mean(axis=0)
-        return {
-            "coef_": params[:, :-1].astype(dtype),
-            "intercept_": params[:, -1].astype(dtype),
-            "classes_": self.classes_,
-        }
 
     def _conclude_separated(self, solution: Solution) -> None:
         if get_config().on_nonconvergence == "raise":
@@ -400,6 +402,17 @@ class LogisticRegression(LinearClassifier):
 
     def _title(self) -> str:
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
+
+
+def _all_classes(params: np.ndarray, constant: float | None, present: np.ndarray | None, *, sparse: bool) -> np.ndarray:
+    """(W, b) as it is kept: b from the coefficient of a constant feature, mean-free, with classes that were absent."""
+    if constant is not None:
+        params = np.hstack([params[:, :-2], constant * params[:, -2:-1]])
+    if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
+        params = params.copy()
+        free = slice(-1, None) if sparse else slice(None)
+        params[:, free] -= params[:, free].mean(axis=0)
+    return params if present is None else embedded(params, present)
 
 
 def with_constant(data: Data, value: float) -> ArrayData:

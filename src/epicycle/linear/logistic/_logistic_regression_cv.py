@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+import sklearn
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
@@ -18,13 +20,14 @@ from epicycle.core._plot_style import axes_of, band, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import ArrayData
-from epicycle.linear._folds import Fold
+from epicycle.data import ArrayData, Data
+from epicycle.linear._folds import Fold, count_rows
 from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalty_in_words
+from epicycle.linear.logistic._fold_rows import codes_in_order
 from epicycle.linear.logistic._logistic_regression import LogisticRegression, with_constant
-from epicycle.linear.logistic._paths import Paths, PathSettings, fold_paths, path_scores
+from epicycle.linear.logistic._paths import DIRECT, Paths, PathSettings, fold_paths, path_scores, summed_scores
 from epicycle.stats._labels import class_weights, encode_labels
 
 if TYPE_CHECKING:
@@ -53,8 +56,9 @@ class LogisticRegressionCV(LinearClassifier):
     penalty : {"auto", "l1", "l2", "elasticnet"}, default="auto"
         "l2" and "l1" are older names for `l1_ratios` of 0 and 1 alone; "auto" and "elasticnet" take `l1_ratios` as
         given.
-    scoring : str, callable or None, default="neg_log_loss"
-        What is best: a scorer of scikit-learn or its name; None is the accuracy.
+    scoring : str, callable or None, default="auto"
+        What is best, and what `score` gives: a scorer of scikit-learn or its name; None is the accuracy. "auto" chooses
+        by the log loss, and `score` is the accuracy.
     solver : str, default="auto"
         "auto", or a solver of scikit-learn's, which stands for "auto"; "liblinear" penalises the intercept. All end at
         the same minima.
@@ -66,7 +70,7 @@ class LogisticRegressionCV(LinearClassifier):
     tol : float, default=1e-8
         Bound on the distance of every objective from its minimum, relative to its value.
     max_iter : int, default=1000
-        Iterations at most for each solution.
+        Iterations at most for each solution; 0 leaves it where it starts.
     n_jobs : int, optional
         Threads, one path each; None follows the processors. The result does not depend on it.
     verbose : int, default=0
@@ -77,8 +81,8 @@ class LogisticRegressionCV(LinearClassifier):
         Accepted for compatibility: nothing is drawn. A splitter has a seed of its own.
     use_legacy_attributes : bool, default=False
         Whether `scores_` and `coefs_paths_` are dictionaries by class, with the axis of `l1_ratios` after that of `Cs`
-        and only where they are given, and `C_` and `l1_ratio_` arrays with an entry for each row
-        of `coef_`.
+        and only where they are given, `n_iter_` has that order too and a first axis of one, and `C_` and `l1_ratio_`
+        are arrays with an entry for each row of `coef_`.
 
     Attributes
     ----------
@@ -99,7 +103,8 @@ class LogisticRegressionCV(LinearClassifier):
     certificate_ : Certificate
         Of the fit to all rows; without it, the worst of the fits that were averaged.
     history_ : History
-    n_iter_ : int
+    n_iter_ : ndarray of shape (n_folds, n_l1_ratios, n_Cs)
+        Iterations of every solution of the folds; each begins at the one before.
     converged_ : bool
 
     See Also
@@ -133,9 +138,10 @@ class LogisticRegressionCV(LinearClassifier):
         "tol": LogisticRegression._parameters["tol"],
         "n_jobs": LogisticRegression._parameters["n_jobs"],
         "verbose": LogisticRegression._parameters["verbose"],
+        "max_iter": LogisticRegression._parameters["max_iter"],
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A9", "A10"), engines=("memory",), certificate="duality gap"
+        family="linear", catalogue=("A9", "A10"), engines=("memory", "files", "dask"), certificate="duality gap"
     )
 
     # Arrays and numbers, or with use_legacy_attributes dictionaries and arrays.
@@ -154,7 +160,7 @@ class LogisticRegressionCV(LinearClassifier):
         cv: Any = None,
         dual: bool = False,
         penalty: str = "auto",
-        scoring: Any = "neg_log_loss",
+        scoring: Any = "auto",
         solver: str = "auto",
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
@@ -167,28 +173,30 @@ class LogisticRegressionCV(LinearClassifier):
         use_legacy_attributes: bool = False,
     ) -> None: ...
 
-    @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @fitting  # type: ignore[arg-type]  # mypy: `self` would have to be positional beside **params
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose C and l1_ratio by cross-validation and fit to all rows.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            The folds of files and collections are sums over their rows, with the labels in memory; their scores are the
+            log loss or the accuracy.
         y : array-like of shape (n_samples,)
-            Labels: numbers, booleans or strings.
+            Labels: numbers, booleans or strings. A scan brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in training and in the scores.
+        **params : dict
+            Further arguments for the splitter and the scorer, by scikit-learn's metadata routing.
         """
         Cs, ratios = self._grids()
+        for_split, for_score = self._routed("fit", sample_weight, params)
         for ratio in ratios:
             self._model(float(Cs[0]), float(ratio))._penalties()  # what the solver does not take
         labelled = self._fit_data(X, y, sample_weight, target="labels")
-        if not isinstance(labelled, ArrayData):
-            raise DataError(f"{type(self).__name__}: X has to be in memory; for files or Dask fit LogisticRegression")
         self.classes_, totals, data = encode_labels(labelled, type(self).__name__, self.n_jobs)
-        assert isinstance(data, ArrayData)
-        factors = class_weights(self.class_weight, self.classes_, totals)
-        folds = self._folds(labelled, data)
+        factors = class_weights(self.class_weight, self.classes_, totals, zero=True)
+        folds = self._folds(labelled, data, for_split)
         intercept, design = self.fit_intercept, data
         penalised = self.solver == "liblinear" and self.fit_intercept
         if penalised:  # the coefficient of a constant feature
@@ -202,7 +210,10 @@ class LogisticRegressionCV(LinearClassifier):
             return np.concatenate([params[..., :-2], scale * params[..., -2:-1]], axis=-1)
 
         def score(test: np.ndarray, params: np.ndarray) -> np.ndarray:
-            return path_scores(self._scorer(), self._at, labelled, data, test, plain(params), self.classes_)
+            models = plain(params)
+            if not (isinstance(data, ArrayData) and isinstance(labelled, ArrayData)):
+                return summed_scores(self._scorer(), data, test, models, self.n_jobs)
+            return path_scores(self._scorer(), self._at, labelled, data, test, models, self.classes_, for_score)
 
         paths = fold_paths(design, folds, settings, score, self.n_jobs)
         paths = replace(paths, params=plain(paths.params))
@@ -213,6 +224,7 @@ class LogisticRegressionCV(LinearClassifier):
             self._fit_best(labelled)
         else:
             self._average(paths, data)
+        self.n_iter_ = paths.n_iter
         if self.use_legacy_attributes:
             self._by_class()
         if paths.failed:
@@ -229,6 +241,7 @@ class LogisticRegressionCV(LinearClassifier):
             scores, coefs = scores[:, :, 0], coefs[:, :, 0]
         self.scores_ = {key: scores for key in keys}
         self.coefs_paths_ = {key: coefs[..., k, :] for k, key in enumerate(keys)}
+        self.n_iter_ = np.swapaxes(self.n_iter_, 1, 2)[None]
         self.C_ = np.full(len(keys), self.C_)
         self.l1_ratio_ = np.full(len(keys), self.l1_ratio_)
 
@@ -239,6 +252,8 @@ class LogisticRegressionCV(LinearClassifier):
             Cs = _numbers("Cs", self.Cs)
             if not (Cs > 0).all():
                 raise ParameterError(f"Cs={self.Cs!r}; expected finite numbers > 0")
+        if self.penalty == "elasticnet" and self.l1_ratios is None:
+            raise ParameterError("l1_ratios=None; penalty='elasticnet' needs numbers between 0 and 1")
         ratios = np.zeros(1) if self.l1_ratios is None else _numbers("l1_ratios", self.l1_ratios)
         if self.penalty in ("l1", "l2"):
             named = np.array([float(self.penalty == "l1")])
@@ -251,32 +266,75 @@ class LogisticRegressionCV(LinearClassifier):
             raise ParameterError(f"l1_ratios={self.l1_ratios!r}; expected numbers between 0 and 1")
         return Cs, ratios
 
-    def _scorer(self) -> Any:
+    def _scorer(self, automatic: str = "neg_log_loss") -> Any:
         if self.scoring is None or callable(self.scoring):
             return check_scoring(LogisticRegression(), scoring=self.scoring or "accuracy")
         try:
-            return get_scorer(self.scoring)
+            return get_scorer(automatic if self.scoring == "auto" else self.scoring)
         except ValueError as error:
             raise ParameterError(f"scoring={self.scoring!r}: {error}") from None
 
-    def _folds(self, labelled: ArrayData, data: ArrayData) -> list[Fold]:
-        self._scorer()
+    def score(self, X: Any, y: Any, **score_params: Any) -> float:
+        """Score of the predictions for rows X with labels y, by `scoring`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        **score_params : dict
+            Arguments of the scorer: `sample_weight`, and others by scikit-learn's metadata routing.
+
+        Returns
+        -------
+        float
+        """
+        _, given = self._routed("score", score_params.pop("sample_weight", None), score_params)
+        return float(self._scorer("accuracy")(self, X, y, **given))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Where scikit-learn's metadata routing sends the arguments of `fit` and `score`: splitter and scorer."""
+        to_scorer = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=self.cv, method_mapping=to_splitter).add(
+            scorer=self._scorer("accuracy"), method_mapping=to_scorer
+        )
+
+    def _routed(self, caller: str, sample_weight: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Arguments of the splitter and of the scorer."""
+        if sklearn.get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, caller, sample_weight=sample_weight, **params)
+            return routed.splitter.split if caller == "fit" else {}, routed.scorer.score
+        if params:
+            raise ParameterError(
+                f"{sorted(params)[0]}: an extra argument of {type(self).__name__}.{caller} is only supported if "
+                "enable_metadata_routing=True in scikit-learn's configuration"
+            )
+        return {}, {} if sample_weight is None else {"sample_weight": sample_weight}
+
+    def _folds(self, labelled: Data, data: Data, for_split: Mapping[str, Any]) -> list[Fold]:
+        scorer = self._scorer()
+        n = count_rows(data)
+        if isinstance(labelled, ArrayData) and isinstance(data, ArrayData):
+            labels, codes, weight = labelled.y, data.y, data.weight
+        else:
+            codes, weight = codes_in_order(data, self.n_jobs), None
+            labels = self.classes_[codes]
+            if getattr(getattr(scorer, "_score_func", None), "__name__", "") not in DIRECT or scorer._kwargs:
+                raise ParameterError(
+                    f"scoring={self.scoring!r}: over files and Dask collections the log loss ('neg_log_loss') and the "
+                    "accuracy ('accuracy') are summed; expected one of these, or X in memory"
+                )
         try:
-            splitter = check_cv(self.cv, labelled.y, classifier=True)
-            split = splitter.split(np.empty((data.n_rows, 0)), labelled.y)
+            # scikit-learn's splitters take no bytes; the codes of the classes are as good.
+            y = codes if self.classes_.dtype.kind == "S" or isinstance(self.classes_[0], bytes) else labels
+            splitter = check_cv(self.cv, y, classifier=True)
+            split = splitter.split(np.empty((n, 0)), y, **for_split)
             folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
         except (TypeError, ValueError) as error:
             raise ParameterError(f"cv={self.cv!r}: {error}") from None
-        assert data.y is not None
-        for fold in folds:
-            weight = None if data.weight is None else data.weight[fold.train]
-            totals = np.bincount(data.y[fold.train].astype(np.intp), weight, minlength=len(self.classes_))
-            if not (totals > 0).all():
-                missing = self.classes_.tolist()[int(np.argmin(totals))]
-                raise DataError(
-                    f"y: a fold of cv={self.cv!r} has no row of class {missing!r} to "
-                    "train on; use fewer folds, or stratified ones"
-                )
+        if any(weight is not None and not weight[fold.train].any() for fold in folds):
+            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
         return folds
 
     def _at(self, params: np.ndarray) -> LogisticRegression:
@@ -294,24 +352,25 @@ class LogisticRegressionCV(LinearClassifier):
             dual=self.dual,
             fit_intercept=self.fit_intercept,
             intercept_scaling=self.intercept_scaling,
-            solver="auto" if self.solver == "lbfgs" and l1_ratio == 0 else self.solver,
+            solver=self.solver,
             class_weight=self.class_weight,
             tol=self.tol,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
         )
 
-    def _fit_best(self, data: ArrayData) -> None:
+    def _fit_best(self, data: Data) -> None:
         mean = self.scores_.mean(axis=0)
         r, c = np.unravel_index(int(np.argmax(mean)), mean.shape)
         self.C_, self.l1_ratio_ = float(self.Cs_[c]), float(self.l1_ratios_[r])
         last = self._model(self.C_, self.l1_ratio_)
+        last.solver = "auto" if self.solver == "lbfgs" else self.solver
         solution = last._solve(data, self)
         for name in ("coef_", "intercept_", "solver_"):
             setattr(self, name, getattr(last, name))
         self._conclude(solution)
 
-    def _average(self, paths: Paths, data: ArrayData) -> None:
+    def _average(self, paths: Paths, data: Data) -> None:
         """The mean of the best model of every fold."""
         flat = self.scores_.reshape(len(self.scores_), -1)
         r, c = np.unravel_index(flat.argmax(axis=1), self.scores_.shape[1:])
@@ -324,7 +383,7 @@ class LogisticRegressionCV(LinearClassifier):
         meaning = f"each of the averaged fits is at most {worst:.1e} of its objective above its minimum"
         self.certificate_ = Certificate("duality gap", worst, self.tol, meaning)
         self.history_ = History(score=flat.max(axis=1), gap=gaps)
-        self.n_iter_, self.converged_ = len(flat), self.certificate_.holds
+        self.converged_ = self.certificate_.holds
 
     def _warn_of_folds(self, failed: int) -> None:
         """The last fit speaks for itself; solutions of the folds that fell short are named too."""
@@ -381,12 +440,13 @@ class LogisticRegressionCV(LinearClassifier):
         return ax
 
     def _draw_scores(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
+        label = "neg_log_loss" if self.scoring == "auto" else self.scoring if isinstance(self.scoring, str) else "score"
         mean = self.scores_.mean(axis=0)[:, order]
         k = len(self.scores_)
         se = self.scores_.std(axis=0, ddof=1)[:, order] / np.sqrt(k) if k > 1 else np.zeros_like(mean)
         for ratio, m, s in zip(self.l1_ratios_, mean, se, strict=True):
             band(ax, Cs, m, s, colour=None, label=f"l1_ratio {ratio:g}")
-        ax.set_ylabel(f"{self.scoring if isinstance(self.scoring, str) else 'score'} on held-out rows")
+        ax.set_ylabel(f"{label} on held-out rows")
 
     def _draw_path(self, ax: Axes, Cs: np.ndarray, order: np.ndarray) -> None:
         r = int(np.argmin(np.abs(self.l1_ratios_ - self.l1_ratio_)))

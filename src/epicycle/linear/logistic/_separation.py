@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from epicycle import engine
-from epicycle.core._exceptions import SeparationError
 from epicycle.data import Batch, Data
 from epicycle.linear.logistic._objective import LogisticObjective
 from epicycle.linear.logistic._statistics import Largest, margin_statistic, row_weights, shifted_features, targets_of
@@ -53,8 +52,8 @@ class Separation:
 def examine_separation(objective: LogisticObjective, solution: Solution, names: list[str]) -> str:
     """Look for separation where a fit without a penalty reached no maximum.
 
-    Raises :class:`SeparationError` where the classes, or one class and all others, are told apart without a tie.
-    Otherwise gives the words for what was found: empty where there is no separation.
+    Gives the words for what was found, empty where there is no separation: whether the classes, or one class and all
+    others, are told apart without a tie or but for ties.
     """
     if (solution.converged and solution.value >= objective.separation_level) or not np.isfinite(solution.x).all():
         return ""
@@ -70,9 +69,9 @@ def examine_separation(objective: LogisticObjective, solution: Solution, names: 
         columns = tuple(int(j) for j in np.argsort(-np.abs(params[:, :-1]).max(axis=0))[:5])
     named = ", ".join(names[j] for j in columns[:10]) + (", ..." if len(columns) > 10 else "")
     if apart:
-        raise SeparationError(
+        return (
             "y: the classes are separable, so the unpenalised likelihood has no maximum; the coefficients grow for "
-            f"{named}. Use a finite C."
+            f"{named}. Use a finite C"
         )
     assert found is not None
     told, n = found[0].rows_told_apart, found[0].n_rows

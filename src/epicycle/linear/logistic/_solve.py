@@ -53,9 +53,14 @@ def minimise(
         if SOLVERS[solver].stochastic and "seed" not in options:
             options = {**options, "seed": seed_of(random_state)}
         start = np.zeros(objective.size) if start is None else start
-        return solve(
+        solution = solve(
             solver, objective, start, tol=tol, max_iter=max_iter, monitor=monitor, state=state, options=options
         )
+        # Newton's method ends with settled coefficients; L-BFGS gets there by a Newton step more where that is cheap.
+        unsettled = solver == "lbfgs" and solution.converged and solution.n_iter < max_iter
+        if unsettled and objective.penalty > 0 and solver_of(objective) == "newton":
+            solution = _settled(objective, solution, monitor)
+        return solution
     if options:
         raise ParameterError(f"solver_options={dict(options)!r} need a solver with a name; solver='auto' has none")
     name = solver_of(objective)
@@ -121,6 +126,16 @@ def _start(objective: LogisticObjective, solver: str) -> np.ndarray:
         return zero
     rough = solve(solver, part, _start(part, solver), tol=1e-4, max_iter=30)
     return rough.x if np.isfinite(rough.x).all() else zero
+
+
+def _settled(objective: LogisticObjective, solution: Solution, monitor: Monitor) -> Solution:
+    """The solution after Newton steps, which count and are recorded as one iteration."""
+    settled, _ = polish(objective, solution)
+    if settled.x is solution.x:
+        return solution
+    n_iter, norm = solution.n_iter + 1, float(np.linalg.norm(objective.second_order(settled.x)[1]))
+    monitor(n_iter, settled.x, objective=settled.value, step=1.0, gradient_norm=norm)
+    return replace(settled, n_iter=n_iter, history=monitor.history())
 
 
 def polish(objective: LogisticObjective, solution: Solution) -> tuple[Solution, np.ndarray | None]:

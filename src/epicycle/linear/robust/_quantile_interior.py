@@ -37,6 +37,8 @@ class InteriorPoint:
     stopped: bool
 
 
+# Weights of very different sizes make quotients overflow on the way; a point that is not finite ends the loop.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def interior_point(
     problem: Programme, start: np.ndarray | None, *, tol: float, max_iter: int, report: Report
 ) -> InteriorPoint:

@@ -69,7 +69,7 @@ class Run:
         state: State | None,
     ) -> None:
         check_number("tol", tol, low=0.0)
-        check_number("max_iter", max_iter, low=1, integer=True)
+        check_number("max_iter", max_iter, low=0, integer=True)
         self.objective = objective
         self.tol = float(tol)
         self.max_iter = int(max_iter)

@@ -35,9 +35,9 @@ from epicycle.tree._ensemble import (
 )
 from epicycle.tree._nodes import leaf_nodes, left_children, split_features
 from epicycle.tree._parameters import TREE_DOMAINS
+from epicycle.tree.adaboost._stumps import Stump, stump_ensemble, stumps_as_trees
 from epicycle.tree.adaboost._weak_learners import (
     ClonedEstimators,
-    Stump,
     Stumps,
     VoteState,
     WeakLearner,
@@ -45,10 +45,8 @@ from epicycle.tree.adaboost._weak_learners import (
     flat,
     predict_member,
     real_votes,
-    stump_ensemble,
 )
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
-from epicycle.tree.cart._tree import Tree
 
 
 class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # the mixin is untyped
@@ -296,17 +294,13 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the votes: 1 / (1 + exp(-2 F)), or softmax(F / (K - 1)) for more classes."""
-        return map_rows(self._votes(X), _probabilities, self._n_classes)
-
-    @property
-    def _n_classes(self) -> int:
-        self._check_fitted()
-        return len(self.classes_)
+        return map_rows(self._votes(X), _probabilities, self.n_classes_)
 
     @property
     def n_classes_(self) -> int:
         """Number of classes."""
-        return self._n_classes
+        self._check_fitted()
+        return len(self.classes_)
 
     @property
     def estimator_(self) -> Any:
@@ -322,34 +316,8 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def __getattr__(self, name: str) -> Any:
         # Stumps are stored as arrays; as a list of trees they are made on demand.
         if name == "estimators_" and "trees_" in vars(self):
-            return self._stumps_as_trees()
+            return stumps_as_trees(self.trees_, self.classes_, self.n_features_in_)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _stumps_as_trees(self) -> list[DecisionTreeClassifier]:
-        """Each stump as a fitted tree; a side has the shares 0 and 1 of the classes that it votes for."""
-        trees, K, m = self.trees_, self._n_votes, len(self.classes_)
-        out = []
-        for t in range(0, n_trees(trees), K):
-            rows = slice(int(trees["roots"][t]), int(trees["roots"][t + 1]))
-            size = rows.stop - rows.start
-            votes = np.stack([trees["values"][rows.start + k * size : rows.stop + k * size] for k in range(K)], axis=1)
-            votes = np.hstack([-votes, votes]) if K == 1 else votes
-            model = DecisionTreeClassifier(max_depth=1, random_state=t // K)
-            count = trees["count"][rows]
-            model.tree_ = Tree(
-                trees["nodes"][rows],
-                trees["levels"],
-                np.eye(m)[votes.argmax(axis=1)],
-                np.full(size, np.nan),
-                count,
-                count.astype(np.float64),
-                self.n_features_in_,
-                np.array([m]),
-            )
-            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
-            model.categories_, model._from_frame_ = {}, False
-            out.append(model)
-        return out
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities."""
@@ -373,7 +341,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each round."""
         for votes in self._staged(X):
-            yield _probabilities(votes, self._n_classes)
+            yield _probabilities(votes, self.n_classes_)
 
     def _split_totals(self, kind: str) -> np.ndarray:
         """Differences of the two votes of stumps; of other members their own importances, weighted by their votes."""
@@ -403,7 +371,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         return np.asarray(choose_class(outputs, np.arange(len(self.classes_))) != y, np.float64)
 
     def _responses(self, X: np.ndarray) -> np.ndarray:
-        return second_of_two(_probabilities(self._raw_outputs(X), self._n_classes))
+        return second_of_two(_probabilities(self._raw_outputs(X), self.n_classes_))
 
     def _expected_outputs(self, columns: list[int], points: np.ndarray) -> np.ndarray:
         self._check_stumps()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._history import History
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import Domain
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.data import ArrayData, Batch, Data, Scan, as_data
+from epicycle.data import ArrayData, Batch, DaskData, Data, Scan, as_data
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, concatenate_histories
 from epicycle.tree._binning import bin_edges, padded_edges
@@ -35,24 +35,19 @@ from epicycle.tree._ensemble import (
     truncate,
 )
 from epicycle.tree._nodes import categorical_nodes, leaves_of_batch
-from epicycle.tree._parameters import (
-    GROWTH_DOMAINS,
-    TREE_DOCS,
-    TREE_DOMAINS,
-    Share,
-    feature_groups,
-    min_rows,
-    monotone_signs,
-    n_candidate_features,
-)
-from epicycle.tree.boosting._boosting import Boosting, Growth, Validation
+from epicycle.tree._parameters import feature_groups, min_rows, monotone_signs, n_candidate_features
+from epicycle.tree.boosting._boosting import Boosting, Growth, Round, Validation
 from epicycle.tree.boosting._losses import BoostingLoss
+from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS, interaction_groups
 from epicycle.tree.boosting._preparation import Preparation
+from epicycle.tree.boosting._stopping import Stopping
 from epicycle.tree.cart._regressor import DecisionTreeRegressor
 from epicycle.tree.cart._tree import Tree
 
-# Rows of a leaf by default, where there are enough for two such leaves.
+# Rows of a leaf by default, where they are at most a tenth of all.
 _LEAST_ROWS = 20
+# Columns of the history: the loss of the rows that a round did not draw, before and after it.
+_LEFT_OUT = ("left_out_before", "left_out")
 #: Attributes that prediction needs beside the trees.
 _WITH_TREES = ("categories_", "init_", "_start_", "_from_frame_", "classes_", "n_features_in_", "feature_names_in_")
 
@@ -60,121 +55,8 @@ _WITH_TREES = ("categories_", "init_", "_start_", "_from_frame_", "classes_", "n
 class GradientBoosting(TreeModel, ABC):
     """A sum of trees, each of which lowers the loss of those before."""
 
-    _docs: ClassVar[dict[str, str]] = {
-        **TREE_DOCS,
-        "boosting_parameters": r"""learning_rate : float, default=0.1
-    :math:`\eta`. Steps are shortened where they might not lower the training loss, and halved where they do not.
-%(n_estimators)s
-max_leaf_nodes : int or None, default=31
-    Maximum number of leaves of a tree.
-max_depth : int or None, default=None
-    Maximum depth of a tree.
-min_samples_leaf : int, float or "auto", default="auto"
-    Minimum number of rows of a leaf, whatever their weights; a float is a share of the rows. "auto" is 20, and 1 for
-    fewer than 40 rows, of which no two leaves of 20 could be made.
-min_samples_split : int or float, default=2
-    Minimum number of rows of a node that is split. With `max_leaf_nodes`, smaller nodes that were split become leaves
-    again when the tree is grown.
-min_impurity_decrease : float, default=0.0
-    Minimum decrease, by a split, of the mean squared error of the tree as a fit of the working response.
-min_child_weight : float, default=1e-3
-    Minimum curvature H of a leaf.
-l2_regularization : float, default=0.0
-    :math:`\lambda`.
-min_split_gain : float, default=0.0
-    A split must gain more than this.
-max_bins : int, default=255
-    Maximum number of bins of a feature, beside one for missing values. Edges are quantiles of all rows, or of a sample
-    of 200,000.
-subsample : float, default=1.0
-    Share of the rows that a tree is grown from, drawn anew for every round.
-sampling : {"uniform", "gradient"}, default="uniform"
-    Distribution of the drawn rows. "gradient": rows with larger gradients are more likely, and each is weighted by the
-    inverse of its probability, so that sums are unbiased. It keeps the quality with fewer rows (0.2 or 0.3 of them)
-    where most rows are fitted well.
-max_features : int, float, "sqrt", "log2" or None, default=1.0
-    Number of features that a tree may use, or their share, drawn anew for every round; None means all.
-order : {1, 2}, default=2
-    Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the negative
-    gradient by least squares, and its leaves take the best constant for the loss itself.
-criterion : {"squared_error", "friedman_mse", "deprecated"}, default="deprecated"
-    Accepted for compatibility; the solution does not depend on it. Any value but the default gives a FutureWarning.
-init : estimator, "zero" or None, default=None
-    Where the scores start: the predictions of an estimator, which is fitted first (for rows in memory), zero, or the
-    best constant.
-%(categorical_features)s
-    A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
-categorical_smoothing : float, default=20.0
-    Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
-%(handle_unknown)s
-%(monotonic_cst)s
-interaction_cst : list of groups of features, optional
-    Features that share no group never occur on the same path; features in none of the groups form one more.
-n_iter_no_change : int, optional
-    Stop when the loss of the validation set has not decreased for so many rounds, and keep the trees up to its minimum.
-validation_fraction : float, default=0.1
-    Share of the rows that is held out as validation set, where `fit` is given no `X_val`.
-tol : float, default=1e-7
-    Smallest decrease of the validation loss, relative to it, that counts.
-warm_start : bool, default=False
-    Whether another `fit` adds rounds to the earlier ones, up to `n_estimators`.
-random_state : int, Generator, RandomState or None, default=None
-    Seed of the samples of rows and features, of the validation set, and of the rows that bins are made of where there
-    are more than 200,000.
-%(n_jobs)s
-%(verbose)s""",
-        "boosting_attributes": """trees_ : dict of ndarray
-    The trees as arrays; see :mod:`epicycle.tree._ensemble`.
-n_estimators_ : int
-    Number of rounds that were kept.
-n_trees_per_iteration_ : int
-    Trees of a round: one for each class where there are more than two.
-train_score_ : ndarray of shape (n_rounds,)
-    Training loss after each round, as scikit-learn counts it: twice the mean loss for squared error and two classes.
-estimators_ : ndarray of shape (n_estimators_, n_trees_per_iteration_)
-    The trees as fitted regression trees, made anew on every access. Their impurities are not known (NaN).
-init_ : estimator
-    The fitted `init`, where it is an estimator.
-max_features_ : int
-    Number of features that a tree may use.
-%(categories_)s
-feature_importances_ : ndarray of shape (n_features,)
-    Share of every feature in the gain of the splits.
-certificate_ : Certificate
-    None: boosting is greedy. Its value is the largest rise of the training loss in any round.
-history_ : History
-    After every round the mean training loss, that of the validation set (``validation``), leaves, step and seconds.""",
-        "X_val": "X_val : as X, optional\n"
-        "    Rows of a validation set, possibly of another kind than X. Its loss is recorded after every round, and\n"
-        "    with `n_iter_no_change` ends the fit; it takes the place of `validation_fraction`.",
-        "y_val": "y_val : as y, optional\n    Targets of the validation set.",
-        "sample_weight_val": "sample_weight_val : as sample_weight, optional\n    Weights of the validation set.",
-    }
-    _parameters: ClassVar[dict[str, Domain]] = {
-        **TREE_DOMAINS,
-        "learning_rate": Real(0, inclusive=False),
-        "n_estimators": Integer(1),
-        "max_leaf_nodes": NoneOr(Integer(2)),
-        "max_depth": NoneOr(Integer(1)),
-        "min_samples_leaf": AnyOf(Integer(1), Share(0, 1, inclusive=False), Choice("auto")),
-        "min_samples_split": AnyOf(Integer(2), Share(0, 1, inclusive=(False, True))),
-        "min_impurity_decrease": Real(0),
-        "criterion": Choice("squared_error", "friedman_mse", "deprecated"),
-        "init": NoneOr(AnyOf(Choice("zero"), InstanceOf(BaseEstimator))),
-        "min_child_weight": Real(0),
-        "l2_regularization": Real(0),
-        "min_split_gain": Real(0),
-        "max_bins": Integer(2, 255),
-        "subsample": Real(0, 1, inclusive=(False, True)),
-        "sampling": Choice("uniform", "gradient"),
-        "max_features": GROWTH_DOMAINS["max_features"],
-        "order": Integer(1, 2),
-        "categorical_smoothing": Real(0),
-        "interaction_cst": NoneOr(InstanceOf(list, tuple)),
-        "n_iter_no_change": NoneOr(Integer(1)),
-        "validation_fraction": Real(0, 1, inclusive=False),
-        "tol": Real(0),
-    }
+    _docs: ClassVar[dict[str, str]] = BOOSTING_DOCS
+    _parameters: ClassVar[dict[str, Domain]] = BOOSTING_DOMAINS
     _card: ClassVar[MethodCard] = MethodCard(
         family="tree", catalogue=("D4", "D5"), engines=("memory", "files", "dask"), certificate="none"
     )
@@ -186,7 +68,9 @@ history_ : History
     max_depth: int | None
     min_samples_leaf: float | str
     min_samples_split: float
+    min_weight_fraction_leaf: float
     min_impurity_decrease: float
+    ccp_alpha: float
     criterion: str
     init: Any
     min_child_weight: float
@@ -209,6 +93,9 @@ history_ : History
     trees_: Ensemble
     n_estimators_: int
     _start_: np.ndarray
+    _seed_: int
+    #: The parameter that holds the number of rounds.
+    _rounds_name: ClassVar[str] = "n_estimators"
 
     @abstractmethod
     def _loss(self) -> BoostingLoss:
@@ -218,12 +105,15 @@ history_ : History
 
     def _check_fit(self, X_val: Any, y_val: Any) -> None:
         if (X_val is None) != (y_val is None) and not isinstance(X_val, Scan):
-            raise DataError("X_val and y_val: one was given without the other; expected both or none")
+            given, missing = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+            raise DataError(
+                f"{given} is provided, but {missing} was not provided: one was given without the other; expected both "
+                "or none"
+            )
         if self.order == 1 and self.monotonic_cst is not None:
             raise ParameterError(
                 "monotonic_cst cannot be kept with order=1: leaves take the best constant; use order=2"
             )
-
         if X_val is not None and not (self.init is None or isinstance(self.init, str)):
             raise ParameterError("init: with an estimator rows of a validation set are held out; X_val is not taken")
         if self.criterion != "deprecated":
@@ -241,7 +131,7 @@ history_ : History
             self.init_ = self._run.earlier["init_"]
             return
         name, method = type(self.init).__name__, "predict_proba" if self._target == "labels" else "predict"
-        if not hasattr(self.init, method):
+        if isinstance(self.init, type) or not (hasattr(self.init, "fit") and hasattr(self.init, method)):
             raise ParameterTypeError(
                 f"The 'init' parameter of {type(self).__name__} must be a str among {{'zero'}}, None or an object "
                 f"implementing 'fit' and {method!r}; {name} has no {method}"
@@ -265,10 +155,23 @@ history_ : History
         self._check_features(data, data, reset=False)
         return data
 
-    def _fit_trees(self, X: Any, data: Data, validation_data: Data | None, factors: np.ndarray | None = None) -> Self:
+    def _stopping(self, data: Data, given: Data | None) -> Stopping:
+        """The rule by which the fit ends early, for these rows and this validation set."""
+        held_out = self.validation_fraction if given is None and self.n_iter_no_change else None
+        return Stopping(self.n_iter_no_change, self.tol, held_out)
+
+    def _fit_trees(
+        self,
+        X: Any,
+        data: Data,
+        validation_data: Data | None,
+        factors: np.ndarray | None = None,
+        asked: Callable[..., Any] | None = None,
+        X_val: Any = None,
+    ) -> Self:
         """Boost on rows whose target is encoded, and set attributes and evidence; `factors` are weights of classes.
 
-        X are the rows as given, which the estimator `init_` predicts.
+        X are the rows as given, which the estimator `init_` predicts; `asked` is the user's monitor.
         """
         state = self._resume_state() or {}
         earlier = self._run.earlier if self.warm_start and "trees_" in self._run.earlier else {}
@@ -276,15 +179,22 @@ history_ : History
             raise DataTypeError(f"X: init={self.init!r:.60} starts from rows in memory, got {type(X).__name__}")
         if earlier and not np.array_equal(earlier.get("classes_", 0), getattr(self, "classes_", 0)):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
-        seed = int(state.get("seed", seed_of(self.random_state)))
+        # Rounds that are added later hold out the same rows.
+        self._seed_ = seed = int(state.get("seed", earlier.get("_seed_", seed_of(self.random_state))))
+        stopping = self._stopping(data, validation_data)
+        stopping.resume(state.get("stopping", earlier.get("_stopping_")))
+        if self._loss().delta_quantile is not None and isinstance(data, DaskData):
+            raise ParameterError(
+                "alpha: the quantile of Huber's loss needs rows in memory; give delta for data on Dask"
+            )
         levels = {j: max(len(values), 1) for j, values in self.categories_.items()}
         edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
         # Where a fit goes on, the trees so far give the scores to start from.
         known = state.get("trees", earlier.get("trees_", empty_ensemble()))
         if n_trees(known) > self.n_estimators * self._loss().n_outputs:
             raise ParameterError(
-                f"n_estimators={self.n_estimators} is less than the {n_trees(known) // self._loss().n_outputs} rounds "
-                "that warm_start goes on with"
+                f"{self._rounds_name}={self.n_estimators} must be larger than or equal to "
+                f"n_iter_={n_trees(known) // self._loss().n_outputs} when warm_start==True: rounds are only added"
             )
         preparation = Preparation(
             loss=self._loss(),
@@ -300,7 +210,7 @@ history_ : History
                 "seed": seed,
             },
             factors=factors,
-            held_out=self.validation_fraction if validation_data is None and self.n_iter_no_change else None,
+            held_out=stopping.held_out,
             known=known,
             start=self._given_start(state, earlier, known),
             offset=self._init_scores(X) if "init_" in vars(self) else None,
@@ -308,7 +218,9 @@ history_ : History
             n_jobs=self.n_jobs,
         )
         self._start_, boosting, validation = preparation.begin(data, validation_data)
-        solution = self._rounds(boosting, known, padded_edges(edges), validation)
+        stopping.begin(self, X, X_val, boosting, validation)
+        solution = self._rounds(boosting, known, padded_edges(edges), validation, stopping, asked)
+        self._stopping_ = stopping.memory()
         if earlier:
             solution.history = concatenate_histories(earlier["history_"], solution.history)
             solution.n_iter = solution.history.n_iter
@@ -333,7 +245,7 @@ history_ : History
                 "min_samples_leaf, min_samples_split: a share needs data whose rows are counted; give a number of rows"
             )
         if least == "auto":
-            least = 1 if n_rows is not None and n_rows < 2 * _LEAST_ROWS else _LEAST_ROWS
+            least = _LEAST_ROWS if n_rows is None else max(1, min(_LEAST_ROWS, n_rows // 10))
         categorical = np.zeros(p, np.uint8)
         categorical[list(self.categories_)] = 1
         names = getattr(self, "feature_names_in_", None)
@@ -345,16 +257,24 @@ history_ : History
             min_samples_leaf=min_rows(float(least) if isinstance(least, float) else int(least), n_rows or 0, 1),
             min_samples_split=min_rows(split, n_rows or 0, 2),
             min_decrease=float(self.min_impurity_decrease),
+            min_weight_fraction=float(getattr(self, "min_weight_fraction_leaf", 0.0)),  # some classes have none
+            ccp_alpha=float(self.ccp_alpha),
             min_child_weight=float(self.min_child_weight),
             l2=float(self.l2_regularization),
             min_gain=float(self.min_split_gain),
             smoothing=float(self.categorical_smoothing),
             monotone=monotone_signs(self.monotonic_cst, p, names, categorical),
-            groups=feature_groups(self.interaction_cst, p, names),
+            groups=feature_groups(interaction_groups(self.interaction_cst, p), p, names),
         )
 
     def _rounds(
-        self, boosting: Boosting, known: Ensemble, table: np.ndarray, validation: Validation | None
+        self,
+        boosting: Boosting,
+        known: Ensemble,
+        table: np.ndarray,
+        validation: Validation | None,
+        stopping: Stopping,
+        asked: Callable[..., Any] | None,
     ) -> Solution:
         """Rounds until there are `n_estimators`, until no split gains, or until a callback asks to stop."""
         K = boosting.loss.n_outputs
@@ -370,30 +290,45 @@ history_ : History
 
         def state() -> dict[str, Any]:
             seen = np.array([] if validation is None else validation.losses)
-            return {"trees": ensemble(done), "start": self._start_, "seed": boosting.seed, "validation": seen}
+            kept = {"start": self._start_, "seed": boosting.seed, "stopping": stopping.memory()}
+            return {"trees": ensemble(done), "validation": seen, **kept}
 
         boosting.check_range()
         monitor = self._monitor(self.n_estimators, attributes)
-        loss, largest_rise, reason = boosting.mean_loss, -np.inf, "converged"
-        patience = self.n_iter_no_change
+        loss, largest_rise, reason = boosting.mean_loss, 0.0 if done == self.n_estimators else -np.inf, "converged"
+        idle: Round | None = None
         while done < self.n_estimators:
-            added = boosting.round(done)
+            added = idle or boosting.round(done)
             if not added.gained and not boosting.samples:
-                break  # no split gains, and later rounds would see the same gradients
+                # No split gains, and later rounds would see the same gradients.
+                if stopping.patience is not None:
+                    break
+                added = idle = added.idle()
             done += 1
             grown += added.trees
             # Without samples every round lowers the loss, which the certificate states.
-            largest_rise, loss = max(largest_rise, added.loss - loss), added.loss
-            columns = {"step": added.step, "leaves": float(sum(len(tree.leaves) for tree, _ in added.trees))}
-            if validation is not None:
-                columns["validation"] = validation.add(added.trees)
-            if monitor(done, np.array([float(done)]), objective=loss, state=state, **columns):
+            largest_rise, loss = max(largest_rise, added.loss - added.before), added.loss
+            if monitor(
+                done,
+                np.array([float(done)]),
+                objective=loss,
+                state=state,
+                step=added.step,
+                leaves=float(sum(len(tree.leaves) for tree, _ in added.trees)),
+                **({} if validation is None else {"validation": validation.add(added.trees)}),
+                **({} if added.left_out is None else dict(zip(_LEFT_OUT, added.left_out, strict=True))),
+            ):
                 reason = "stopped"
                 break
-            # Early stopping: the trees after the best round are dropped below.
-            if validation is not None and patience is not None and validation.stale(patience, self.tol):
+            if asked is not None:
+                self.trees_, self.n_estimators_, self.history_ = ensemble(done), done, monitor.history()
+                if asked(done - 1, self, locals()):
+                    reason = "stopped"
+                    break
+            # Early stopping: where the best round is kept, the trees after it are dropped below.
+            if stopping.is_stale():
                 break
-        self.n_estimators_ = done if validation is None or patience is None else validation.best
+        self.n_estimators_ = stopping.kept(done)
         self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
         certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
         history = monitor.history()
@@ -442,8 +377,29 @@ history_ : History
     @property
     def train_score_(self) -> np.ndarray:
         """Training loss after each round, as scikit-learn counts it."""
+        return self._history_column("objective")
+
+    def _history_column(self, name: str) -> np.ndarray:
+        """A column of losses for the rounds that were kept, as scikit-learn counts them."""
         self._check_fitted()
-        return np.asarray(self._loss().deviance_factor * self.history_.objective)
+        if name not in self.history_:
+            raise AttributeError(f"{type(self).__name__} was fitted without subsample < 1 and uniform sampling")
+        return np.asarray(np.nan_to_num(self._loss().deviance_factor * self.history_[name][: self.n_estimators_]))
+
+    @property
+    def oob_scores_(self) -> np.ndarray:
+        """Loss, after each round, of the rows that it did not draw."""
+        return self._history_column(_LEFT_OUT[1])
+
+    @property
+    def oob_improvement_(self) -> np.ndarray:
+        """Decrease, by each round, of the loss of the rows that it did not draw."""
+        return np.asarray(self._history_column(_LEFT_OUT[0]) - self.oob_scores_)
+
+    @property
+    def oob_score_(self) -> float:
+        """The last of `oob_scores_`."""
+        return float(self.oob_scores_[-1])
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the number of the leaf of each row in each tree.
@@ -472,7 +428,9 @@ history_ : History
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
                 min_samples_split=self.min_samples_split,
+                min_weight_fraction_leaf=getattr(self, "min_weight_fraction_leaf", 0.0),
                 min_impurity_decrease=self.min_impurity_decrease,
+                ccp_alpha=self.ccp_alpha,
             )
             model.tree_ = Tree(
                 nodes,
@@ -528,7 +486,7 @@ history_ : History
 
 def greedy_certificate(rise: float, *, sampled: bool) -> Certificate:
     """No certificate of optimality; the value is the largest rise of the training loss in any round."""
-    bound, claim = 0.0, "the training loss fell in every round"
+    bound, claim = 0.0, "the training loss fell in every round that found a split"
     if sampled:
         bound = max(rise, 0.0)
         claim = f"rounds on samples of rows or features may raise the training loss (here by {bound:.1e} at most)"

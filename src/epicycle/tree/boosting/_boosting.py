@@ -55,6 +55,8 @@ class Growth:
     groups: np.ndarray | None = None
     min_samples_split: int = 2
     min_decrease: float = 0.0
+    min_weight_fraction: float = 0.0
+    ccp_alpha: float = 0.0
 
     def for_weight(self, total: float) -> Growth:
         """The rules for rows of this total weight.
@@ -62,6 +64,26 @@ class Growth:
         A split that gains g lowers the sum of w c (z - h)^2, with working responses z, by 2 g.
         """
         return replace(self, min_gain=max(self.min_gain, self.min_decrease * total / 2))
+
+    def pruned(self, tree: GrownTree, total: float, weights: np.ndarray | None) -> GrownTree:
+        """The tree without the splits of nodes that have too few rows, children of too little weight, or no worth.
+
+        `weights` are those of the nodes, None where rows have none. A subtree is worth what its splits take off the
+        mean squared error of the working response, less `ccp_alpha` for each leaf that it adds: keeping those of
+        positive worth, from below, is minimal cost-complexity pruning.
+        """
+        inner = tree.left > 0
+        cut = inner & (tree.end - tree.begin < self.min_samples_split)
+        if weights is not None and self.min_weight_fraction > 0:
+            lighter = np.minimum(weights[tree.left], weights[(tree.left + 1) % len(weights)])
+            cut |= inner & (lighter < self.min_weight_fraction * total)
+        if self.ccp_alpha > 0:
+            worth = np.zeros(len(cut))
+            for i in np.flatnonzero(inner & ~cut)[::-1].tolist():  # children come after their parents
+                at = tree.left[i]
+                worth[i] = max(0.0, 2 * tree.gain[i] / total - self.ccp_alpha + worth[at] + worth[at + 1])
+                cut[i] = worth[i] == 0
+        return without_splits(tree, cut)
 
     def split_rules(self) -> _native.tree.SplitRules:
         """The rules that the search for one split follows."""
@@ -98,22 +120,28 @@ class Round:
     loss: float = np.nan
     step: float = 1.0
     gained: bool = False
+    #: The training loss before the round; the mean losses of the rows that were not drawn, before and after it.
+    before: float = np.nan
+    left_out: tuple[float, float] | None = None
+
+    def idle(self) -> Round:
+        """The round that adds a single leaf of value zero for each output."""
+        stumps = [without_splits(tree, np.arange(len(tree.left)) == 0) for tree, _ in self.trees]
+        return Round([(tree, np.zeros(1)) for tree in stumps], self.before, 0.0, gained=True, before=self.before)
 
 
-def without_small_splits(tree: GrownTree, least: int, l2: float) -> GrownTree:
-    """The tree in which nodes of fewer than `least` rows are leaves."""
+def without_splits(tree: GrownTree, cut: np.ndarray) -> GrownTree:
+    """The tree in which the nodes of a mask are leaves."""
     left, keep = tree.left.copy(), np.ones(len(tree.left), bool)
-    small = (left > 0) & (tree.end - tree.begin < least)
-    if not small.any():
+    if not cut.any():
         return tree
     for i in np.flatnonzero(left > 0).tolist():  # parents come before their children
-        if small[i] or not keep[i]:
+        if cut[i] or not keep[i]:
             keep[left[i] : left[i] + 2] = False
-    value = np.where(small, -tree.G / np.maximum(tree.H + l2, np.finfo(np.float64).tiny), tree.value)
-    left[small] = 0
+    left[cut] = 0
     moved = np.where(left > 0, (np.cumsum(keep) - 1)[left], 0).astype(tree.left.dtype)
-    arrays = {**vars(tree), "left": moved, "value": value, "sides": tree.sides.reshape(-1, 4)}
-    arrays["gain"] = np.where(small, 0.0, tree.gain)
+    arrays = {**vars(tree), "left": moved, "sides": tree.sides.reshape(-1, 4)}
+    arrays["gain"] = np.where(cut, 0.0, tree.gain)
     return GrownTree(**{name: array[keep] for name, array in arrays.items()})
 
 
@@ -186,7 +214,7 @@ class Boosting(ABC):
     def round(self, number: int) -> Round:
         """Grow one tree for each output and add them to the scores."""
         grown = self._grow(number, self._draw_features(number))
-        done = Round([(one.tree, one.value) for one in grown], self.mean_loss)
+        done = Round([(one.tree, one.value) for one in grown], self.mean_loss, before=self.mean_loss)
         if all(tree.is_stump for tree, _ in done.trees):
             return done
         before = self.now.loss
@@ -237,11 +265,16 @@ class MemoryBoosting(Boosting):
         Of :class:`Boosting`.
     """
 
+    which: np.ndarray  # the rows, of those of the fit
+
     def __init__(self, bins: Bins, score: np.ndarray, n_jobs: int | None, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.bins, self.score, self.total_weight = bins, score, bins.total_weight
         self.growth = self.growth.for_weight(self.total_weight)
         n, p = bins.rows.shape
+        if bins.weight is None:  # the share of the weight is one of the rows
+            least = int(np.ceil(self.growth.min_weight_fraction * n))
+            self.growth = replace(self.growth, min_samples_leaf=max(self.growth.min_samples_leaf, least))
         self.row_threads = n_threads(_WORK_PER_ROW * n * len(score), n_jobs)
         self.threads = n_threads(float(n) * p, n_jobs)
         # Of several classes gradients are computed when a tree is grown from them, unless all are needed at once.
@@ -252,10 +285,33 @@ class MemoryBoosting(Boosting):
         self.order, self.scratch = np.empty(n, np.uint32), np.empty(n, np.uint32)
         self.packed = np.empty(n, np.int64)
         self.added = False  # whether the trees of this round are in the scores already
+        self.left_out: np.ndarray | None = None  # the rows that this round did not draw
         # A constant column can still be split into numbers and missing values.
         several = (self.growth.n_bins > 1) | bins.some_missing
         self.usable = np.flatnonzero(several).astype(np.int32)
         self._evaluate()
+
+    def round(self, number: int) -> Round:
+        """As :meth:`Boosting.round`, with the loss of the rows that were not drawn."""
+        if self.loss.delta_quantile is not None:
+            self.loss = self.loss.with_delta_of(self.bins.y - self.score[0], self.bins.weight)
+            self._evaluate()
+            self.check_range()
+        self.before = np.nan
+        done = super().round(number)
+        if self.left_out is not None:
+            done.left_out = (self.before, self._mean_left_out())
+        return done
+
+    def _mean_left_out(self) -> float:
+        """The mean loss of the rows that this round did not draw."""
+        rows, weight = self.left_out, self.bins.weight
+        if rows is None or not len(rows):
+            return np.nan
+        weight = None if weight is None else weight[rows]
+        score = np.ascontiguousarray(self.score[:, rows])
+        total = self.loss.evaluate(self.bins.y[rows], weight, score, None, self.row_threads).loss
+        return total / (len(rows) if weight is None else max(float(weight.sum()), np.finfo(float).tiny))
 
     def _evaluate(self) -> None:
         rows = self.bins.y, self.bins.weight
@@ -274,6 +330,10 @@ class MemoryBoosting(Boosting):
 
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
         drawn = self._draw_rows(number)
+        self.left_out = None
+        if drawn.rows is not None and drawn.factor is None:
+            self.left_out = np.setdiff1d(np.arange(self.bins.n_rows), drawn.rows, assume_unique=True)
+            self.before = self._mean_left_out()
         # Second-order trees do not depend on the scores of other outputs, and are added as soon as they are grown.
         self.added = len(self.score) > 1 and not self.first_order
         weight = None
@@ -338,7 +398,12 @@ class MemoryBoosting(Boosting):
         arrays = _native.tree.grow(
             table, rules, gh, abs_gradient, curvature, rows is None, *buffers, threads=self.threads
         )
-        return without_small_splits(GrownTree(*arrays), g.min_samples_split, g.l2), order
+        tree = GrownTree(*arrays)
+        weights = None
+        if bins.weight is not None and g.min_weight_fraction > 0:
+            until = np.concatenate([[0.0], np.cumsum(bins.weight[order])])
+            weights = until[tree.end] - until[tree.begin]
+        return g.pruned(tree, self.total_weight, weights), order
 
     def _values(self, tree: GrownTree, order: np.ndarray, k: int, weight: np.ndarray | None) -> np.ndarray:
         """Changes of the scores by the nodes of a tree; `weight` are those of drawn rows, where rows are drawn."""
@@ -400,21 +465,11 @@ class Validation(ABC):
         self.losses = [float(loss) for loss in earlier] or [loss]
         self.first = rounds - len(self.losses) + 1
 
-    @property
-    def best(self) -> int:
-        """Rounds after which the loss was lowest."""
-        return self.first + int(np.argmin(self.losses))
-
-    def stale(self, patience: int, tol: float) -> bool:
-        """Whether the last `patience` rounds lowered the loss by no more than tol, relative to it."""
-        if len(self.losses) <= patience:
-            return False
-        before = min(self.losses[:-patience])
-        return bool(min(self.losses[-patience:]) >= before - tol * abs(before))
-
 
 class MemoryValidation(Validation):
     """A validation set in memory: binned rows (n, p) with targets and weights, and their scores (K, n)."""
+
+    which: np.ndarray  # the rows, of those of the fit
 
     def __init__(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: BoostingLoss) -> None:
         self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss

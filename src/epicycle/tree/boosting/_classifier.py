@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -91,7 +91,9 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         max_depth: int | None = None,
         min_samples_leaf: float | str = "auto",
         min_samples_split: float = 2,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         min_child_weight: float = 1e-3,
         l2_regularization: float = 0.0,
         min_split_gain: float = 0.0,
@@ -122,6 +124,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         X: Any,
         y: Any = None,
         sample_weight: Any = None,
+        monitor: Callable[..., Any] | None = None,
         *,
         X_val: Any = None,
         y_val: Any = None,
@@ -135,7 +138,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         if validation is not None:
             validation = validation.encode_target(partial(known_codes, classes=self.classes_, argument="y_val"))
         self._fit_init(X, y, sample_weight)
-        return self._fit_trees(X, data, validation, class_weights(self.class_weight, self.classes_, totals))
+        factors = class_weights(self.class_weight, self.classes_, totals)
+        return self._fit_trees(X, data, validation, factors, monitor, X_val)
 
     @property
     def n_classes_(self) -> int:
@@ -163,7 +167,10 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
                 )
             return UserLoss(Exponential())
         if self.monotonic_cst is not None and len(self.classes_) > 2:
-            raise DataError(f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one score")
+            raise DataError(
+                f"monotonic_cst: monotonic constraints are not supported for multiclass classification; y has "
+                f"{len(self.classes_)} classes, expected two, with one score"
+            )
         return classification_loss(len(self.classes_))
 
     # ------------------------------------------------------------------------------------------- prediction

@@ -133,6 +133,10 @@ class DistributedBoosting(Boosting):
                 f"min_samples_split={self.growth.min_samples_split} is not supported on Dask beyond twice "
                 "min_samples_leaf; give min_samples_leaf"
             )
+        if self.growth.min_weight_fraction > 0 or self.growth.ccp_alpha > 0:
+            raise ParameterError(
+                "min_weight_fraction_leaf, ccp_alpha: trees are not pruned on Dask; expected 0, or data in memory"
+            )
         # A constant column can still be split into numbers and missing values.
         several = (self.growth.n_bins > 1) | (about.missing > 0)
         self.usable = np.flatnonzero(several).astype(np.int32)

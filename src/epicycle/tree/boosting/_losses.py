@@ -15,7 +15,7 @@ tightens; where Newton would leave them, or has not halved the derivative, the i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,6 +56,17 @@ class NativeLoss:
 
     of_row: losses.Loss
     n_outputs: int = 1
+    #: The quantile of the absolute residuals from which on Huber's loss is linear, taken anew in every round.
+    delta_quantile: float | None = None
+
+    def with_delta_of(self, residual: np.ndarray, weight: np.ndarray | None) -> NativeLoss:
+        """Huber's loss with that quantile of these residuals; a residual that is not zero where it would be zero."""
+        assert self.delta_quantile is not None
+        size = np.abs(residual)
+        delta = weighted_quantile(size, weight, self.delta_quantile)
+        if not delta > 0:
+            delta = float(np.min(size[size > 0], initial=np.inf))
+        return replace(self, of_row=losses.Huber(delta)) if np.isfinite(delta) else self
 
     @property
     def name(self) -> str:
@@ -93,20 +104,25 @@ class NativeLoss:
         """
         if not self.of_row.self_concordant or learning_rate >= 2:
             return np.inf
-        # The left side rises from 1/2 to above 10^39 between these ends: they bracket the root for every rate.
+        # The left side rises from 1/2 to above 10^39 between these ends: they bracket the root for every larger rate.
+        learning_rate = max(learning_rate, 1e-38)
         return float(brentq(lambda x: (np.expm1(x) - x) / x**2 - 1 / learning_rate, 1e-3, 100.0))
 
     def check_target(self, y: np.ndarray) -> None:
         """Raise where the loss is not defined."""
         if isinstance(self.of_row, losses.Poisson | losses.Tweedie):
             if (y < 0).any():
-                raise DataError(f"y: loss={self.name!r} expects targets >= 0, got {y.min():g}")
+                raise DataError(
+                    f"y: loss={self.name!r} requires non-negative y and sum(y) > 0: expects targets >= 0, got "
+                    f"{y.min():g}"
+                )
             if not y.any():
                 raise DataError(
-                    f"y: loss={self.name!r} expects a positive target among those of positive weight, got zeros"
+                    f"y: loss={self.name!r} requires non-negative y and sum(y) > 0: expects a positive target among "
+                    "those of positive weight, got zeros"
                 )
         if isinstance(self.of_row, losses.Gamma) and (y <= 0).any():
-            raise DataError(f"y: loss='gamma' expects targets > 0, got {y.min():g}")
+            raise DataError(f"y: loss='gamma' requires strictly positive y: expects targets > 0, got {y.min():g}")
 
     # ---------------------------------------------------------------------------------------- start and link
 
@@ -131,7 +147,9 @@ class NativeLoss:
         # The gradient of a constant score is zero where the inverse link equals the mean: logit, log or identity.
         if isinstance(self.of_row, losses.Logistic):
             return np.array([np.log(mean) - np.log1p(-mean)])
-        return np.array([np.log(mean) if self.of_row.log_link else mean])
+        if self.of_row.log_link:  # a mean of positive targets that underflows in the exact sums is not zero
+            return np.array([np.log(max(mean, np.finfo(np.float64).tiny))])
+        return np.array([mean])
 
     def start_of_classes(self, totals: np.ndarray) -> np.ndarray:
         """The best constant scores where the classes have these total weights."""
@@ -208,7 +226,7 @@ class UserLoss:
 
     of_user: Any
     n_outputs: int = 1
-    leaf_quantile = start_quantile = None
+    leaf_quantile = start_quantile = delta_quantile = None
     unit_curvature = bounded_steps = False
     deviance_factor = 1.0
 
@@ -297,8 +315,14 @@ class UserLoss:
 BoostingLoss: TypeAlias = NativeLoss | UserLoss
 
 
-def regression_loss(loss: Any, *, delta: float, quantile: float, power: float) -> BoostingLoss:
+def regression_loss(
+    loss: Any, *, delta: float, quantile: float, power: float, alpha: float | None = None
+) -> BoostingLoss:
     """The loss of a regressor, given by name or as an object."""
+    if alpha is not None and isinstance(loss, str):
+        if loss == "huber":
+            return NativeLoss(losses.Huber(float(delta)), delta_quantile=float(alpha))
+        quantile = alpha
     if not isinstance(loss, str):
         return UserLoss(loss)
     parameter = {"huber": delta, "quantile": quantile, "tweedie": power}.get(loss)

@@ -15,6 +15,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import return_freed_memory
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
+from epicycle.optim._losses import Logistic
 from epicycle.tree._binning import bin_data, padded_edges, priority_limit, row_priorities, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
 from epicycle.tree.boosting._boosting import (
@@ -85,6 +86,12 @@ class Preparation:
         """Rounds of the earlier fit."""
         return n_trees(self.known) // self.loss.n_outputs
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the target, 0 where it is a number."""
+        of_row = getattr(self.loss, "of_row", None)
+        return 2 if isinstance(of_row, Logistic) else self.loss.n_outputs if self.loss.n_outputs > 1 else 0
+
     def begin(self, data: Data, given: Data | None) -> tuple[np.ndarray, Boosting, Validation | None]:
         """(start scores, rounds, validation set); the validation set is held out, or `given`."""
         begun = self._in_partitions(data) if isinstance(data, DaskData) else self._in_memory(data)
@@ -107,6 +114,11 @@ class Preparation:
             train &= ~held
         if not train.any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
+        if held is not None and self.n_classes > len(np.unique(target[train])):
+            raise DataError(
+                "y: The training data after the early stopping split is missing some classes; give X_val and y_val, or "
+                f"another random_state or validation_fraction than {self.held_out:g}"
+            )
         check_total_weight(weight[train])
         self.loss.check_target(target[weight > 0])
         weighted, threads = self._weighted(data), n_threads(float(rows.size), self.n_jobs)
@@ -129,9 +141,12 @@ class Preparation:
         validation = None
         if held is not None:
             validation = MemoryValidation(held_rows, target[held], weight[held] if weighted else None, self.loss)
+            validation.which = held
             begin = start if scores is None else scores[held]
             validation.begin((begin if self.offset is None else begin + self.offset[held]).T, self.first, self.earlier)
-        return start, MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options), validation
+        boosting = MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options)
+        boosting.which = train
+        return start, boosting, validation
 
     def _validation_in_memory(self, data: Data, start: np.ndarray) -> Validation:
         rows, target, weight = bin_data(data, self.edges, self.n_jobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -60,7 +60,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     quantile : float, default=0.5
         The quantile that the quantile loss predicts.
     alpha : float, optional
-        scikit-learn's name of `quantile`, in place of which it is taken. The Huber loss has `delta` instead.
+        scikit-learn's name of `quantile`, in place of which it is taken. For the Huber loss the quantile of the
+        absolute residuals that is taken for `delta`, anew in every round (in memory).
     power : float, default=1.5
         Power of the variance of the Tweedie loss, between 1 and 2.
     %(boosting_parameters)s
@@ -109,7 +110,9 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         max_depth: int | None = None,
         min_samples_leaf: float | str = "auto",
         min_samples_split: float = 2,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         min_child_weight: float = 1e-3,
         l2_regularization: float = 0.0,
         min_split_gain: float = 0.0,
@@ -140,6 +143,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         X: Any,
         y: Any = None,
         sample_weight: Any = None,
+        monitor: Callable[..., Any] | None = None,
         *,
         X_val: Any = None,
         y_val: Any = None,
@@ -149,7 +153,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         self._check_fit(X_val, y_val)
         data = self._training_data(X, y, sample_weight)
         self._fit_init(X, y, sample_weight)
-        return self._fit_trees(X, data, self._validation_data(X_val, y_val, sample_weight_val))
+        validation = self._validation_data(X_val, y_val, sample_weight_val)
+        return self._fit_trees(X, data, validation, None, monitor, X_val)
 
     def _init_scores(self, X: Any) -> np.ndarray:
         given, loss = np.asarray(self.init_.predict(X), np.float64).reshape(-1, 1), self._loss()
@@ -158,8 +163,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         return given
 
     def _loss(self) -> BoostingLoss:
-        quantile = self.quantile if self.alpha is None else self.alpha
-        loss = regression_loss(self.loss, delta=self.delta, quantile=quantile, power=self.power)
+        loss = regression_loss(self.loss, delta=self.delta, quantile=self.quantile, power=self.power, alpha=self.alpha)
         if loss.leaf_quantile is not None and self.monotonic_cst is not None:
             raise ParameterError(
                 f"monotonic_cst cannot be kept with loss={self.loss!r}: its leaves take quantiles of residuals"

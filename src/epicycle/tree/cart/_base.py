@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -84,12 +83,11 @@ class DecisionTree(TreeModel, ABC):
         """Grow the tree on rows with these targets and weights, prune it, and set attributes and evidence."""
         check_positive_weight(weight)
         p, levels = data.n_features, {j: max(len(values), 1) for j, values in self.categories_.items()}
-        rules = growth_rules(self, weight, p, levels, random_splits=self.splitter == "random", l2=l2)
         grown = grow(
             exact_table(data.X, levels, self.n_jobs),
             target,
             weight,
-            replace(rules, min_weight=self.min_weight_fraction_leaf * float(weight.sum())),
+            growth_rules(self, weight, p, levels, random_splits=self.splitter == "random", l2=l2),
             seed=tree_seed(self.random_state),
             threads=n_threads(WORK_PER_CELL * data.n_rows * p, self.n_jobs),
             unit_weights=bool((weight == 1).all()),

@@ -57,7 +57,9 @@ class TreeClassifier(ClassifierMixin):  # type: ignore[misc]  # the mixin is unt
             asked = "balanced" if self._balances_samples() else self.class_weight
             return self._training_data(X, codes, sample_weight, label_columns=True), label_column_weights(asked, y)
         data = self._training_data(X, y, sample_weight)
-        self.classes_, totals, data = encode_classes(data, self.n_jobs)
+        # As in scikit-learn, a class without weight is a class, with probability zero.
+        self.classes_, totals, data = encode_classes(data, self.n_jobs, weightless=True)
+        totals = np.where(totals > 0, totals, 1.0)
         if self.monotonic_cst is not None and len(self.classes_) > 2:
             raise DataError(
                 f"monotonic_cst: y has {len(self.classes_)} classes; expected two, with one probability. "

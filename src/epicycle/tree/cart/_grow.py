@@ -233,10 +233,11 @@ def number_target(y: np.ndarray, weight: np.ndarray, criterion: str, l2: float) 
     """Numbers to predict; a mean far from zero is subtracted first, since squares lose digits there."""
     Y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
     offset = np.zeros(Y.shape[1])
-    # Sums of w y^2 must be finite.
+    # Sums of w y^2 must be finite, and the squares of sums of w y, from which gains are made.
     with np.errstate(over="ignore"):
         peak = np.maximum(np.abs(Y).max(initial=0.0), 1.0)
-        largest = np.sum(weight) * peak * (peak if criterion == "squared_error" else 1.0)
+        total = np.sum(weight) * peak
+        largest = total * (np.maximum(peak, total) if criterion == "squared_error" else 1.0)
     if not np.isfinite(4 * largest):
         raise DataError(
             f"y, sample_weight: targets up to {np.abs(Y).max():.1e} with weights up to {weight.max():.1e} overflow "
@@ -265,7 +266,10 @@ def label_columns_target(codes: np.ndarray, n_classes: list[int]) -> Target:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of growth, with the names of the kernel; 0 sets no limit to depth and leaves."""
+    """Rules of growth, with the names of the kernel; 0 sets no limit to depth and leaves.
+
+    `min_weight` is a share of the weight of the rows of the tree.
+    """
 
     criterion: str
     l2: float = 0.0
@@ -318,6 +322,7 @@ def growth_rules(
         max_leaves=parameters.max_leaf_nodes or 0,
         min_split=min_rows(parameters.min_samples_split, n, 2),
         min_leaf=min_rows(parameters.min_samples_leaf, n, 1),
+        min_weight=float(parameters.min_weight_fraction_leaf),
         min_gain=float(parameters.min_impurity_decrease),
         max_features=n_candidate_features(parameters.max_features, p),
         random=random_splits,
@@ -340,7 +345,8 @@ def grow(
     order = np.flatnonzero(weight > 0).astype(np.uint32)
     arguments = {name: value for name, value in vars(table).items() if name != "n_rows"}
     features = _native.cart.FeatureTable(**arguments)
-    limits = _native.cart.GrowRules(**{**vars(rules), "criterion": CRITERIA[rules.criterion]})
+    in_numbers = {"criterion": CRITERIA[rules.criterion], "min_weight": rules.min_weight * float(weight.sum())}
+    limits = _native.cart.GrowRules(**{**vars(rules), **in_numbers})
     n_classes = target.classes_of_outputs
     response = (target.y, target.labels, target.n_classes, len(n_classes))
     arrays: Any = _native.cart.grow(features, limits, weight, *response, order, unit_weights, seed, threads)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -17,39 +15,33 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, EpicycleWarning, ParameterError
 from epicycle.core._history import History
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Callable, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Domain
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.data import ArrayData, Batch, DaskData, Data
+from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._target import as_weight
-from epicycle.engine import n_threads
-from epicycle.engine._dask import active_client
-from epicycle.engine._ordered import in_order
 from epicycle.optim import Solution
 from epicycle.tree._base import TreeModel, check_positive_weight, check_repeats, concatenate_histories
 from epicycle.tree._classes import same_classes
 from epicycle.tree._nodes import leaf_nodes, leaves_of_batch, split_features, sums_of_batch
-from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
 from epicycle.tree._partial_dependence import expected_values
 from epicycle.tree.cart._grow import FeatureTable, Target, growth_rules
-from epicycle.tree.cart._tree import Tree
 from epicycle.tree.forest._arrays import (
     ForestArrays,
     LeafSamples,
     empty_forest,
     importances,
-    join,
     leaf_indicator,
     n_trees,
     node_arrays,
     tree_of,
 )
-from epicycle.tree.forest._grow import ForestTree, Problem, Rows, grow_tree, random_state_of, read_rows
+from epicycle.tree.forest._grow import Problem, Rows, random_state_of, read_rows
+from epicycle.tree.forest._growth import Growth
 from epicycle.tree.forest._out_of_bag import OutOfBag, permutation_rises, start_oob
+from epicycle.tree.forest._parameters import FOREST_DOCS, FOREST_DOMAINS
 from epicycle.tree.forest._sampling import RowSamples, row_keys
 
-# Operations for a drawn row and a candidate feature of one tree (about 60 ns with all its levels).
-_WORK_PER_DRAWN_CELL = 50.0
 #: Fitted attributes that a fit with warm_start continues from.
 _CONTINUED = ("trees_", "history_", "_seed_", "_n_rows_", "classes_", "_oob_sum_", "_oob_count_", "_leaf_samples_")
 #: Attributes that prediction needs beside the trees.
@@ -68,56 +60,8 @@ _WITH_TREES = (
 class Forest(TreeModel, ABC):
     """The mean of many randomised trees."""
 
-    _docs: ClassVar[dict[str, str]] = {
-        **GROWTH_DOCS,
-        "forest_parameters": "n_estimators : int, default=100\n    Number of trees.\n"
-        "%(criterion)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n%(max_features)s\n"
-        "%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s\n%(bootstrap)s\n%(max_samples)s\n"
-        "%(oob_score)s\n%(target_parameters)s\n%(ccp_alpha)s\n%(monotonic_cst)s\n%(max_bins)s\n"
-        "%(categorical_features)s\n%(handle_unknown)s\n%(warm_start)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
-        "bootstrap": "bootstrap : bool, default={default}\n"
-        "    Whether every tree is grown on rows drawn with replacement.",
-        "max_samples": "max_samples : int, float or None, default={default}\n"
-        "    Number of rows drawn for a tree, or their share; None means as many as there are. Without `bootstrap`,\n"
-        "    rows are drawn without replacement.",
-        "oob_score": "oob_score : bool or callable, default={default}\n"
-        "    Whether to predict every row by the trees that did not see it. A function ``(y, prediction) -> float``\n"
-        "    gives `oob_score_`; of classifiers it gets numbers of classes, as positions in `classes_`.",
-        "max_bins": "max_bins : int or None, default={default}\n"
-        "    Maximum number of bins of a feature, with edges at quantiles; None tries every distinct number, which is\n"
-        "    slower. Absolute error always does, and very sparse matrices.",
-        "warm_start": "warm_start : bool, default={default}\n"
-        "    Whether another `fit` adds trees to the earlier ones, up to `n_estimators`.",
-        "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
-        "    Seed of the samples of rows, features and thresholds.",
-        "forest_attributes": "trees_ : dict of ndarray\n"
-        "    The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.\n"
-        "estimators_ : list\n"
-        "    All trees as fitted decision trees, made anew on every access.\n"
-        "estimator_ : decision tree\n"
-        "    A tree of the forest before its fit.\n"
-        "n_outputs_ : int\n"
-        "    Number of columns of the target.\n"
-        "estimators_samples_ : list of ndarray\n"
-        "    Numbers of the rows that each tree was grown on, with their repetitions.\n"
-        "%(categories_)s\n"
-        "feature_importances_ : ndarray of shape (n_features,)\n"
-        "    Share of every feature in the decrease of impurity, as the mean over trees.\n"
-        "%(oob_attributes)s\n"
-        "certificate_ : Certificate\n"
-        "    None: trees are greedy. It states among which splits each is the best.\n"
-        "history_ : History\n"
-        "    After every tree its leaves and depth, and as objective the out-of-bag error so far (with `oob_score`)\n"
-        "    or the mean impurity of its leaves.",
-    }
-    _parameters: ClassVar[dict[str, Domain]] = {
-        **GROWTH_DOMAINS,
-        "n_estimators": Integer(1),
-        "bootstrap": Boolean(),
-        "max_samples": NoneOr(AnyOf(Integer(1), Real(0, inclusive=False))),
-        "oob_score": AnyOf(Boolean(), Callable()),
-        "max_bins": NoneOr(Integer(2, 255)),
-    }
+    _docs: ClassVar[dict[str, str]] = FOREST_DOCS
+    _parameters: ClassVar[dict[str, Domain]] = FOREST_DOMAINS
     _card: ClassVar[MethodCard] = MethodCard(
         family="tree", catalogue=("D2",), engines=("memory", "files", "dask"), certificate="none"
     )
@@ -143,7 +87,6 @@ class Forest(TreeModel, ABC):
     _oob_count_: np.ndarray
     _leaf_samples_: dict[str, np.ndarray]
     _samples_: RowSamples
-    _on_cluster: bool
 
     # ------------------------------------------------------------------------------------------- fit
 
@@ -172,7 +115,6 @@ class Forest(TreeModel, ABC):
         )
         check_positive_weight(rows.weight)
         self._n_rows_ = rows.table.n_rows
-        self._on_cluster = isinstance(data, DaskData)
         return rows, earlier
 
     def _earlier(self) -> dict[str, Any]:
@@ -224,7 +166,6 @@ class Forest(TreeModel, ABC):
                 self, rows.weight, rows.table.n_features, self.categories_, random_splits=self._random_splits
             ),
             seed=self._seed_,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             ccp_alpha=self.ccp_alpha,
             oob=bool(self.oob_score),
             keep_leaves=leaf_samples is not None,
@@ -232,7 +173,7 @@ class Forest(TreeModel, ABC):
             unit_weights=samples.takes_all and bool((weight[rows.weight > 0] == 1).all()),
         )
         oob = start_oob(problem, known, earlier) if self.oob_score else None
-        solution = self._grow_trees(problem, known, oob, leaf_samples)
+        solution = self._grow_trees(Growth(problem, known, oob, leaf_samples))
         if leaf_samples is not None:
             self._leaf_samples_ = leaf_samples.state()
         if oob is not None:
@@ -245,68 +186,24 @@ class Forest(TreeModel, ABC):
         self._conclude(solution)
         return oob
 
-    def _grow_trees(
-        self, problem: Problem, known: ForestArrays, oob: OutOfBag | None, leaf_samples: LeafSamples | None
-    ) -> Solution:
+    def _grow_trees(self, growth: Growth) -> Solution:
         """Grow trees until there are `n_estimators`, or until a callback asks to stop."""
-        first = n_trees(known)
-        grown: list[Tree] = []
-        stopped, objective = False, math.nan
 
         def attributes(x: np.ndarray) -> dict[str, Any]:
             kept = {name: value for name, value in vars(self).items() if name in _WITH_TREES}
-            return {**kept, "trees_": join(known, grown[: int(x[0]) - first])}
+            return {**kept, "trees_": growth.forest(int(x[0]))}
 
-        def state() -> dict[str, Any]:
-            out: dict[str, Any] = {"trees": join(known, grown), "seed": problem.seed}
-            if oob is not None:
-                out.update(oob_sum=oob.sum.copy(), oob_count=oob.count.copy())
-            if leaf_samples is not None:
-                out["leaf_samples"] = leaf_samples.state()
-            return out
-
-        monitor = self._monitor(self.n_estimators, attributes)
-
-        def consume(new: ForestTree) -> None:
-            nonlocal stopped, objective
-            if stopped:
-                return
-            grown.append(new.tree)
-            if oob is not None and new.oob_rows is not None:
-                oob.add(new)
-                objective = oob.loss(problem.rows.y, problem.target)
-            else:
-                objective = new.tree.risk
-            if leaf_samples is not None and new.leaf_rows is not None:
-                leaf_samples.add(*new.leaf_rows)
-            done = first + len(grown)
-            columns = {"leaves": float(new.tree.n_leaves), "depth": float(new.tree.max_depth)}
-            stopped = bool(monitor(done, np.array([float(done)]), objective=objective, state=state, **columns))
-
-        missing = max(self.n_estimators - first, 1)
-        work = _WORK_PER_DRAWN_CELL * len(problem.samples.rows) * problem.rules.max_features
-        threads = n_threads(work * (self.n_estimators - first), self.n_jobs)
-        # Trees run side by side; threads that are left over work within a tree.
-        inner = max(1, threads // missing)
-        # Trees are drawn lazily: after a stop no further one is started.
-        numbers = itertools.takewhile(lambda _: not stopped, iter(range(first, self.n_estimators)))
-        client = active_client() if self._on_cluster else None
-        if client is None:
-            in_order(numbers, lambda t: grow_tree(problem, t, inner), consume, min(threads, missing))
-        else:  # the workers grow the trees, each from a copy of the bins; threads here wait for them
-            threads = min(sum(client.nthreads().values()), missing)
-            shared = client.scatter(problem, broadcast=True, hash=False)
-            in_order(numbers, lambda t: client.submit(grow_tree, shared, t, 1, pure=False).result(), consume, threads)
-        self.trees_ = join(known, grown)
-        history = monitor.history()
+        growth.run(self._monitor(self.n_estimators, attributes), self.n_estimators, self.n_jobs)
+        self.trees_ = growth.forest()
+        history = growth.monitor.history()
         return Solution(
             np.zeros(1),
-            objective,
+            growth.objective,
             history if history.columns else History(objective=[]),
-            Certificate("none", 0.0, 0.0, self._claim(problem.rows.table)),
-            first + len(grown),
-            "stopped" if stopped else "converged",
-            state=state() if stopped else {},
+            Certificate("none", 0.0, 0.0, self._claim(growth.problem.rows.table)),
+            n_trees(self.trees_),
+            "stopped" if growth.stopped else "converged",
+            state=growth.state() if growth.stopped else {},
         )
 
     def _claim(self, table: FeatureTable) -> str:

@@ -27,7 +27,7 @@ class ForestClassifier(TreeClassifier, Forest):
         '    "balanced_subsample" does so in the sample of every tree. A list has the\n'
         "    factors of each of several label columns.",
         "monotonic_cst": DecisionTreeClassifier._docs["monotonic_cst"],
-        "oob_attributes": "oob_score_, oob_decision_function_ : float, ndarray\n"
+        "target_attributes": "%(classes_)s\noob_score_, oob_decision_function_ : float, ndarray\n"
         "    With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.",
     }
     _parameters: ClassVar[dict[str, Domain]] = {
@@ -80,14 +80,7 @@ class RandomForestClassifier(ForestClassifier):
     A row is left out by about a third of the trees: their mean predicts it out of bag, which estimates the error on
     new rows. Features are binned (at most 255 bins), unless `max_bins` is None.
 
-    Parameters
-    ----------
-    %(forest_parameters)s
-
-    Attributes
-    ----------
-    %(classes_)s
-    %(forest_attributes)s
+    %(forest_sections)s
 
     Examples
     --------
@@ -142,14 +135,7 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Thresholds are moved to the next edge of a bin, unless `max_bins` is None.
 
-    Parameters
-    ----------
-    %(forest_parameters)s
-
-    Attributes
-    ----------
-    %(classes_)s
-    %(forest_attributes)s
+    %(forest_sections)s
 
     Examples
     --------

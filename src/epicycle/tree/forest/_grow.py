@@ -6,7 +6,7 @@ gathered in the order of t: the forest has the same bits for any number of threa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from epicycle import _native
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import stream
-from epicycle.data import ArrayData, Batch, Data
+from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.tree._binning import bin_centres, bin_data, bin_edges
 from epicycle.tree._nodes import leaves_of_batch
 from epicycle.tree.cart._grow import FeatureTable, Grown, Rules, Target, binned_table, exact_table, grow, tree_seed
@@ -29,7 +29,7 @@ _BYTES_PER_STORED_NUMBER = 24.0
 class Rows:
     """Training rows: features, targets, weights, and the keys that order them for sampling.
 
-    `batch` holds the original rows where they are in memory.
+    `batch` holds the original rows where they are in memory; `on_dask` says that they are a Dask collection.
     """
 
     table: FeatureTable
@@ -38,6 +38,7 @@ class Rows:
     weighted: bool
     keys: np.ndarray
     batch: Batch | None
+    on_dask: bool = False
 
 
 def keys_of_batch(batch: Batch) -> np.ndarray:
@@ -63,7 +64,8 @@ def read_rows(
     edges = bin_edges(data, levels, max_bins=max_bins, seed=seed, n_jobs=n_jobs)
     centre = bin_centres(data, edges, n_jobs) if random_splits else None
     codes, y, weight, keys = bin_data(data, edges, n_jobs, keys_of_batch)
-    return Rows(binned_table(codes, edges, levels, centre), y, weight, data.has_weight, keys, batch)
+    table = binned_table(codes, edges, levels, centre)
+    return Rows(table, y, weight, data.has_weight, keys, batch, isinstance(data, DaskData))
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,6 @@ class Problem:
     samples: RowSamples
     rules: Rules
     seed: int
-    min_weight_fraction_leaf: float
     ccp_alpha: float
     oob: bool
     keep_leaves: bool
@@ -109,13 +110,10 @@ def grow_tree(problem: Problem, t: int, threads: int) -> ForestTree:
     weight = problem.weight if counts is None else counts * problem.weight
     if problem.balance:
         weight = _balanced(weight, problem.target)
-    # The minimum weight of a leaf refers to the weight of the sample of this tree.
-    rules = problem.rules
-    if problem.min_weight_fraction_leaf:
-        rules = replace(rules, min_weight=problem.min_weight_fraction_leaf * float(weight.sum()))
     seed = tree_seed(random_state_of(problem.seed, t))
     table = problem.rows.table.fresh()
-    grown = grow(table, problem.target, weight, rules, seed=seed, threads=threads, unit_weights=problem.unit_weights)
+    options: dict[str, Any] = {"seed": seed, "threads": threads, "unit_weights": problem.unit_weights}
+    grown = grow(table, problem.target, weight, problem.rules, **options)
     tree = prune(grown.tree, problem.ccp_alpha) if problem.ccp_alpha > 0 else grown.tree
     oob_rows = values = None
     if problem.oob and counts is not None:

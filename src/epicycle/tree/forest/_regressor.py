@@ -23,7 +23,7 @@ class ForestRegressor(TreeRegressor, Forest):
         '    Loss that splits lower; leaves of "absolute_error" hold medians. The last is the first by another name.',
         "target_parameters": "keep_leaf_values : bool, default=False\n"
         "    Whether to store the targets of the leaves, which `predict_quantiles` needs.",
-        "oob_attributes": "oob_score_, oob_prediction_ : float, ndarray\n"
+        "target_attributes": "oob_score_, oob_prediction_ : float, ndarray\n"
         "    With `oob_score`: R squared of the out-of-bag predictions, and these; NaN for rows that all trees saw.",
     }
     _parameters: ClassVar[dict[str, Domain]] = {
@@ -104,13 +104,7 @@ class RandomForestRegressor(ForestRegressor):
     A row is left out by about a third of the trees: their mean predicts it out of bag, which estimates the error on
     new rows. Features are binned (at most 255 bins), unless `max_bins` is None.
 
-    Parameters
-    ----------
-    %(forest_parameters)s
-
-    Attributes
-    ----------
-    %(forest_attributes)s
+    %(forest_sections)s
 
     Examples
     --------
@@ -165,13 +159,7 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Thresholds are moved to the next edge of a bin, unless `max_bins` is None.
 
-    Parameters
-    ----------
-    %(forest_parameters)s
-
-    Attributes
-    ----------
-    %(forest_attributes)s
+    %(forest_sections)s
 
     Examples
     --------

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._random import stream
 
 _BLOCK = 4096  # rows that are hashed at a time, within the cache
@@ -113,6 +114,7 @@ class RowSamples:
         if not self.bootstrap:
             counts[self.rows[random.permutation(len(self.rows))[: self.size]]] = 1
             return counts
+        require_memory(16.0 * self.size, f"a sample of {self.size:,} rows", "take a smaller max_samples")
         drawn: Any = random.integers(0, self.total, self.size) if self.whole else random.random(self.size) * self.total
         if self.ends is not None:
             drawn = np.minimum(np.searchsorted(self.ends, drawn, side="right"), len(self.rows) - 1)

@@ -1,0 +1,164 @@
+"""Parameters of gradient boosting: docstring entries and domains."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.tree._parameters import GROWTH_DOMAINS, TREE_DOCS, TREE_DOMAINS, Share
+
+BOOSTING_DOCS: dict[str, str] = {
+    **TREE_DOCS,
+    "boosting_parameters": r"""learning_rate : float, default=0.1
+    :math:`\eta`. Steps are shortened where they might not lower the training loss, and halved where they do not.
+%(n_estimators)s
+max_leaf_nodes : int or None, default=31
+    Maximum number of leaves of a tree.
+max_depth : int or None, default=None
+    Maximum depth of a tree.
+min_samples_leaf : int, float or "auto", default="auto"
+    Minimum number of rows of a leaf, whatever their weights; a float is a share of the rows. "auto" is 20, and a
+    tenth of the rows where there are fewer than 200.
+min_samples_split : int or float, default=2
+    Minimum number of rows of a node that is split. With `max_leaf_nodes`, smaller nodes that were split become leaves
+    again when the tree is grown.
+min_weight_fraction_leaf : float, default=0.0
+    Minimum share of the weight of all rows in a leaf. With `sample_weight`, splits that leave less to a child are
+    undone when the tree is grown.
+min_impurity_decrease : float, default=0.0
+    Minimum decrease, by a split, of the mean squared error of the tree as a fit of the working response.
+ccp_alpha : float, default=0.0
+    Cost of a leaf in minimal cost-complexity pruning of every tree, in units of that mean squared error.
+min_child_weight : float, default=1e-3
+    Minimum curvature H of a leaf.
+l2_regularization : float, default=0.0
+    :math:`\lambda`.
+min_split_gain : float, default=0.0
+    A split must gain more than this.
+max_bins : int, default=255
+    Maximum number of bins of a feature, beside one for missing values. Edges are quantiles of all rows, or of a sample
+    of 200,000.
+subsample : float, default=1.0
+    Share of the rows that a tree is grown from, drawn anew for every round.
+sampling : {"uniform", "gradient"}, default="uniform"
+    Distribution of the drawn rows. "gradient": rows with larger gradients are more likely, and each is weighted by the
+    inverse of its probability, so that sums are unbiased. It keeps the quality with fewer rows (0.2 or 0.3 of them)
+    where most rows are fitted well.
+max_features : int, float, "sqrt", "log2" or None, default=1.0
+    Number of features that a tree may use, or their share, drawn anew for every round; None means all.
+order : {1, 2}, default=2
+    Derivatives of the loss that trees are grown from. 2: Newton steps, as above. 1: a tree is fitted to the negative
+    gradient by least squares, and its leaves take the best constant for the loss itself.
+criterion : {"squared_error", "friedman_mse", "deprecated"}, default="deprecated"
+    Accepted for compatibility; the solution does not depend on it. Any value but the default gives a FutureWarning.
+init : estimator, "zero" or None, default=None
+    Where the scores start: the predictions of an estimator, which is fitted first (for rows in memory), zero, or the
+    best constant.
+%(categorical_features)s
+    A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
+categorical_smoothing : float, default=20.0
+    Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
+%(handle_unknown)s
+%(monotonic_cst)s
+interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
+    Features that share no group never occur on the same path; features in none of the groups form one more. The names
+    stand for all pairs, and for every feature alone.
+n_iter_no_change : int, optional
+    Stop when the loss of the validation set has not decreased for so many rounds, and keep the trees up to its minimum.
+validation_fraction : float, default=0.1
+    Share of the rows that is held out as validation set, where `fit` is given no `X_val`.
+tol : float, default=1e-7
+    Smallest decrease of the validation loss, relative to it, that counts.
+warm_start : bool, default=False
+    Whether another `fit` adds rounds to the earlier ones, up to `n_estimators`.
+random_state : int, Generator, RandomState or None, default=None
+    Seed of the samples of rows and features, of the validation set, and of the rows that bins are made of where there
+    are more than 200,000.
+%(n_jobs)s
+%(verbose)s""",
+    "boosting_attributes": """trees_ : dict of ndarray
+    The trees as arrays; see :mod:`epicycle.tree._ensemble`.
+n_estimators_ : int
+    Number of rounds that were kept. Rounds in which no split gains add trees of a single leaf, of value zero.
+n_trees_per_iteration_ : int
+    Trees of a round: one for each class where there are more than two.
+train_score_ : ndarray of shape (n_estimators_,)
+    Training loss after each round, as scikit-learn counts it: twice the mean loss for squared error and two classes.
+oob_scores_, oob_improvement_ : ndarray of shape (n_estimators_,)
+    The same loss of the rows that the round did not draw, after it, and how much the round lowered it; with
+    `subsample` < 1 and uniform sampling in memory. Zero for rounds of an earlier fit without.
+oob_score_ : float
+    The last of `oob_scores_`.
+estimators_ : ndarray of shape (n_estimators_, n_trees_per_iteration_)
+    The trees as fitted regression trees, made anew on every access. Their impurities are not known (NaN).
+init_ : estimator
+    The fitted `init`, where it is an estimator.
+max_features_ : int
+    Number of features that a tree may use.
+%(categories_)s
+feature_importances_ : ndarray of shape (n_features,)
+    Share of every feature in the gain of the splits.
+certificate_ : Certificate
+    None: boosting is greedy. Its value is the largest rise of the training loss in any round.
+history_ : History
+    After every round the mean training loss, that of the validation set (``validation``), leaves, step and seconds.""",
+    "monitor": "monitor : callable, optional\n"
+    "    Called after every round as ``monitor(round, self, locals)``, with rounds counted from 0; True ends the fit.",
+    "X_val": "X_val : as X, optional\n"
+    "    Rows of a validation set, possibly of another kind than X. Its loss is recorded after every round, and\n"
+    "    with `n_iter_no_change` ends the fit; it takes the place of `validation_fraction`.",
+    "y_val": "y_val : as y, optional\n    Targets of the validation set.",
+    "sample_weight_val": "sample_weight_val : as sample_weight, optional\n    Weights of the validation set.",
+}
+
+BOOSTING_DOMAINS: dict[str, Domain] = {
+    **TREE_DOMAINS,
+    "learning_rate": Real(0, inclusive=False),
+    "n_estimators": Integer(1),
+    "max_leaf_nodes": NoneOr(Integer(2)),
+    "max_depth": NoneOr(Integer(1)),
+    "min_samples_leaf": AnyOf(Integer(1), Share(0, 1, inclusive=False), Choice("auto")),
+    "min_samples_split": AnyOf(Integer(2), Share(0, 1, inclusive=(False, True))),
+    "min_impurity_decrease": Real(0),
+    "min_weight_fraction_leaf": GROWTH_DOMAINS["min_weight_fraction_leaf"],
+    "ccp_alpha": GROWTH_DOMAINS["ccp_alpha"],
+    "criterion": Choice("squared_error", "friedman_mse", "deprecated"),
+    "init": NoneOr(AnyOf(Choice("zero"), InstanceOf(object))),
+    "min_child_weight": Real(0),
+    "l2_regularization": Real(0),
+    "min_split_gain": Real(0),
+    "max_bins": Integer(2, 255),
+    "subsample": Real(0, 1, inclusive=(False, True)),
+    "sampling": Choice("uniform", "gradient"),
+    "max_features": GROWTH_DOMAINS["max_features"],
+    "order": Integer(1, 2),
+    "categorical_smoothing": Real(0),
+    "interaction_cst": NoneOr(AnyOf(Choice("pairwise", "no_interactions"), InstanceOf(list, tuple))),
+    "n_iter_no_change": NoneOr(Integer(1)),
+    "validation_fraction": Real(0, 1, inclusive=False),
+    "tol": Real(0),
+}
+
+
+def interaction_groups(asked: Any, p: int) -> Any:
+    """Groups of features that may interact, by names or numbers; "pairwise" and "no_interactions" spelt out."""
+    if isinstance(asked, str):
+        return list(combinations(range(p), min(2 if asked == "pairwise" else 1, p)))
+    for group in asked or ():
+        if not isinstance(group, list | tuple | set | frozenset | np.ndarray):
+            raise ParameterError(
+                f"interaction_cst: Interaction constraints must be a sequence of tuples or lists, got: {asked!r:.80}"
+            )
+        for feature in group:
+            if isinstance(feature, str):
+                continue
+            if not isinstance(feature, int | np.integer) or not 0 <= feature < p:
+                raise ParameterError(
+                    "interaction_cst: Interaction constraints must consist of integer indices in [0, n_features - 1] = "
+                    f"[0, {p - 1}], specifying the position of features, or of names; got {feature!r}"
+                )
+    return asked
