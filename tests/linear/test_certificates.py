@@ -1,5 +1,7 @@
 """A certificate that holds is true: against optima in extended precision, over random and awkward problems."""
 
+from fractions import Fraction
+
 import extended_precision as exact
 import numpy as np
 import pytest
@@ -253,3 +255,44 @@ def test_no_point_of_a_separable_problem_is_optimal(n_classes, length):
     value, _ = objective.value_and_gradient(length * along)
     assert not objective.certify(length * along, 1e-8).holds or value == 0.0
     assert objective.value(2 * length * along) < value or value == 0.0
+
+
+def exact_excess(X, y, coef, intercept):
+    """F at the stored coefficients less its minimum, over half the sum of squares of y: in rational numbers."""
+    rows = [[Fraction(float(v)) for v in row] + [Fraction(1)] for row in X]
+    y = [Fraction(float(v)) for v in y]
+    d = len(rows[0])
+    M = [
+        [sum(r[i] * r[j] for r in rows) for j in range(d)] + [sum(r[i] * t for r, t in zip(rows, y, strict=True))]
+        for i in range(d)
+    ]
+    for i in range(d):
+        for k in set(range(d)) - {i}:
+            factor = M[k][i] / M[i][i]
+            M[k] = [a - factor * b for a, b in zip(M[k], M[i], strict=True)]
+
+    def value(beta):
+        fitted = [sum(a * b for a, b in zip(row, beta, strict=True)) for row in rows]
+        return sum((t - f) ** 2 for t, f in zip(y, fitted, strict=True)) / 2
+
+    mean = sum(y) / len(y)
+    stored = [*(Fraction(float(v)) for v in coef), Fraction(float(intercept))]
+    return float((value(stored) - value([M[i][d] / M[i][i] for i in range(d)])) / (sum((t - mean) ** 2 for t in y) / 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("level", "spread"), [(1e9, 1e-3), (1e6, 1e-6), (1e9, 1.0), (1e3, 1.0)])
+@pytest.mark.parametrize("solver", ["auto", "qr", "lbfgs"])
+def test_the_rounding_of_what_is_stored_is_part_of_the_bound(level, spread, solver, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)).astype(dtype)
+    y = level + spread * (X @ [1.0, -2.0] + rng.normal(size=40))
+    with ep.config(on_nonconvergence="ignore"):
+        model = LinearRegression(solver=solver).fit(X, y)
+    excess = exact_excess(X, y, model.coef_, model.intercept_)
+    assert model.certificate_.value >= excess
+    assert model.certificate_.value <= 200 * excess + 1e-12  # and not by much more
+    if dtype == np.float64:
+        assert model.certificate_.holds == (model.certificate_.value <= 1e-10)
+    elif model.certificate_.value > 1e-10:  # float32 allows no less, and the certificate says so
+        assert "stored as float32" in model.certificate_.meaning

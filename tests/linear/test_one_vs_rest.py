@@ -106,8 +106,13 @@ def test_forms_threads_and_files(tmp_path):
     assert loaded.certificate_ == two.certificate_
     assert loaded.estimators_[2].certificate_.holds
     frame.assign(y=y).to_parquet(tmp_path / "t.parquet")
+    scan = ep.scan(tmp_path / "t.parquet", target="y")
     with pytest.raises(DataError, match="has to be in memory"):
-        OneVsRest().fit(ep.scan(tmp_path / "t.parquet", target="y"))
+        OneVsRest(ep.KNeighborsClassifier()).fit(scan)
+    plain, files = OneVsRest().fit(frame, y), OneVsRest().fit(scan)
+    assert_allclose(files.decision_function(frame), plain.decision_function(frame), atol=1e-8)
+    assert_array_equal(files.predict(scan), plain.predict(frame))
+    assert files.certificate_.holds
 
 
 def test_every_part_keeps_out_of_the_way_of_the_others():

@@ -1,5 +1,7 @@
 """Forward, backward and filter selection: planted features, the contract, and two roads to the same scores."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -366,3 +368,18 @@ def test_a_scan_is_refused(planted, tmp_path):
     )
     with pytest.raises(DataTypeError, match="takes data in memory"):
         ForwardSelection().fit(ep.scan(tmp_path / "a.parquet", target="y"))
+
+
+@pytest.mark.parametrize("cls", [ep.BackwardSelection, ep.ForwardSelection, ep.FilterSelection])
+@pytest.mark.parametrize(("x_unit", "y_unit"), [(1e100, 1.0), (1.0, 1e100), (1e155, 1.0), (1.0, 1e200), (1e150, 1e150)])
+def test_huge_values_are_selected_from_or_refused_by_name(cls, x_unit, y_unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = 2 * X[:, 0] + 0.1 * rng.normal(size=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        if max(x_unit, y_unit) > 1e150:  # their models are least squares, which refuse
+            with pytest.raises(DataError, match="overflow"):
+                cls().fit(X * x_unit, y * y_unit)
+        else:
+            assert cls().fit(X * x_unit, y * y_unit).get_support()[0]

@@ -75,6 +75,14 @@ def _as_ndarray(X: Any) -> np.ndarray:
         raise DataTypeError(f"X: {error}") from None
 
 
+def in_type_if_it_fits(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Results in the type of the data; in float64 where a float32 would overflow."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float32 and np.abs(values).max(initial=0.0, where=~np.isnan(values)) > np.finfo(np.float32).max:
+        return np.asarray(values, dtype=np.float64)
+    return values.astype(dtype, copy=False)
+
+
 def as_floating(X: np.ndarray) -> np.ndarray:
     """An array of numbers as float32 or float64; itself where it is that already."""
     refuse_non_numbers(X, "X")

@@ -43,8 +43,8 @@ from epicycle.optim import Solution
 from epicycle.stats._class_scores import one_or_all
 from epicycle.stats._labels import codes as codes_of, distinct
 
-#: Beyond it weights are counted in units of the largest: |w|^2 is of the order of their square, which may overflow.
-MAX_SHARE = 1e100
+#: Beyond it weights are counted in units of the largest: their sums may not fit into float32, nor |w|^2 into float64.
+MAX_SHARE = 1e30
 
 
 class KernelPerceptron(KernelClassifier):
@@ -159,7 +159,7 @@ class KernelPerceptron(KernelClassifier):
         Parameters
         ----------
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight v is shown v times, with a last, shorter step for the fraction that is left. Beyond 1e102
+            A row of weight v is shown v times, with a last, shorter step for the fraction that is left. Beyond 1e32
             weights are counted in units of the largest.
         """
         rows, codes, weight, kept = self._labelled(X, y, sample_weight)

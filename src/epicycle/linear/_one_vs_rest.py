@@ -11,6 +11,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +35,7 @@ from epicycle.core.estimator._parts import (
     where_part_has,
     worst_certificate,
 )
-from epicycle.data import ArrayData
+from epicycle.data import ArrayData, Scan
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
@@ -94,7 +95,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A10",), engines=("memory",), certificate="worst of the parts"
+        family="linear", catalogue=("A10",), engines=("memory", "files", "dask"), certificate="worst of the parts"
     )
 
     @stores_arguments
@@ -119,10 +120,13 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
+            Files and collections need a classifier that takes them, as :class:`LogisticRegression` does.
         y : array-like of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
-            Labels of any kind; or a table of zeros and ones, one column for each label.
+            Labels of any kind; or a table of zeros and ones, one column for each label. A scan brings its own.
         """
+        if self._takes_batches(X):
+            return self._fit_batches(X, y, sample_weight)
         targets, weight = self._targets(X, y, sample_weight)
         base = self._base()
         parts: list[Any] = [None] * len(targets)
@@ -147,6 +151,29 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
             in_order(iter(range(len(targets))), work, consume, threads)
         self.estimators_ = parts
         self._collect(seconds)
+        return self
+
+    def _takes_batches(self, X: Any) -> bool:
+        """Whether X is not in memory and the classifier is one of ours that takes it."""
+        source = "files" if isinstance(X, Scan) else "dask" if type(X).__module__.split(".")[0] == "dask" else ""
+        card = getattr(self._base(), "_card", None)
+        return bool(source) and card is not None and source in card.engines
+
+    def _fit_batches(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """One classifier after the other, each by passes over the rows with the labels of its class."""
+        data = self._fit_data(X, y, sample_weight, target="labels")
+        self.classes_, _, _ = encode_labels(data, type(self).__name__, self.n_jobs)
+        self.multilabel_ = False
+        shown = self._shown()
+        self.constant_ = np.full(len(shown), np.nan)
+        self.estimators_, seconds = [], []
+        for label in shown:
+            began, part = time.perf_counter(), clone(self._base())
+            with config(on_nonconvergence="ignore"):
+                part.fit(data.encode_target(partial(_is_label, label=label)))
+            self.estimators_.append(part)
+            seconds.append(time.perf_counter() - began)
+        self._collect(np.array(seconds))
         return self
 
     @where_part_has("partial_fit", _base)
@@ -259,8 +286,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         if inner_tags(self, self._base()).input_tags.allow_nan:
             self._check_fitted()
             return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-        data = self._predict_data(X)
-        return self._in_memory(data).n_rows
+        return self._predict_data(X).n_rows or 0
 
     def _scores(self, X: Any, *, probabilities: bool) -> np.ndarray:
         """One column for each classifier: the probability of a one, or its score."""
@@ -303,6 +329,10 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
             return np.column_stack([1 - P[:, 0], P[:, 0]])
         total = P.sum(axis=1, keepdims=True)
         return np.where(total > 0, P / np.where(total > 0, total, 1.0), 1 / P.shape[1])
+
+
+def _is_label(y: np.ndarray, label: Any) -> np.ndarray:
+    return np.asarray(y == label, dtype=np.int64)
 
 
 def _quietly(fit: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core.estimator._estimator import fitting
+from epicycle.data._matrix import in_type_if_it_fits
 from epicycle.neighbors._base import NeighborsEstimator
 from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredictor, Voters
 
@@ -43,9 +44,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
             warnings.warn(
                 "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
             )
-        mean = voters.means(self._targets_)
-        fits = np.nanmax(np.abs(mean), initial=0.0) <= np.finfo(voters.dtype).max
-        return mean.astype(voters.dtype, copy=False) if fits else mean
+        return in_type_if_it_fits(voters.means(self._targets_), voters.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; X may be None for the rows of the fit, each predicted from the others."""

@@ -42,6 +42,8 @@ class Objective(ABC):
     strong_convexity: float = 0.0
     #: Whether F is a quadratic: its Hessian is the same everywhere.
     quadratic: bool = False
+    #: Whether a Hessian takes hardly longer than a gradient, so that Newton's method need not do without.
+    cheap_hessian: bool = False
     #: A number that F is known to stay above, against which gradients are measured; None when there is none.
     lower_bound: float | None = None
     capabilities: frozenset[str] = frozenset()

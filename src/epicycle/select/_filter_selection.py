@@ -49,6 +49,11 @@ def score_features(
     return np.where(np.isfinite(values), values, -np.inf)
 
 
+def unit_of(largest: Any) -> Any:
+    """A power of two near the largest values; 1 for zero."""
+    return np.exp2(np.round(np.log2(np.where(largest > 0, largest, 1.0))))
+
+
 def correlations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bool) -> np.ndarray:
     """Absolute correlations with a numeric target, correlation ratios with labels; zero for constant columns."""
     w = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
@@ -57,13 +62,17 @@ def correlations(X: Any, y: np.ndarray, weight: np.ndarray | None, *, labels: bo
         T = np.zeros((len(y), int(codes.max()) + 1))
         T[np.arange(len(y)), codes] = 1.0
     else:
-        T = (y.astype(np.float64) - w @ y)[:, None]
+        y = y.astype(np.float64) / unit_of(np.abs(y).max(initial=0.0))
+        T = (y - w @ y)[:, None]
+    # Correlations do not depend on units: in powers of two near the largest values no square overflows.
+    units = unit_of(np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0)).ravel())
+    X = X @ sp.diags_array(1 / units) if sp.issparse(X) else np.asarray(X, dtype=np.float64) / units
     mean = np.asarray(w @ X, dtype=np.float64).ravel()
     if sp.issparse(X):
         square = np.asarray(w @ X.multiply(X), dtype=np.float64).ravel() - mean**2
         cross = np.asarray(X.T @ (w[:, None] * T), dtype=np.float64) - np.outer(mean, w @ T)
     else:
-        Z = np.asarray(X, dtype=np.float64) - mean
+        Z = X - mean
         square = w @ Z**2
         cross = Z.T @ (w[:, None] * T)
     # Variances at the level of rounding belong to constant columns.

@@ -137,6 +137,8 @@ class MomentScores(SubsetScores):
         """Scores of subsets of one size, NaN where a fit to the rows is needed."""
         out = np.full((len(S), len(self.folds)), np.nan)
         for f, (A, b, M, total, spread) in enumerate(self.folds):
+            if not (np.isfinite(A).all() and np.isfinite(b).all() and np.isfinite(M).all()):
+                continue  # the squares of huge values overflow: the estimator says so, or knows better
             # Unit diagonal: pivots of the Cholesky factor are then shares of variance not explained by other features.
             scale = np.sqrt(np.maximum(np.diag(A) + self.alpha, np.finfo(float).tiny))
             G = A[S[:, :, None], S[:, None, :]]
@@ -193,7 +195,7 @@ def _factor(G: np.ndarray) -> np.ndarray:
 def _moments(
     X: Any, y: np.ndarray, weight: np.ndarray, split: Split, centre: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-    """(A, b, M, weight of the test rows, their sum of squares of y about their own mean)."""
+    """(A, b, M, weight of the test rows, their sum of squares of y about their own mean); infinite where too large."""
     train, test = split
     w, v = weight[train], weight[test]
     p = X.shape[1]
@@ -202,12 +204,13 @@ def _moments(
         # Test rows are centred at the training means, which is what the intercept does.
         at_x = np.asarray(w @ X[train], dtype=np.float64).ravel() / w.sum()
         at_y = float(w @ y[train] / w.sum())
-    A, b, _ = _about(X[train], y[train] - at_y, w, at_x)
-    V, d, squares = _about(X[test], y[test] - at_y, v, at_x)
-    M = np.empty((p + 1, p + 1))
-    M[:-1, :-1], M[-1, :-1], M[:-1, -1], M[-1, -1] = V, d, d, squares
-    own = v @ y[test] / v.sum() if v.sum() > 0 else 0.0
-    return A, b, M, float(v.sum()), float(v @ (y[test] - own) ** 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        A, b, _ = _about(X[train], y[train] - at_y, w, at_x)
+        V, d, squares = _about(X[test], y[test] - at_y, v, at_x)
+        M = np.empty((p + 1, p + 1))
+        M[:-1, :-1], M[-1, :-1], M[:-1, -1], M[-1, -1] = V, d, d, squares
+        own = v @ y[test] / v.sum() if v.sum() > 0 else 0.0
+        return A, b, M, float(v.sum()), float(v @ (y[test] - own) ** 2)
 
 
 def _about(X: Any, y: np.ndarray, w: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

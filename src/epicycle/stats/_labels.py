@@ -105,7 +105,8 @@ def class_weights(
     if spec is None:
         return None
     if isinstance(spec, str):
-        return np.asarray(totals.sum() / (len(totals) * totals))
+        with np.errstate(over="ignore"):  # a class of next to no weight: its factor stays finite
+            return np.minimum(totals.sum() / (len(totals) * totals), 1e300)
     weights = np.ones(len(classes))
     known = {label: i for i, label in enumerate(classes.tolist())}
     for label, weight in spec.items():

@@ -204,8 +204,8 @@ def test_float32_stays_float32():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"degree": 0}, "degree=0"),
-        ({"degree": [1, 0]}, "degree"),
+        ({"degree": -1}, "degree=-1"),
+        ({"degree": [1, -1]}, "degree"),
         ({"degree": 2.5}, "degree"),
         ({"alpha": -1.0}, "alpha=-1"),
         ({"alpha": [1.0, -1.0]}, "alpha"),
@@ -246,3 +246,19 @@ def test_plot():
     import matplotlib.pyplot as plt
 
     plt.close("all")
+
+
+def test_degree_zero_is_the_mean():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(30, 2)), rng.normal(size=30), rng.uniform(1, 2, size=30)
+    model = ep.PolynomialRegression(degree=0).fit(X, y, w)
+    assert model.coef_.shape == (0,)
+    assert model.intercept_ == pytest.approx(np.average(y, weights=w), rel=1e-14)
+    assert_allclose(model.predict(X), model.intercept_)
+    assert_allclose(model.derivative(X), 0.0)
+    assert model.certificate_.holds
+    # the error without a row is that of the mean of the others
+    chosen = ep.PolynomialRegression(degree=[0, 1, 2]).fit(X, y)
+    assert chosen.degree_ == chosen.loo_errors_.argmin()
+    others = (y.sum() - y) / 29
+    assert chosen.loo_errors_[0] == pytest.approx(np.mean((y - others) ** 2), rel=1e-12)

@@ -157,3 +157,30 @@ def test_effective_parameters_of_a_ridge():
     )
     lasso = GeneralizedLinearModel(alpha=0.1, l1_ratio=1.0).fit(X, y)
     assert lasso.effective_parameters_ == pytest.approx(1 + np.count_nonzero(lasso.coef_))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_standard_errors_of_the_multinomial_family(classes):
+    """Those of the inverse information of the log-odds against the first class, by numerical derivatives."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(120, 2)), rng.integers(0, classes, size=120)
+    model = GeneralizedLinearModel("multinomial").fit(X, np.array(list("abc"))[labels])
+    A = np.column_stack([X, np.ones(120)])
+    odds = np.column_stack([model.coef_, model.intercept_])
+    theta = (odds[1:] - odds[0]).ravel()
+
+    def gradient(theta):
+        scores = np.column_stack([np.zeros(120), A @ theta.reshape(classes - 1, 3).T])
+        P = np.exp(scores - scores.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        return ((P - np.eye(classes)[labels])[:, 1:].T @ A).ravel()
+
+    h = 1e-5
+    steps = h * np.eye(len(theta))
+    information = np.array([(gradient(theta + s) - gradient(theta - s)) / (2 * h) for s in steps])
+    errors = np.sqrt(np.diag(np.linalg.inv(information))).reshape(classes - 1, 3)
+    summary = model.summary()
+    rows = summary["std err"].reshape(classes - 1, 3)
+    assert_allclose(rows, np.column_stack([errors[:, 2], errors[:, :2]]), rtol=1e-6)  # the intercept comes first
+    penalised = GeneralizedLinearModel("multinomial", alpha=0.1).fit(X, labels)
+    assert "standard errors do not hold" in penalised.summary().note

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+import epicycle as ep
 from epicycle import LinearRegression, LogisticRegression, Ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore::epicycle.exceptions.CollinearityWarning")  # it is on purpose
@@ -101,7 +102,8 @@ def test_accuracy_of_qr_at_any_condition(condition, noise):
         A = X - X.mean(axis=0)
         Q, R = np.linalg.qr(A)
         by_qr = np.linalg.norm(np.linalg.solve(R, Q.T @ (y - y.mean())) - truth)
-        ours = np.linalg.norm(LinearRegression().fit(X, y).coef_ - truth)
+        with ep.config(on_nonconvergence="ignore"):  # the intercept of coefficients of 1e9 is not stored to 1e-10
+            ours = np.linalg.norm(LinearRegression().fit(X, y).coef_ - truth)
         assert ours <= 10 * by_qr + 100 * EPS * np.linalg.norm(truth) * condition
 
 

@@ -1,5 +1,6 @@
 """Coefficients wherever the rows are, classes without rows, and scikit-learn's remaining arguments."""
 
+import time
 import warnings
 
 import dask.dataframe as dd
@@ -189,3 +190,21 @@ def test_labels_of_bytes(kind):
     model = LogisticRegressionCV(Cs=2).fit(X, labels)
     assert_array_equal(model.scores_, LogisticRegressionCV(Cs=2).fit(X, y).scores_)
     assert set(model.predict(X).tolist()) <= {b"a", b"b"}
+
+
+@pytest.mark.parametrize("powers", [(-8, 0, 8, 12), (100, 100, 100, 100), (-100, -5, 50, 100)])
+def test_columns_of_wild_scales_take_no_longer(powers):
+    """Thirty rows once took 40 seconds; where rounding hides the penalty, the fit says that it fell short."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = (X[:, 0] + rng.normal(size=30) > 0).astype(int)
+    X *= 10.0 ** np.array(powers)
+    began = time.process_time()
+    with ep.config(on_nonconvergence="ignore"):
+        smooth, sparse = LogisticRegressionCV().fit(X, y), LogisticRegressionCV(l1_ratios=[1.0]).fit(X, y)
+        one = LogisticRegression(l1_ratio=1.0).fit(X, y)
+    assert time.process_time() - began < 10
+    assert smooth.certificate_.holds
+    for model in (smooth, sparse, one):
+        assert np.isfinite(model.predict_proba(X)).all()
+        assert model.certificate_.holds == model.converged_

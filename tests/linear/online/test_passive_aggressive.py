@@ -263,3 +263,28 @@ def test_early_stopping_holds_out_scikit_learns_rows(cls):
     assert model.history_.validation_score[-1] == pytest.approx(scores)
     with pytest.raises(ParameterError, match="partial_fit"):
         cls(early_stopping=True).partial_fit(X, y)
+
+
+def test_results_beyond_float32_stay_in_float64():
+    X, t = table()
+    small = X.astype(np.float32)
+    with ep.config(on_nonconvergence="ignore"):
+        plain, large = Perceptron(max_iter=3).fit(small, t > 0), Perceptron(max_iter=3, eta0=1e200).fit(small, t > 0)
+    assert plain.coef_.dtype == np.float32
+    assert large.coef_.dtype == np.float64
+    assert np.isfinite(large.decision_function(small)).all()
+    assert_array_equal(plain.predict(small), large.predict(small))
+    assert plain.n_mistakes_ == large.n_mistakes_
+    neighbours = ep.KNeighborsRegressor(3).fit(small, 1e300 * t)
+    assert_allclose(
+        neighbours.predict(small) / 1e300, ep.KNeighborsRegressor(3).fit(small, t).predict(small), rtol=1e-5
+    )
+
+
+def test_wild_parameters_end_in_words_or_numbers():
+    X, t = table()
+    assert np.isfinite(SGDRegressor(power_t=400.0, max_iter=3, tol=None).fit(X, t).coef_).all()
+    with pytest.raises(ep.exceptions.MemoryBudgetError, match="n_components"):
+        ep.RandomFourierFeatures(n_components=10**13).fit(X)
+    same = Perceptron(tol=None, max_iter=2).fit(np.zeros((4, 2)), [0, 1, 0, 1], sample_weight=[1.0, 1.0, 1.0, 1.0])
+    assert same.mistake_bound_ == np.inf

@@ -59,7 +59,7 @@ AREAS = {
         "neighbors.tests.test_graph neighbors.tests.test_nearest_centroid neighbors.tests.test_neighbors "
         "neighbors.tests.test_neighbors_pipeline",
     ),
-    "trees": (0.90, "tree.tests.test_export tree.tests.test_monotonic_tree tree.tests.test_split tree.tests.test_tree"),
+    "trees": (0.97, "tree.tests.test_export tree.tests.test_monotonic_tree tree.tests.test_split tree.tests.test_tree"),
     "svm": (0.92, "svm.tests.test_bounds svm.tests.test_sparse svm.tests.test_svm"),
     "gps": (0.97, "gaussian_process.tests.test_gpc gaussian_process.tests.test_gpr"),
     "kernel_ridge": (0.97, "tests.test_kernel_ridge"),

@@ -103,6 +103,25 @@ def test_quality_beside_scikit_learn():
     assert a > b - 0.015
 
 
+@pytest.mark.slow
+def test_leaves_of_five_rows_are_those_of_scikit_learn():
+    """Leaves count rows, not their repetitions in the bootstrap: as many leaves, and as good, over ten seeds."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(9000, 12))
+    label = (X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) - X[:, 3] + 2 * rng.normal(size=9000) > 0).astype(int)
+    train, test = slice(0, 5000), slice(5000, None)
+    scores, leaves = np.empty((2, 10)), np.empty((2, 10))
+    for i, make in enumerate((RandomForestClassifier, SklearnClassifier)):
+        for seed in range(10):
+            model = make(20, min_samples_leaf=5, random_state=seed).fit(X[train], label[train])
+            scores[i, seed] = roc_auc_score(label[test], model.predict_proba(X[test])[:, 1])
+            leaves[i, seed] = np.mean([tree.get_n_leaves() for tree in model.estimators_])
+            assert min(tree.tree_.n_node_samples.min() for tree in model.estimators_) >= 5
+    standard_error = np.sqrt((scores.var(axis=1) / 10).sum())
+    assert scores[0].mean() > scores[1].mean() - max(3 * standard_error, 0.003)
+    assert abs(leaves[0].mean() / leaves[1].mean() - 1) < 0.03
+
+
 def test_out_of_bag_error_tracks_the_test_error():
     X, y = problem(4, n=4000)
     train, test = slice(0, 1500), slice(1500, None)

@@ -17,7 +17,7 @@ from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.linear.basis._bases import Basis, predict_batch
 from epicycle.linear.basis._penalised import PenalisedFit, factor_of, leave_one_out, solve_penalised
-from epicycle.linear.least_squares._objective import excess_certificate
+from epicycle.linear.least_squares._objective import StorageError, excess_certificate
 from epicycle.optim import Solution
 from epicycle.stats._moments import CentredFactor
 from epicycle.stats._summary import Summary, wald_summary
@@ -93,13 +93,17 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         self._keep(data, fit, factor, candidates[chosen][1])
         monitor = self._monitor(1, lambda _x: self._attributes(data, fit))
         monitor(1, fit.coef.ravel(), objective=fit.objective)
-        certificate = excess_certificate(
-            fit.excess,
-            float(fit.total_squares.sum()) / 2,
-            self.tol,
-            mean=factor.mean[basis.n_functions :],
-            weight=factor.weight,
+        total, mean = float(fit.total_squares.sum()) / 2, factor.mean
+        m, level, weight = len(fit.coef), mean[basis.n_functions :], factor.weight
+        storage = StorageError.of(
+            self._attributes(data, fit),
+            fit.coef,
+            mean=np.append(mean[:m], level),
+            lengths=np.linalg.norm(factor.R_x[:, :m], axis=0),
+            weight=weight,
+            intercept=True,
         )
+        certificate = excess_certificate(fit.excess, total, self.tol, mean=level, weight=weight, storage=storage)
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, "by QR"))
         return self

@@ -38,8 +38,8 @@ class PolynomialRegression(BasisRegressor):
     Parameters
     ----------
     degree : int, sequence of int or "loo", default=2
-        Total degree. Of several degrees the one with the least leave-one-out error is taken, which is computed without
-        refitting; "loo" chooses from 1 to 12.
+        Total degree; 0 is a constant. Of several degrees the one with the least leave-one-out error is taken, which is
+        computed without refitting; "loo" chooses from 1 to 12.
     alpha : float, sequence of float or "loo", default=0.0
         Strength of the penalty; of several, leave-one-out chooses.
     domain : array-like of shape (2,) or (2, n_features), optional
@@ -88,7 +88,7 @@ class PolynomialRegression(BasisRegressor):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **BasisRegressor._parameters,
-        "degree": AnyOf(Integer(minimum=1), Choice("loo"), ArrayLike()),
+        "degree": AnyOf(Integer(minimum=0), Choice("loo"), ArrayLike()),
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
         "domain": NoneOr(ArrayLike()),
         "interactions": Boolean(),
@@ -115,8 +115,8 @@ class PolynomialRegression(BasisRegressor):
         if isinstance(self.degree, str):
             return list(DEGREES)
         given = np.atleast_1d(np.asarray(self.degree))
-        if given.ndim > 1 or not given.size or given.dtype.kind not in "iu" or (given < 1).any():
-            raise ParameterError(f"PolynomialRegression: degree={self.degree!r}; expected integers >= 1 or 'loo'")
+        if given.ndim > 1 or not given.size or given.dtype.kind not in "iu" or (given < 0).any():
+            raise ParameterError(f"PolynomialRegression: degree={self.degree!r}; expected integers >= 0 or 'loo'")
         return sorted({int(d) for d in given})
 
     def _place(self, data: Data) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_normal_equations
@@ -147,6 +147,10 @@ def prepare(data: Data, model: EpicycleRegression, *, plane: bool) -> Problem:
     # Data that are constant but for rounding count as ones that vary by that much.
     squares = max(squares, weight * (np.finfo(float).eps * abs(level)) ** 2)
     spans = np.array([t.span for t in columns])
+    with np.errstate(over="ignore"):  # derivatives in the frequencies are products of times and values
+        largest = squares * np.square(spans.max(initial=1.0))
+    if not np.isfinite(largest):
+        raise DataError("X, y: the squares of times multiplied by values overflow; scale them down")
     return Problem(data, grids, origin, spans, weight, squares / 2, setting)
 
 

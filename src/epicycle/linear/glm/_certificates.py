@@ -206,9 +206,10 @@ def _by_penalty(objective: GlmObjective, x: Array, value: float, u: Array, goal:
     far = np.abs(x[held]) + size
 
     def gap(r: Array) -> float:
-        """For derivatives no larger than r, with all that is free at its optimum."""
-        straight = float(r @ far)
-        return min(straight, 0.5 * float(np.sum(np.square(r) / l2))) if (l2 > 0).all() else straight
+        """For derivatives no larger than r, with all that is free at its optimum; infinite beyond what numbers hold."""
+        with np.errstate(over="ignore"):
+            straight = float(r @ far)
+            return min(straight, 0.5 * float(np.sum(np.square(r) / l2))) if (l2 > 0).all() else straight
 
     r = np.abs(u[held])
     if not len(free) or gap(r) > goal:

@@ -240,9 +240,12 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
         step = half.T @ g
         if last is not None and same and np.linalg.norm(step) > SEPARATION_MOVE * np.sqrt(max(last.least, 0.0)):
             refuse_separation(objective, x, names)
-        if np.linalg.norm(step) * np.sqrt(V) <= MAX_ERROR_IN_SDS:
+        settled = np.linalg.norm(step) * np.sqrt(V) <= MAX_ERROR_IN_SDS
+        if settled and not objective.penalty.any:
             break
-        x = x - half @ step
+        x = x - half @ step  # a penalised fit takes the last step too: it is in hand, and small coefficients gain by it
+        if settled:
+            break
     if x is not solution.x:
         certificate = objective.certify(x, solution.certificate.tolerance)
         if certificate.holds:

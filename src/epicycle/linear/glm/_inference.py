@@ -17,6 +17,7 @@ from epicycle.linear.glm._evaluation import deviances, objective_on, open_fitted
 from epicycle.linear.glm._fit import Fit
 from epicycle.linear.glm._inputs import Target, open_rows
 from epicycle.linear.glm._statistics import saturated_statistic
+from epicycle.linear.logistic._inference import class_tables
 from epicycle.linear.logistic._objective import inverse_factor
 from epicycle.stats._family import StandardFamily
 from epicycle.stats._power_families import Gaussian
@@ -134,14 +135,7 @@ def summarise(model: Any, confidence: float) -> Summary:
     """Coefficients with their standard errors where the fit has them, and the reason where it has none."""
     title = f"Generalized linear model, {model.family_.name} family, {model.link_} link, {model._penalty_line()}"
     if isinstance(model.family_, Multinomial):
-        return Summary.of_coefficients(
-            model._names(),
-            model.coef_,
-            model.intercept_ if model.fit_intercept else None,
-            [str(c) for c in model.classes_],
-            title,
-            "standard errors are not given for the multinomial family",
-        )
+        return _summarise_classes(model, confidence, title)
     intercept = float(model.intercept_) if model.fit_intercept else None
     if hasattr(model, "_covariance_") and np.isfinite(model.dispersion_):
         facts = {
@@ -164,14 +158,34 @@ def summarise(model: Any, confidence: float) -> Summary:
             facts=facts,
             degrees_of_freedom=model.residual_degrees_ if estimated else None,
         )
-    if model.alpha > 0:
-        why = f"penalised ({model._penalty_line()}): naive standard errors do not hold; use alpha=0 for inference"
-    elif not model.converged_:
-        why = "the fit did not converge"
-    else:
-        why = "the columns depend on each other, or are too many for the rows: standard errors do not exist"
+    why = _why_no_errors(model)
     b = None if intercept is None else np.array([intercept])
     return Summary.of_coefficients(model.coefficient_names_, model.coef_[None, :], b, ["y"], title, why)
+
+
+def _summarise_classes(model: Any, confidence: float, title: str) -> Summary:
+    """The log-odds of every class against the first, with standard errors where the fit has them."""
+    b = model.intercept_ if model.fit_intercept else None
+    names = model._names()
+    if not hasattr(model, "_covariance_"):
+        return Summary.of_coefficients(
+            names, model.coef_, b, [str(c) for c in model.classes_], title, _why_no_errors(model)
+        )
+    coef = model.coef_
+    if len(model.classes_) == 2:  # coefficients of opposite sign: their difference are the log-odds
+        coef, b = coef[1:] - coef[:1], None if b is None else b[1:] - b[:1]
+    facts = {name: getattr(model, f"{name}_") for name in ("deviance", "null_deviance", "log_likelihood", "aic")}
+    return class_tables(
+        names, model.classes_, coef, b, model._covariance_, confidence=confidence, title=title, facts=facts, note=""
+    )
+
+
+def _why_no_errors(model: Any) -> str:
+    if model.alpha > 0:
+        return f"penalised ({model._penalty_line()}): naive standard errors do not hold; use alpha=0 for inference"
+    if not model.converged_:
+        return "the fit did not converge"
+    return "the columns depend on each other, or are too many for the rows: standard errors do not exist"
 
 
 # --------------------------------------------------------------------------------------------------------------------

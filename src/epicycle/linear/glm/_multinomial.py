@@ -12,6 +12,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import Batch, as_data
 from epicycle.linear._scikit_learn import GLM_SOLVERS
+from epicycle.linear.logistic._inference import inference
 from epicycle.linear.logistic._objective import LogisticObjective, far_shift
 from epicycle.linear.logistic._separation import examine_separation
 from epicycle.linear.logistic._solve import minimise
@@ -74,6 +75,10 @@ def fit_multinomial(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any,
     if model.alpha == 0 and (separated := examine_separation(objective, solution, model._names())):
         certificate = Certificate("separation", np.inf, model.tol, separated)
         solution = replace(solution, certificate=certificate, reason="separated", message=separated)
+    elif model.alpha == 0:
+        solution, found = inference(objective, solution)
+        if found is not None:
+            model._covariance_ = found.covariance
     for name, value in attributes(solution.x).items():
         setattr(model, name, value)
     loss = solution.value - penalty / 2 * float(np.square(objective.matrix(solution.x)[:, :-1]).sum())

@@ -19,8 +19,7 @@ from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolve
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Violations of a condition that are rounding, in units of EPS |x_j| (|y| + sum_k |x_k w_k|).
 ROUNDED = 64.0
-#: Knots that are looked at together. Their residuals are close to each other, so that one look at all columns tells
-#: which of them matter at any of these knots.
+#: Knots that are multiplied by a Gram matrix together.
 KNOTS_PER_BLOCK = 16
 
 
@@ -51,11 +50,13 @@ def knots_of(solver: LassoSolver, record: PathRecord, *, positive: bool, roundin
     """Residuals and correlations at every knot of a recorded path; with `rounding` as large as they may be."""
     alphas = np.array(record.alphas)
     columns = [np.zeros(len(alphas)) for _ in range(7)]
-    for first in range(0, len(alphas), KNOTS_PER_BLOCK):
-        last = min(first + KNOTS_PER_BLOCK, len(alphas))
+    in_memory = _Columns(solver) if isinstance(solver, ColumnSolver) else None
+    step = 1 if in_memory else KNOTS_PER_BLOCK
+    for first in range(0, len(alphas), step):
+        last = min(first + step, len(alphas))
         used, W = record.block(first, last)
-        if isinstance(solver, ColumnSolver):
-            squares, looked_at, C, C_used = _from_columns(solver, used, W, alphas[first:last])
+        if in_memory:
+            squares, looked_at, C, C_used = in_memory.at(used, W[:, 0], float(alphas[first]))
         else:
             assert isinstance(solver, MomentSolver)
             squares, looked_at, C, C_used = _from_moments(solver, used, W, rounding=rounding)
@@ -94,30 +95,32 @@ def _from_moments(
     return squares, every, C + np.copysign(slack, C), C[used]
 
 
-def _from_columns(
-    solver: ColumnSolver, used: np.ndarray, W: np.ndarray, alphas: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """|r|^2, the used columns and all that may reach an alpha, their correlations, and those of the used columns."""
-    design, m = solver.design, W.shape[1]
-    R = np.repeat(solver.y[:, None], m, axis=1).T.copy()
-    for r, w in zip(R, W.T, strict=True):
-        design.subtract(used, np.ascontiguousarray(w), r)
-    U = np.array([design.weighted(r) for r in R])
-    squares = (U * R).sum(axis=1)
-    middle, c = m // 2, np.empty(solver.p)
-    design.correlations(U[middle], None, c)
-    # |c_j| changes by at most |x_j| times the way of the residuals.
-    way = np.sqrt(max(((U - U[middle]) * (R - R[middle])).sum(axis=1).max(), 0.0))
-    near = np.flatnonzero((np.abs(c) + solver.norm * way > alphas.min()) & (solver.square > 0))
-    looked_at = np.union1d(near, used)
-    C, out = np.empty((len(looked_at), m)), np.empty(solver.p)
-    for i in range(m):
-        if i == middle:
-            C[:, i] = c[looked_at]
-            continue
-        design.correlations(U[i], looked_at, out)
-        C[:, i] = out[looked_at]
-    return squares, looked_at, C, C[np.searchsorted(looked_at, used)]
+class _Columns:
+    """Correlations of columns in memory along a path, computed where they may reach alpha.
+
+    |c_j| changes by at most |x_j| times the way of the residuals since it was computed, from r = y on.
+    """
+
+    def __init__(self, solver: ColumnSolver) -> None:
+        self.solver, self.c, self.r = solver, solver.xy.copy(), solver.y
+        self.way, self.seen = 0.0, np.zeros(solver.p)
+
+    def at(
+        self, used: np.ndarray, w: np.ndarray, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """|r|^2, the used columns and all that may reach alpha, their correlations, and those of the used columns."""
+        solver, design, before = self.solver, self.solver.design, self.r
+        self.r = solver.y.copy()
+        design.subtract(used, np.ascontiguousarray(w), self.r)
+        difference = self.r - before
+        self.way += float(np.sqrt(design.weighted(difference) @ difference))
+        u = design.weighted(self.r)
+        need = (np.abs(self.c) + solver.norm * (self.way - self.seen) > alpha) & (solver.square > 0)
+        need[used] = True
+        looked_at = np.flatnonzero(need)
+        design.correlations(u, looked_at, self.c)
+        self.seen[looked_at] = self.way
+        return np.array([u @ self.r]), looked_at, self.c[looked_at, None], self.c[used, None]
 
 
 def lasso_gaps(knots: Knots) -> np.ndarray:

@@ -74,6 +74,7 @@ class LeastAngle:
         self._entering = -1  # what the last move ended with
         self._leaving: int | None = None
         self._moves = 0
+        self.passed_over = False  # whether a column was, because it depends on the active ones
         size = angles.c if positive else np.abs(angles.c)
         self.C = max(float(size[self._out].max(initial=0.0)), 0.0)
         self.rr = angles.yy
@@ -174,6 +175,7 @@ class LeastAngle:
         least = 10 * (k + 1) * self.eps * square
         self._out[j] = False
         if _native.linear.cholesky_append(self._L, k, products, square, least) <= least:
+            self.passed_over = True
             return False
         self.active = np.append(self.active, j)
         self.s, self.w = np.append(self.s, sign), np.append(self.w, 0.0)

@@ -106,7 +106,7 @@ class PathModel(SparseLinearModel):
         ends: list[float] = []
         certificates: list[Certificate] = []
         knots: list[Knots] = []
-        reason = "converged"
+        reason, message = "converged", ""
         for t, solver in enumerate(problem.solvers):
             done = sum(earlier.n_steps for earlier in records)
 
@@ -133,6 +133,8 @@ class PathModel(SparseLinearModel):
             ends.append(max(path.C, float(options.alpha)))
             certificate, found = certify_path(path, solver, record, self.tol)
             certificates.append(certificate)
+            if path.passed_over and not certificate.holds:
+                message = "Regressors in active set degenerate. Features that depend on them were passed over"
             knots.append(found)
             if ending != "converged" and not (may_end_early and ending == "max_iter"):
                 reason = ending
@@ -144,7 +146,7 @@ class PathModel(SparseLinearModel):
             worst = Certificate(worst.kind, np.inf, self.tol, "the path was not followed for all targets")
         history = monitor.history()
         state = {"paths": [record.state() for record in records]}
-        self._conclude(Solution(W.ravel(), 0.0, history, worst, max(1, history.n_iter), reason, state=state))
+        self._conclude(Solution(W.ravel(), 0.0, history, worst, max(1, history.n_iter), reason, message, state=state))
         return knots
 
     def _keep(

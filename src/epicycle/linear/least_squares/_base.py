@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import get_tags
 
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._random import seed_of
@@ -24,7 +26,7 @@ from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
 from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverages_of
 from epicycle.linear.least_squares._nonnegative import fit_nonnegative
-from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, excess_certificate
+from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, StorageError, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._class_scores import linear_predictor
@@ -125,13 +127,26 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         self.solver_ = fit.method
         monitor = self._monitor(1, lambda _x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
-        certificate = excess_certificate(
-            fit.excess, fit.total, self.tol, mean=fit.mean[data.n_features :], weight=fit.weight
-        )
+        certificate = self._certificate(fit, attributes, fit.excess, fit.total)
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(
             Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, f"by {fit.method}")
         )
+
+    def _certificate(
+        self, fit: LeastSquaresFit, stored: Mapping[str, Any], excess: float, total: float, coef: Any = None
+    ) -> Certificate:
+        """The excess of the objective at the coefficients as they are stored; `coef` where they are not the fit's."""
+        storage = StorageError.of(
+            stored,
+            fit.coef if coef is None else coef,
+            mean=fit.mean,
+            lengths=fit.lengths,
+            weight=fit.weight,
+            intercept=self.fit_intercept,
+        )
+        mean = fit.mean[len(fit.coef) :]
+        return excess_certificate(excess, total, self.tol, mean=mean, weight=fit.weight, storage=storage)
 
     def _keep(self, data: Data, fit: LeastSquaresFit) -> None:
         """Keep what is learnt beside the coefficients: the rank, which features depend on which, second moments."""
@@ -320,13 +335,18 @@ def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, row
         state=model._resume_state(),
         options=options,
     )
-    for name, value in attributes(solution.x).items():
+    stored = attributes(solution.x)
+    for name, value in stored.items():
         setattr(model, name, value)
     if moments is not None:
         gradient, coef, solved = solve_moments(moments, penalty, intercept)
         inverse = model._keeps_inverse and data.n_features <= MAX_KEPT
         fit = conclude(moments, penalty, intercept, coef, gradient, solved, inverse=inverse, method=solver)
         model._keep(data, fit)
+        if solution.certificate.kind == "newton decrement" and fit.total > 0:
+            # Once more at the coefficients as they are stored.
+            excess, found = solution.certificate.value * fit.total, solution.x.reshape(coef.shape)
+            solution = replace(solution, certificate=model._certificate(fit, stored, excess, fit.total, found))
     model._conclude(solution)
 
 

@@ -48,6 +48,7 @@ class LeastSquaresFit:
     root : A with A A' a generalised inverse of X'WX about the mean, of shape (p, rank), where it was asked for. Rows of
         dependent features are zero.
     dependencies : which features depend on which, where the rank is not full.
+    lengths : of the columns of x about their mean, of shape (p,).
     dof : effective degrees of freedom of each target without the intercept, where the fit knows them.
     """
 
@@ -66,6 +67,7 @@ class LeastSquaresFit:
     log_weight: float
     moments: Moments | None
     method: str
+    lengths: np.ndarray
     dof: np.ndarray | None = field(default=None)
 
     @property
@@ -188,6 +190,7 @@ def conclude(
         moments.log_weight,
         moments,
         method,
+        np.sqrt(np.maximum(np.diagonal(G), 0.0)),
     )
 
 
@@ -312,6 +315,7 @@ def fit_from_factor(
         factor.log_weight,
         moments,
         "qr",
+        np.linalg.norm(R, axis=0),
         dof,
     )
 

@@ -6,7 +6,9 @@ While the Gram matrix fits, F, its gradient and its Hessian come from the second
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -23,6 +25,8 @@ from epicycle.stats._moments import Moments, target_columns
 
 #: Up to how many parameters, those of all targets together, the Hessian is formed.
 MAX_HESSIAN = 5000
+#: Sums of squares of y up to this many units of its rounding are those of a constant: no intercept could be missed.
+CONSTANT_UP_TO = 256.0
 #: Rounding of a sum of products, relative to the lengths of both columns.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
@@ -159,15 +163,63 @@ def excess_of(
     return excess
 
 
-def excess_certificate(excess: float, total: float, tol: float, *, mean: np.ndarray, weight: float) -> Certificate:
-    """The exact excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y.
+@dataclass(frozen=True)
+class StorageError:
+    """How far the stored coefficients are from those that were found, as distances of F.
+
+    moved : 1/2 dw'X'WX dw for the rounding dw of the coefficients, from above; single : whether they are float32.
+    shifted : W/2 db^2 for the distance db of the stored intercept from the best one for them.
+    """
+
+    moved: float = 0.0
+    shifted: float = 0.0
+    single: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        stored: Mapping[str, Any],
+        coef: np.ndarray,
+        *,
+        mean: np.ndarray,
+        lengths: np.ndarray,
+        weight: float,
+        intercept: bool,
+    ) -> StorageError:
+        """Of `coef_` and `intercept_`, for coefficients (p, k), means of (x, y) and lengths of the columns of x."""
+        w, p = np.atleast_2d(stored["coef_"]).T.astype(np.float64), len(coef)
+        moved = float(np.square(lengths @ np.abs(w - coef)).sum()) / 2
+        shifted, single = 0.0, stored["coef_"].dtype == np.float32
+        if intercept:
+            x, y = mean[:p].astype(np.longdouble), mean[p:].astype(np.longdouble)
+            best = y - x @ w.astype(np.longdouble)
+            # The means are rounded themselves, by half a unit in their last place.
+            own = np.finfo(np.float64).eps / 2 * (np.abs(mean[p:]) + np.abs(mean[:p]) @ np.abs(w))
+            away = np.abs(np.asarray(stored["intercept_"], dtype=np.longdouble) - best).astype(np.float64) + own
+            shifted = weight / 2 * float(np.square(away).sum())
+        return cls(moved, shifted, single)
+
+
+def excess_certificate(
+    excess: float, total: float, tol: float, *, mean: np.ndarray, weight: float, storage: StorageError | None = None
+) -> Certificate:
+    """The excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y, at the coefficients as stored.
 
     A y that is constant but for rounding, of the given mean and total weight, counts as one that varies by that much.
     """
-    total = max(total, weight / 2 * float(((np.finfo(np.float64).eps * mean) ** 2).sum()))
+    resolution = weight / 2 * float(((np.finfo(np.float64).eps * mean) ** 2).sum())
+    limit, why = 0.0, ""
+    if storage is not None and total > CONSTANT_UP_TO * resolution:
+        rounding = storage.moved + storage.shifted
+        excess = (np.sqrt(excess) + np.sqrt(storage.moved)) ** 2 + storage.shifted
+        if rounding > tol * total:
+            kind = "float32" if storage.single else "float64"
+            why = f"; the rounding of coefficients stored as {kind} makes {rounding / total:.1e} of it"
+            limit = excess / total if storage.single else 0.0  # float32 was asked for, and allows no less
+    total = max(total, resolution)
     relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
-    meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y"
-    return Certificate("newton decrement", relative, tol, meaning)
+    meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y{why}"
+    return Certificate("newton decrement", relative, max(tol, limit), meaning)
 
 
 def _dense(X: Matrix) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -186,7 +187,7 @@ class LogisticRegression(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
         """
         self._penalties()
-        if notice := contradiction(self.C, self.l1_ratio, self.penalty):
+        if self.penalty != "auto" and (notice := contradiction(self.C, self.l1_ratio, self.penalty)):
             self._run.notices.append(EpicycleWarning(f"{notice}."))
         data = self._fit_data(X, y, sample_weight, target="labels")
         solution = self._solve(data, self)
@@ -222,19 +223,15 @@ class LogisticRegression(LinearClassifier):
             present = factors > 0
             data, l2 = rows_present(data, present), l2 * ridge_factor(present)
             factors, totals, K = factors[present], totals[present], int(present.sum())
-
-        def attributes(params: np.ndarray) -> dict[str, np.ndarray]:
-            params = _all_classes(params, constant, present, sparse=l1 > 0)
-            coef, b = params[:, :-1].astype(dtype), params[:, -1].astype(dtype)
-            return {"coef_": coef, "intercept_": b, "classes_": self.classes_}
-
+        form: dict[str, Any] = {"constant": constant, "present": present, "sparse": l1 > 0, "dtype": dtype}
+        attributes, shift = partial(_attributes, classes=self.classes_, **form), np.zeros(p)
         solver = LOGISTIC_SOLVERS.get(self.solver, self.solver)
-        start = self._start(K, p, owner)
+        start = self._start(K, p, owner) if self.warm_start else None
         goal: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": owner._resume_state()}
         if l1 > 0 or solver == NAME:
             if start is not None and goal["state"] is None:
                 goal["state"] = {"solver": NAME, "params": start}
-            monitor = owner._monitor(self.max_iter + 1, lambda x: attributes(x.reshape(-1, p + 1)))
+            monitor = owner._monitor(self.max_iter + 1, lambda x: attributes(x.reshape(-1, p + 1), shift))
             solution = minimise_l1(
                 data,
                 K,
@@ -248,11 +245,12 @@ class LogisticRegression(LinearClassifier):
             )
             params, ran = solution.x.reshape(-1, p + 1), NAME
         else:
-            shift = far_shift(data) if intercept else np.zeros(p)
+            if intercept:
+                shift = far_shift(data)
             objective = LogisticObjective(
                 data, K, l2, intercept=intercept, shift=shift, class_weight=factors, n_jobs=n_jobs
             )
-            monitor = owner._monitor(self.max_iter, lambda x: attributes(at_origin(objective.matrix(x), shift)))
+            monitor = owner._monitor(self.max_iter, lambda x: attributes(objective.matrix(x), shift))
             options, seed = self.solver_options or {}, self.random_state
             if start is not None:
                 at = at_origin(start, -shift)
@@ -260,17 +258,17 @@ class LogisticRegression(LinearClassifier):
             solution = minimise(objective, solver, monitor=monitor, options=options, random_state=seed, **goal)
             if l2 == 0:
                 solution = self._examine(objective, solution, totals if factors is None else totals * factors, owner)
-            params, ran = at_origin(objective.matrix(solution.x), shift), solver
+            params, ran = objective.matrix(solution.x), solver
             if solver == "auto":
                 ran = solver_of(objective)
-        for name, value in attributes(params).items():
+        for name, value in attributes(params, shift).items():
             setattr(self, name, value)
         self.solver_ = ran
         return solution
 
     def _start(self, K: int, p: int, owner: Estimator) -> np.ndarray | None:
         """(W, b) of the earlier fit, where it is wanted and of the same shape."""
-        if not self.warm_start or self.solver == "liblinear" or owner is not self:
+        if self.solver == "liblinear" or owner is not self:
             return None
         earlier, rows = self._run.earlier, 1 if K == 2 else K
         if "coef_" not in earlier or earlier["coef_"].shape != (rows, p) or len(earlier["classes_"]) != K:
@@ -404,15 +402,28 @@ class LogisticRegression(LinearClassifier):
         return f"Logistic regression, {len(self.classes_)} classes, {self._penalty_line()}"
 
 
-def _all_classes(params: np.ndarray, constant: float | None, present: np.ndarray | None, *, sparse: bool) -> np.ndarray:
-    """(W, b) as it is kept: b from the coefficient of a constant feature, mean-free, with classes that were absent."""
+def _attributes(
+    params: np.ndarray,
+    shift: np.ndarray,
+    *,
+    classes: np.ndarray,
+    constant: float | None,
+    present: np.ndarray | None,
+    sparse: bool,
+    dtype: np.dtype[Any],
+) -> dict[str, np.ndarray]:
+    """(W, b) as it is kept: b about zero, or from the coefficient of a constant feature; with the absent classes."""
+    params = params.copy()
+    params[:, -1] -= params[:, :-1] @ shift
     if constant is not None:
         params = np.hstack([params[:, :-2], constant * params[:, -2:-1]])
     if len(params) > 1:  # a constant added to all classes changes no probability, and only grows an L2 penalty
-        params = params.copy()
         free = slice(-1, None) if sparse else slice(None)
         params[:, free] -= params[:, free].mean(axis=0)
-    return params if present is None else embedded(params, present)
+    if present is not None:
+        params = embedded(params, present)
+    coef, b = params[:, :-1].astype(dtype), params[:, -1].astype(dtype)
+    return {"coef_": coef, "intercept_": b, "classes_": classes}
 
 
 def with_constant(data: Data, value: float) -> ArrayData:

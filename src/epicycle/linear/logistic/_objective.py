@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.linalg
 
+from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine._row_order import minibatches
-from epicycle.linear.logistic._fold_rows import sum_rows
+from epicycle.linear.logistic._fold_rows import FoldRows, sum_rows
 from epicycle.linear.logistic._statistics import (
     binary_gradient,
     binary_hessian,
@@ -37,6 +38,8 @@ MAX_HESSIAN = 3000
 MAX_METRIC = 3000
 #: Up to how many parameters the last Hessian is kept.
 MAX_KEPT = 500
+#: Multiply-adds of a Hessian below which calls take longer than sums: a fraction of a millisecond.
+CHEAP_HESSIAN = 1e6
 #: Up to how many classes the second derivatives in b are summed with every gradient.
 CHEAP_CURVATURE = 32
 #: Mean loss below which nothing is concluded from curvatures: the loss of a row is about its probability of the other
@@ -112,10 +115,12 @@ class LogisticObjective(Objective):
         self.rows = 1 if self.binary else n_classes
         self.columns = data.n_features + intercept
         self.size = self.rows * self.columns
+        self.cheap_hessian = (data.n_rows or np.inf) * self.size**2 <= CHEAP_HESSIAN
         if not intercept:
             self.strong_convexity = penalty
         whole = {"hessian", "hessian_product"} if self.size <= MAX_HESSIAN else set()
         self.capabilities = frozenset({"metric", "minibatches"} | whole)
+        self._sum = sum_rows if isinstance(data, FoldRows) else engine.sum
         self._gradient = binary_gradient if self.binary else multinomial_gradient
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
@@ -160,7 +165,7 @@ class LogisticObjective(Objective):
         """F and its gradient; with `curvature` (by default where classes are few) also keeps the Hessian in b."""
         if curvature is None:
             curvature = self.rows <= CHEAP_CURVATURE
-        loss, g, in_b = sum_rows(
+        loss, g, in_b = self._sum(
             self._gradient, self.data, self.matrix(x), self.shift, self.class_weight, curvature, n_jobs=self.n_jobs
         )
         if curvature:
@@ -173,7 +178,7 @@ class LogisticObjective(Objective):
             value, gradient, H = self._second_order[1]
             return value, gradient.copy(), H.copy()
         params = self.matrix(x)
-        loss, g, H = sum_rows(self._hessian, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        loss, g, H = self._sum(self._hessian, self.data, params, self.shift, self.class_weight, n_jobs=self.n_jobs)
         K, d, p = self.rows, self.columns, self.data.n_features
         H = H.reshape(K, p + 1, K, p + 1)
         if self.intercept:
@@ -201,7 +206,7 @@ class LogisticObjective(Objective):
         if not hasattr(self, "_least_weight"):
             self._least_weight = 1.0 if self.class_weight is None else float(self.class_weight.min())
             if self.data.has_weight:
-                (largest,) = sum_rows(least_weight_statistic, self.data, self.class_weight, n_jobs=self.n_jobs)
+                (largest,) = self._sum(least_weight_statistic, self.data, self.class_weight, n_jobs=self.n_jobs)
                 self._least_weight = -float(largest)
         return self._least_weight * float(np.log(2))
 
@@ -211,7 +216,9 @@ class LogisticObjective(Objective):
 
     def _squares(self) -> tuple[float, float]:
         if not hasattr(self, "_square_sums"):
-            self._square_sums = sum_rows(square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+            self._square_sums = self._sum(
+                square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs
+            )
         return self._square_sums
 
     # -------------------------------------------------------------------------------------------- preconditioner
@@ -253,11 +260,13 @@ class LogisticObjective(Objective):
     def _gram(self) -> np.ndarray:
         if not hasattr(self, "_gram_sum"):
             self._gram_sum: np.ndarray
-            (self._gram_sum,) = sum_rows(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+            (self._gram_sum,) = self._sum(gram_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
         return self._gram_sum
 
     def _column_squares(self) -> np.ndarray:
-        squares, total = sum_rows(column_square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs)
+        squares, total = self._sum(
+            column_square_statistic, self.data, self.shift, self.class_weight, n_jobs=self.n_jobs
+        )
         return np.append(squares, total)
 
     # -------------------------------------------------------------------------------------------- rows at random
@@ -358,7 +367,7 @@ class LogisticObjective(Objective):
             return np.inf
         shape = self.rows, self.columns
         moves = pair_factors(basis.reshape(*shape, -1)), null.reshape(*shape, -1), scale.reshape(shape)
-        leverage, move, terms = sum_rows(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
+        leverage, move, terms = self._sum(leverage_statistic, self.data, self.shift, *moves, n_jobs=self.n_jobs)
         if move > DEPENDENT_MOVE * terms or (self.penalty == 0 and leverage * self.total_weight > LARGEST_LEVERAGE):
             return np.inf
         return self_concordant_bound(float(np.linalg.norm(basis.T @ g)), float(np.sqrt(leverage)))

@@ -32,7 +32,7 @@ def binary_gradient(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    loss, g, h = _native.linear.logistic_gradient(batch.X, targets_of(batch), weight, shift, w, b)
+    loss, g, h = _native.linear.logistic_gradient(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], np.array([[h]])
 
 
@@ -43,7 +43,7 @@ def binary_hessian(
     w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
     if class_weight is not None:
         weight = row_weights(batch, class_weight)
-    loss, g, H = _native.linear.logistic_hessian(batch.X, targets_of(batch), weight, shift, w, b)
+    loss, g, H = _native.linear.logistic_hessian(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], H
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +15,10 @@ from epicycle.core.estimator._estimator import fitting
 from epicycle.data import ArrayData, Data
 from epicycle.data._target import as_labels, require_target
 from epicycle.engine._row_order import repeated
+from epicycle.linear.online._base_regressor import REGRESSION_LOSSES
 from epicycle.linear.online._base_sgd import StochasticModel
 from epicycle.linear.online._learner import Piece, Rule, State, copy_state, pick_models, row_batches
+from epicycle.optim._losses import Hinge, Logistic, ModifiedHuber, Perceptron, SquaredHinge
 from epicycle.stats._class_scores import choose_class, class_batch
 from epicycle.stats._labels import class_weights, codes, distinct, encode_labels
 
@@ -63,6 +65,16 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 class OnlineClassifier(ClassifierMixin, StochasticModel):  # type: ignore[misc]  # untyped mixin
     """Base of the linear classifiers that learn row by row."""
+
+    #: The loss objects by name, with the parameters that they have by default.
+    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "hinge": (Hinge,),
+        "log_loss": (Logistic,),
+        "modified_huber": (ModifiedHuber,),
+        "squared_hinge": (SquaredHinge,),
+        "perceptron": (Perceptron,),
+        **REGRESSION_LOSSES,
+    }
 
     class_weight: Any
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +12,21 @@ from epicycle.data import ArrayData, Data
 from epicycle.engine._row_order import repeated
 from epicycle.linear.online._base_sgd import StochasticModel
 from epicycle.linear.online._learner import Piece, copy_state, row_batches, row_targets
+from epicycle.optim._losses import EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
+
+REGRESSION_LOSSES: Mapping[str, tuple[Any, ...]] = {
+    "squared_error": (Squared,),
+    "huber": (Huber, 0.1),
+    "epsilon_insensitive": (EpsilonInsensitive, 0.1),
+    "squared_epsilon_insensitive": (SquaredEpsilonInsensitive, 0.1),
+}
 
 
 class OnlineRegressor(StochasticModel):
     """Base of the linear models with one vector of coefficients that learn row by row."""
 
+    #: The loss objects by name, with the parameters that they have by default.
+    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = REGRESSION_LOSSES
     _passive_loss: ClassVar[str] = "epsilon_insensitive"
 
     def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, np.ndarray | None, np.ndarray | None]:

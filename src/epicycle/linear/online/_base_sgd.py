@@ -20,6 +20,7 @@ from epicycle.core._history import History
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Data
+from epicycle.data._matrix import in_type_if_it_fits
 from epicycle.linear.online._epochs import NoImprovement, Run, StoppingRule, run_epochs
 from epicycle.linear.online._learner import (
     STEP,
@@ -349,7 +350,7 @@ class StochasticModel(Estimator, ABC):
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """(W, b) in the type of X."""
         W, b = self._weights()
-        return W.astype(self._float_), b.astype(self._float_)
+        return in_type_if_it_fits(W, self._float_), in_type_if_it_fits(b, self._float_)
 
     @property
     def coef_(self) -> Any:

@@ -181,10 +181,7 @@ def _step(state: State, rule: Rule) -> float:
         return 1.0 / (rule.alpha * (float(number[FIRST]) + t - 1.0))
     if rule.schedule == "adaptive":
         return float(number[ETA])
-    if rule.schedule == "invscaling":
-        try:
-            return float(rule.eta0 / t**rule.exponent)
-        except OverflowError:  # the power is beyond all numbers
-            return 0.0
-    divisor = {"c/t": t, "a/(b+k)": rule.offset + t}.get(rule.schedule, 1.0)
-    return float(rule.eta0 / divisor)
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):  # any power of t may be asked for
+        power = np.float64(t) ** rule.exponent
+        divisor = {"invscaling": power, "c/t": t, "a/(b+k)": rule.offset + t}.get(rule.schedule, 1.0)
+        return float(np.float64(rule.eta0) / divisor)

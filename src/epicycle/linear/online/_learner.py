@@ -156,8 +156,13 @@ def learn(
 
 def coefficients(state: State, rule: Rule, *, mean: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """(W, b) of shapes (K, p) and (K,), every penalty paid: the mean where it is wanted and has begun."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks whether they are finite
+        return _coefficients(state, mean=mean and rule.average_from > 0)
+
+
+def _coefficients(state: State, *, mean: bool) -> tuple[np.ndarray, np.ndarray]:
     v, number = state["v"], state["number"]
-    if mean and rule.average_from and "a" in state and number[COUNT] > 0:
+    if mean and "a" in state and number[COUNT] > 0:
         W = (state["base"] + number[SUM] * v - state["a"]) / number[COUNT]
         return W.T, state["b_sum"] / number[COUNT]
     if "q" in state:

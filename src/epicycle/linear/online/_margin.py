@@ -277,8 +277,8 @@ class Separation(StoppingRule):
         shown = np.zeros(len(y), dtype=bool)
         shown[slice(None) if memory.order is None else memory.order] = True
         sign = np.where(y == self.positive[k], 1.0, -1.0) * shown
-        w = np.append(state["v"][:, k], state["b"][k] if intercept else 0.0)
-        counts = self.rule.eta0 * np.maximum(-sign * dual[:, k], 0.0)
+        w = np.append(state["v"][:, k], state["b"][k] if intercept else 0.0) / self.rule.eta0
+        counts = np.maximum(-sign * dual[:, k], 0.0)
         if not self.from_zero:  # w is not the sum of these mistakes alone
             w, counts = np.zeros_like(w), np.zeros_like(counts)
         return bracket(X, sign, self._squares, counts, w, intercept=intercept, tol=self.resolution, passes=2 * epochs)

@@ -263,8 +263,10 @@ class Perceptron(OnlineClassifier):
         if not task.warm and self.penalty is None:
             memory: Any = task.rows.memory
             longest = 1.0 if memory.fraction is None else max(1.0, float(memory.fraction.max()))
-            with np.errstate(divide="ignore", over="ignore"):
-                self.mistake_bound_ = one_or_all(longest * np.square(self.radius_ / lower))
+            bound = np.full(len(lower), np.inf)
+            with np.errstate(over="ignore"):
+                np.divide(self.radius_, lower, out=bound, where=lower > 0)
+                self.mistake_bound_ = one_or_all(longest * np.square(bound))
 
     def _certificate(self, run: Run, separation: Separation, margins: list[Margin] | None) -> Certificate:
         if separation.clean.all():

@@ -20,8 +20,6 @@ from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier
 from epicycle.linear.online._parameters import CLASS_WEIGHT, SGD_PARAMETERS
-from epicycle.linear.online._sgd_regressor import REGRESSION_LOSSES
-from epicycle.optim._losses import Hinge, Logistic, ModifiedHuber, Perceptron, SquaredHinge
 from epicycle.stats._class_scores import predictor_batch
 
 
@@ -79,17 +77,8 @@ class SGDClassifier(OnlineClassifier):
     array(['a', 'b', 'c'], dtype='<U1')
     """
 
-    #: The loss objects by name, with the parameters that they have by default.
-    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "hinge": (Hinge,),
-        "log_loss": (Logistic,),
-        "modified_huber": (ModifiedHuber,),
-        "squared_hinge": (SquaredHinge,),
-        "perceptron": (Perceptron,),
-        **REGRESSION_LOSSES,
-    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "loss": Choice(*loss_functions),
+        "loss": Choice(*OnlineClassifier.loss_functions),
         **SGD_PARAMETERS,
         "class_weight": CLASS_WEIGHT,
     }

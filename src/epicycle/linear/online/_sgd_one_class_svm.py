@@ -23,6 +23,7 @@ from epicycle.data import Data
 from epicycle.linear.online._base_regressor import OnlineRegressor
 from epicycle.linear.online._learner import Rule, State
 from epicycle.linear.online._parameters import SGD_PARAMETERS
+from epicycle.optim._losses import Hinge
 
 
 class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # untyped mixin
@@ -70,6 +71,8 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
     )
+
+    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hinge": (Hinge,)}
 
     nu: float
     loss = "hinge"
@@ -130,11 +133,13 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     @property
     def offset_(self) -> np.ndarray:
         """rho, of shape (1,)."""
-        return np.asarray(1.0 - self.intercept_, dtype=self._float_)
+        b = self.intercept_
+        return np.asarray(1.0 - b, dtype=b.dtype)
 
     def decision_function(self, X: Any) -> Any:
         """w'x - rho for every row: negative outside."""
-        return super().predict(X) - np.asarray(1.0, dtype=self._float_)
+        scores = super().predict(X)
+        return scores - np.asarray(1.0, dtype=scores.dtype)
 
     def score_samples(self, X: Any) -> Any:
         """w'x for every row."""

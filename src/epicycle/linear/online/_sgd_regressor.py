@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
@@ -11,16 +11,8 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
-from epicycle.linear.online._base_regressor import OnlineRegressor
+from epicycle.linear.online._base_regressor import REGRESSION_LOSSES, OnlineRegressor
 from epicycle.linear.online._parameters import SGD_PARAMETERS
-from epicycle.optim._losses import EpsilonInsensitive, Huber, Squared, SquaredEpsilonInsensitive
-
-REGRESSION_LOSSES: Mapping[str, tuple[Any, ...]] = {
-    "squared_error": (Squared,),
-    "huber": (Huber, 0.1),
-    "epsilon_insensitive": (EpsilonInsensitive, 0.1),
-    "squared_epsilon_insensitive": (SquaredEpsilonInsensitive, 0.1),
-}
 
 
 class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # untyped mixin
@@ -60,8 +52,6 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
     array([ 1., -2.,  0.])
     """
 
-    #: The loss objects by name, with the parameters that they have by default.
-    loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = REGRESSION_LOSSES
     _parameters: ClassVar[Mapping[str, Domain]] = {"loss": Choice(*REGRESSION_LOSSES), **SGD_PARAMETERS}
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"

@@ -41,6 +41,20 @@ def suboptimality(
     dual: np.ndarray | None,
 ) -> tuple[float, float]:
     """(F(W, b) over all models, a bound on how far it is above its minimum; inf without an L2 penalty)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows bounds nothing
+        value, gap = _value_and_gap(data, rule, W, b, positive, factors, dual)
+    return value, gap if math.isfinite(gap) else math.inf
+
+
+def _value_and_gap(
+    data: Data,
+    rule: Rule,
+    W: np.ndarray,
+    b: np.ndarray,
+    positive: np.ndarray | None,
+    factors: np.ndarray | None,
+    dual: np.ndarray | None,
+) -> tuple[float, float]:
     given = partial(_row_terms, rule=rule, W=W, b=b, positive=positive, factors=factors)
     value, lower = math.nan, np.full(len(b), -math.inf)
     for mean in (None,) if dual is None else (None, dual):
@@ -52,7 +66,7 @@ def suboptimality(
         if rule.intercept and rule.pull:  # towards 0 or towards -1, until the sum is right
             wanted = rule.pull * total
             shift = float(np.maximum(wanted - below, 0.0)[0] / max(total - below[0], 1e-300))
-            scale = (np.ones(1), np.minimum(wanted / np.maximum(below, 1e-300), 1.0))
+            scale = (np.ones(1), np.divide(wanted, below, out=np.ones(1), where=below > wanted))
         elif rule.intercept:  # the heavier side is scaled down until both balance, towards 0, where l* is finite
             balance = np.minimum(above, below)
             scale = tuple(np.divide(balance, side, out=np.zeros_like(side), where=side > 0) for side in (above, below))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import NotFittedError, ParameterError
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Domain, InstanceOf, NoneOr, Real
 from epicycle.data import Data
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.linear.least_squares._base import MAX_KEPT, LeastSquaresModel
@@ -17,9 +19,38 @@ from epicycle.linear.least_squares._direct import LeastSquaresFit, gram_root, no
 from epicycle.optim._quadratic_penalty import QuadraticPenalty, checked_alpha, quadratic_penalty
 from epicycle.stats._summary import Summary
 
+#: Domains of a penalty, and of the choice of its strength.
+PENALTY_PARAMETERS: Mapping[str, Domain] = {
+    "penalty_weights": NoneOr(ArrayLike()),
+    "penalty_matrix": NoneOr(ArrayLike()),
+}
+VALIDATION_PARAMETERS: Mapping[str, Domain] = {
+    **PENALTY_PARAMETERS,
+    "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
+    "cv": NoneOr(InstanceOf(object)),
+    "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
+    "store_cv_results": Boolean(),
+}
+
 
 class BaseRidge(LeastSquaresModel, ABC):
     """Least squares with a penalty that was given or chosen."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "alphas": """alphas : array-like, optional
+    What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
+    almost everything shrunk, along the spectrum of X.""",
+        "evidence": """rank_ : int
+    Rank of X'WX + alpha D.
+dependent_features_ : dict
+    Features that others give and no penalty tells apart; for each the others and their factors.
+certificate_ : Certificate
+    Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram
+    matrix is too large to form.""",
+        "grid": """alphas_ : ndarray of shape (n_alphas,)
+dof_path_ : ndarray of shape (n_alphas,)
+    Effective degrees of freedom of every alpha, the intercept among them.""",
+    }
 
     penalty_weights: Any
     penalty_matrix: Any

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self, Unpack
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, NoneOr, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver
-from epicycle.linear.ridge._base import BaseRidge
+from epicycle.linear.ridge._base import PENALTY_PARAMETERS, BaseRidge
 
 
 class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
@@ -35,15 +35,9 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
     ----------
     %(coef_)s
     %(solver_)s
-    rank_ : int
-        Rank of X'WX + alpha D.
     effective_dof_ : float or ndarray of shape (n_targets,)
         Trace of the hat matrix, the intercept among it; up to 2,000 features.
-    dependent_features_ : dict
-        Features that others give and no penalty tells apart; for each the others and their factors.
-    certificate_ : Certificate
-        Newton decrement, which for a quadratic is the exact distance from the minimum; the duality gap where the Gram
-        matrix is too large to form.
+    %(evidence)s
 
     Examples
     --------
@@ -61,9 +55,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **SOLVER_PARAMETERS,
+        **PENALTY_PARAMETERS,
         "alpha": AnyOf(Real(minimum=0), ArrayLike()),
-        "penalty_weights": NoneOr(ArrayLike()),
-        "penalty_matrix": NoneOr(ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",

@@ -16,13 +16,13 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, fit_by_solver
-from epicycle.linear.ridge._base import BaseRidge
+from epicycle.linear.ridge._base import PENALTY_PARAMETERS, VALIDATION_PARAMETERS, BaseRidge
 from epicycle.linear.ridge._validation import fit_by_validation
 from epicycle.stats._class_scores import choose_class, linear_predictor, predictor_batch
 from epicycle.stats._labels import class_weights, codes, encode_labels, label_table
@@ -139,14 +139,9 @@ class RidgeClassifier(RidgeLabels):
     %(classes_)s
     %(coef_)s
     %(solver_)s
-    rank_ : int
-        Rank of X'VX + alpha D.
     effective_dof_ : ndarray
         Trace of the hat matrix, the intercept among it, for each column of targets; up to 2,000 features.
-    dependent_features_ : dict
-        Features that others give and no penalty tells apart; for each the others and their factors.
-    certificate_ : Certificate
-        Newton decrement, which for a quadratic is the exact distance from the minimum.
+    %(evidence)s
 
     See Also
     --------
@@ -165,9 +160,8 @@ class RidgeClassifier(RidgeLabels):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **SOLVER_PARAMETERS,
+        **PENALTY_PARAMETERS,
         "alpha": Real(minimum=0),
-        "penalty_weights": NoneOr(ArrayLike()),
-        "penalty_matrix": NoneOr(ArrayLike()),
         "class_weight": NoneOr(AnyOf(Choice("balanced"), InstanceOf(dict))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -209,9 +203,7 @@ class RidgeClassifierCV(RidgeLabels):
 
     Parameters
     ----------
-    alphas : array-like, optional
-        What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
-        almost everything shrunk, along the spectrum of X.
+    %(alphas)s
     scoring : str or callable, optional
         A scorer of scikit-learn's on rows that are left out. By default the squared errors of the columns of targets,
         and with `cv` the accuracy.
@@ -226,7 +218,7 @@ class RidgeClassifierCV(RidgeLabels):
         What was chosen.
     best_score_ : float
         Its score.
-    alphas_ : ndarray of shape (n_alphas,)
+    %(grid)s
     scores_ : ndarray of shape (n_alphas,)
         Score of every alpha, the larger the better.
     fold_scores_ : ndarray of shape (n_alphas, n_folds)
@@ -234,19 +226,12 @@ class RidgeClassifierCV(RidgeLabels):
     cv_results_ : ndarray of shape (n_samples, n_targets, n_alphas)
         With `store_cv_results`: squared errors of rows that are left out, times their weights; with `scoring` their
         scores.
-    dof_path_ : ndarray of shape (n_alphas,)
-        Effective degrees of freedom of every alpha, the intercept among them.
     effective_dof_ : ndarray
         Those of the chosen one, for each column of targets; up to 2,000 features.
     %(classes_)s
     %(coef_)s
     %(solver_)s
-    rank_ : int
-        Rank of X'VX + alpha D.
-    dependent_features_ : dict
-        Features that others give and no penalty tells apart; for each the others and their factors.
-    certificate_ : Certificate
-        Newton decrement of the last fit, which for a quadratic is the exact distance from the minimum.
+    %(evidence)s
 
     Examples
     --------
@@ -259,13 +244,8 @@ class RidgeClassifierCV(RidgeLabels):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
-        "cv": NoneOr(InstanceOf(object)),
-        "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
+        **VALIDATION_PARAMETERS,
         "class_weight": NoneOr(AnyOf(Choice("balanced"), InstanceOf(dict))),
-        "store_cv_results": Boolean(),
-        "penalty_weights": NoneOr(ArrayLike()),
-        "penalty_matrix": NoneOr(ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",

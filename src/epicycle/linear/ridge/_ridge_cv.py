@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.linear.ridge._base import BaseRidge
+from epicycle.linear.ridge._base import VALIDATION_PARAMETERS, BaseRidge
 from epicycle.linear.ridge._validation import draw_scores, fit_by_validation
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
 
     Parameters
     ----------
-    alphas : array-like, optional
-        What to choose from, above 0 (with `cv`, also 0). By default 50 values that reach from hardly any shrinkage to
-        almost everything shrunk, along the spectrum of X.
+    %(alphas)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
@@ -53,7 +51,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         What was chosen.
     best_score_ : float or ndarray of shape (n_targets,)
         Its score.
-    alphas_ : ndarray of shape (n_alphas,)
+    %(grid)s
     scores_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
         Score of every alpha, the larger the better; by target with `alpha_per_target`.
     fold_scores_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
@@ -61,18 +59,11 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
     cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
         With `store_cv_results`: squared errors of rows that are left out, times their weights; with `scoring` their
         predictions.
-    dof_path_ : ndarray of shape (n_alphas,)
-        Effective degrees of freedom of every alpha, the intercept among them.
     effective_dof_ : float or ndarray of shape (n_targets,)
         Those of the chosen one; up to 2,000 features.
     %(coef_)s
     %(solver_)s
-    rank_ : int
-        Rank of X'WX + alpha D.
-    dependent_features_ : dict
-        Features that others give and no penalty tells apart; for each the others and their factors.
-    certificate_ : Certificate
-        Newton decrement of the last fit, which for a quadratic is the exact distance from the minimum.
+    %(evidence)s
 
     Examples
     --------
@@ -88,15 +79,10 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "alphas": NoneOr(AnyOf(ArrayLike(), Real(minimum=0))),
+        **VALIDATION_PARAMETERS,
         "criterion": Choice("loo", "gcv"),
         "gcv_mode": NoneOr(Choice("auto", "svd", "eigen")),
-        "cv": NoneOr(InstanceOf(object)),
-        "scoring": NoneOr(AnyOf(InstanceOf(str), Callable())),
         "alpha_per_target": Boolean(),
-        "store_cv_results": Boolean(),
-        "penalty_weights": NoneOr(ArrayLike()),
-        "penalty_matrix": NoneOr(ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear",

@@ -17,9 +17,11 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from epicycle import engine
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Data
 from epicycle.linear.least_squares._direct import LeastSquaresFit, normal_equations, settled_moments
+from epicycle.linear.least_squares._objective import scale_statistic
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._moments import (
     CentredFactor,
@@ -308,6 +310,7 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
     rss = (weighted * r).sum(axis=0)
     yy = (w[:, None] * (y - mean[p:]) ** 2).sum(axis=0)
     b = mean[p:] - mean[:p] @ coef if spectrum.intercept else np.zeros(k)
+    squares = engine.sum(scale_statistic, data)[0] - spectrum.weight * mean[:p] ** 2
     dof = np.array([spectrum.degrees_of_freedom(np.array([a]))[0] for a in penalty.alpha]) - int(spectrum.intercept)
     return LeastSquaresFit(
         coef,
@@ -325,5 +328,6 @@ def fit_from_kernel(spectrum: KernelSpectrum, penalty: QuadraticPenalty) -> Leas
         0.0,
         None,
         "eigenvectors of the kernel",
+        np.sqrt(np.maximum(squares, 0.0)),
         dof,
     )

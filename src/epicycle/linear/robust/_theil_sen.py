@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.linalg
 from scipy.special import binom
 from sklearn.base import RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
@@ -102,18 +103,13 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         family="linear", catalogue=("A8",), engines=("memory",), certificate="gradient bound"
     )
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, max_iter=300, tol=1e-8, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
-        fit_intercept: bool = True,
         max_subpopulation: float = 1e4,
         n_subsamples: int | None = None,
-        max_iter: int = 300,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -211,9 +207,11 @@ def fits_to(data: ArrayData, subsets: np.ndarray, intercept: bool, n_jobs: int |
 
     def work(first: int) -> None:
         rows = subsets[first : first + step]
-        A, b = X[rows], data.y[rows][:, :, None]
         tolerance = max(size, d) * np.finfo(np.float64).eps
-        points[first : first + step] = (np.linalg.pinv(A, rcond=tolerance) @ b)[:, :, 0]
+        with np.errstate(over="ignore", invalid="ignore"):  # a fit beyond the range of numbers is left out below
+            points[first : first + step] = (np.linalg.pinv(X[rows], rcond=tolerance) @ data.y[rows][:, :, None])[
+                :, :, 0
+            ]
 
     threads = n_threads(20.0 * len(subsets) * size * d * min(size, d), n_jobs)
     in_order(iter(range(0, len(subsets), step)), work, lambda _: None, threads)
@@ -233,12 +231,16 @@ def spatial_median(
     Newton's steps converge fast but for an optimum on one of the points, which is tried as such.
     """
     S, extra = len(points), dict(state or {})
-    m = np.median(points, axis=0) if start is None else start
+    # In units in which the largest coefficient is about 1 no square overflows; a power of two costs no digits.
+    largest = float(np.abs(points).max(initial=0.0))
+    unit = float(np.exp2(np.round(np.log2(largest)))) if largest > 0 else 1.0
+    points = points / unit
+    m = np.median(points, axis=0) if start is None else start / unit
     value, gap, aim = _at(points, m)
     step, reason = monitor.history().n_iter, "max_iter"
     while True:
         step += 1
-        stop = monitor(step, m, objective=value, state=partial(dict, x=m, **extra), gap=gap)
+        stop = monitor(step, unit * m, objective=unit * value, state=partial(dict, x=unit * m, **extra), gap=gap)
         if stop or gap <= tol or step >= max_iter:
             reason = "stopped" if stop else "converged" if gap <= tol else "max_iter"
             break
@@ -251,7 +253,8 @@ def spatial_median(
         m, value, gap, aim = best
     meaning = f"the sum of the distances of {S} fits is within {gap:.1e} of its minimum, relative to it"
     certificate = Certificate("gradient bound", gap, tol, meaning)
-    return Solution(m, value, monitor.history(), certificate, step, reason, state={"x": m, **extra})
+    x = unit * m
+    return Solution(x, unit * value, monitor.history(), certificate, step, reason, state={"x": x, **extra})
 
 
 def _at(points: np.ndarray, m: np.ndarray) -> tuple[float, float, list[np.ndarray]]:

@@ -65,10 +65,10 @@ def newton(run: Run) -> None:
             break
         # With the decrement this small the next Hessian is not needed: one more step with this one, from the gradient
         # at the new point, gains as many digits again (Shamanskii 1967) and ends far below the tolerance.
-        last = -0.5 * slope <= math.cbrt(run.tol) * abs(value)
+        last = not objective.cheap_hessian and -0.5 * slope <= math.cbrt(run.tol) * abs(value)
         trial, H_next = _full_step(objective, x, d, with_hessian=not last)
         if last and decreases(trial, value, slope):
-            trial = _further(objective, trial, newton_direction(H, trial.gradient, trial.x))
+            trial = _settled(objective, trial, H, 1)
         H = H_next
         if not decreases(trial, value, slope):
             shorter = backtracking(objective, x, value, slope, d, first=0.5)
@@ -79,27 +79,28 @@ def newton(run: Run) -> None:
         x, value, g = trial.x, trial.value, trial.gradient
         run.advance(x, value, g, step=trial.t, decrement=-slope)
         latest = latest if H is None else H
-    if run.reason == "converged":
-        _settle(run, latest)
+    if run.reason == "converged":  # the step with this Hessian is in hand
+        steps = SETTLING_STEPS if H is None else 2  # with the Hessian of this very point a step squares the error
+        trial = _settled(objective, Trial(1.0, run.x, run.value, run.gradient, 0.0), latest, steps)
+        if trial.x is not run.x:
+            run.improve(trial.x, trial.value, trial.gradient)
 
 
-def _settle(run: Run, H: Array) -> None:
-    """Go on with the Hessian in hand until the parameters, and not only the objective, have settled.
+def _settled(objective: Objective, trial: Trial, H: Array, steps: int) -> Trial:
+    """The point after more steps with an old Hessian, until the parameters have settled or a step does not help.
 
     An objective that is within 1e-8 of its minimum leaves parameters 1e-4 of their scale away from it. Each step costs
     one gradient.
     """
-    trial = Trial(1.0, run.x, run.value, run.gradient, 0.0)
-    for _ in range(SETTLING_STEPS):
+    for _ in range(steps):
         d = newton_direction(H, trial.gradient, trial.x)
         if np.abs(d).max(initial=0.0) <= SETTLED_STEP * np.abs(trial.x).max(initial=0.0):
             break
-        further = _further(run.objective, trial, d)
-        if further is trial:
+        further, _ = _full_step(objective, trial.x, d, with_hessian=False)
+        if not math.isfinite(further.value) or np.linalg.norm(further.gradient) >= np.linalg.norm(trial.gradient):
             break
-        trial = further
-    if trial.x is not run.x:
-        run.improve(trial.x, trial.value, trial.gradient)
+        trial = replace(further, t=trial.t)
+    return trial
 
 
 def _with_products(run: Run) -> None:
@@ -167,13 +168,6 @@ def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forc
             break
         p = r + (rr / rr_old) * p
     return d
-
-
-def _further(objective: Objective, trial: Trial, d: Array) -> Trial:
-    """The point after one more step; the point itself where that step does not help."""
-    further, _ = _full_step(objective, trial.x, d, with_hessian=False)
-    helps = math.isfinite(further.value) and np.linalg.norm(further.gradient) < np.linalg.norm(trial.gradient)
-    return replace(further, t=trial.t) if helps else trial
 
 
 def _full_step(objective: Objective, x: Array, d: Array, *, with_hessian: bool) -> tuple[Trial, Array | None]:
