@@ -238,18 +238,6 @@ SHARED_PARAMETERS: dict[str, Domain] = {
 }
 
 
-class SharedArguments(typing.TypedDict, total=False):
-    """Types of the same arguments, for constructors that take them as ``**shared``; `fit` checks the domain."""
-
-    fit_intercept: bool
-    max_iter: int | None
-    n_jobs: int | None
-    random_state: Any
-    tol: float | None
-    verbose: int
-    warm_start: bool
-
-
 def with_shared_parameters(cls: type, domains: Mapping[str, Domain]) -> dict[str, Domain]:
     """The domains of a class, and those of :data:`SHARED_PARAMETERS` for constructor arguments it does not list."""
     arguments = inspect.signature(cls).parameters

@@ -26,9 +26,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
 from sklearn.utils.validation import _num_samples, check_consistent_length, has_fit_parameter, validate_data
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer, SharedArguments
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.gp._base import GaussianProcess
 from epicycle.gp._binary_parts import (

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.stats
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
@@ -25,7 +26,6 @@ from epicycle.core._parameters import (
     Integer,
     NoneOr,
     Real,
-    SharedArguments,
     check_parameter,
 )
 from epicycle.core._random import stream

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
@@ -82,15 +83,14 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
         family="kernel", catalogue=("C2",), engines=("memory", "files", "dask"), certificate="closed form"
     )
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None)
     def __init__(
         self,
         kernel: Any = "rbf",
         *,
         gamma: float | None = None,
         n_components: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     _takes_sparse: ClassVar[bool] = True
@@ -101,7 +101,6 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
         y : ignored
         """
         data = self._fit_data(X, None, target="none")
@@ -172,13 +171,10 @@ class Nystroem(KernelFeatures, KernelMachine):
 
     Parameters
     ----------
-    %(kernel)s
-    %(gamma)s
     degree : float, optional
         Degree of the kernel "poly"; default: 3.
     coef0 : float, optional
         Constant of the kernels "poly" and "sigmoid"; default: 1.
-    %(kernel_params)s
     n_components : int, default=100
         Landmarks; as many features, fewer where the kernel has a lower rank.
     landmarks : {"pivoted", "uniform"}, default="pivoted"
@@ -222,7 +218,7 @@ class Nystroem(KernelFeatures, KernelMachine):
         family="kernel", catalogue=("C2",), engines=("memory",), certificate="trace error"
     )
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None)
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -233,8 +229,7 @@ class Nystroem(KernelFeatures, KernelMachine):
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
         landmarks: str = "pivoted",
-        random_state: Any = None,
-        n_jobs: int | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernel._logistic_newton import LogisticProblem, minimise

@@ -14,9 +14,10 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments

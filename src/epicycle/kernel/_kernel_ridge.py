@@ -26,19 +26,10 @@ import scipy.linalg
 import scipy.optimize
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import (
-    AnyOf,
-    ArrayLike,
-    Boolean,
-    Choice,
-    Domain,
-    InstanceOf,
-    NoneOr,
-    Real,
-    SharedArguments,
-)
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments

@@ -167,6 +167,10 @@ class KernelMachine(Estimator):
         elif self._has_callbacks():
             self._run.inputs["X"] = X
         self.kernel_ = named if named.takes == "strings" else self._named_kernel(data)
+        if self.kernel_.takes == "precomputed" and rows.shape[0] != rows.shape[1]:
+            raise DataError(
+                f"X: has shape {rows.shape}; kernel='precomputed' expected a square matrix of kernel values"
+            )
         if isinstance(self.kernel_, FunctionKernel) and not isinstance(self.kernel, Kernel):
             self.kernel_ = settled_function(self.kernel_, rows)
         return data, rows

@@ -15,20 +15,11 @@ from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree, sort_graph_by_row_values
 from sklearn.neighbors._base import KNeighborsMixin, RadiusNeighborsMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import (
-    AnyOf,
-    Callable,
-    Choice,
-    Domain,
-    InstanceOf,
-    Integer,
-    NoneOr,
-    Real,
-    SharedArguments,
-)
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from epicycle.core._certificate import Certificate
 
@@ -28,6 +29,23 @@ class Metric:
     solve: Callable[[Array], Array]
     half_solve: Callable[[Array], Array]
     half_solve_t: Callable[[Array], Array]
+
+    @classmethod
+    def of_diagonal(cls, squares: Array) -> Metric:
+        """The diagonal M of given curvatures; 1 where there is none."""
+        root = np.sqrt(np.where(squares > 0, squares, 1.0)).ravel()
+        return cls(lambda v: v / root**2, lambda v: v / root, lambda v: v / root)
+
+    @classmethod
+    def of_matrix(cls, M: Array) -> Metric:
+        """M of shape (p, p), by its Cholesky factor; the same for every column of parameters (p, k), flattened."""
+        L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
+
+        def half(v: Array, trans: int = 0) -> Array:
+            V = v.reshape(len(L), -1)
+            return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=trans, check_finite=False).ravel())
+
+        return cls(lambda v: half(half(v), 1), half, lambda v: half(v, 1))
 
 
 class Objective(ABC):

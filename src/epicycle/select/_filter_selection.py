@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
-from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer, SharedArguments
+from epicycle.core._parameters import AnyOf, Callable as CallableDomain, Choice, Domain, Integer
 from epicycle.core._plot_style import Axes, axes_of, bars, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, SharedArguments
+from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr
 from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments

@@ -170,18 +170,26 @@ class CentredFactor:
     log_weight: float = 0.0
 
 
+def centred_factor(
+    R: np.ndarray, shift: np.ndarray, p: int, weight: float, n_rows: int, log_weight: float = 0.0
+) -> CentredFactor:
+    """The factor about the mean, from that of the rows sqrt(w) (1, x - s, y - s); x has p columns."""
+    mean, R = shift + R[0, 1:] / R[0, 0], R[1:, 1:].copy()
+    # A column that is constant but for rounding carries no information.
+    resolution = 16 * np.finfo(float).eps * np.sqrt(weight) * np.maximum(np.abs(shift), np.abs(mean - shift))
+    R[:, np.linalg.norm(R, axis=0) <= resolution] = 0.0
+    r = min(len(R), p)
+    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n_rows, log_weight)
+
+
 def triangular_factor_of(data: Data, shift: np.ndarray, *, intercept: bool, n_jobs: int | None = None) -> CentredFactor:
     """The factor of all rows: one pass."""
     factor, weight, n, log_weight = engine.sum(factor_statistic, data, shift, intercept, n_jobs=n_jobs)
     R, p = factor.R, data.n_features
-    mean = shift.copy()
     if intercept:
-        mean, R = shift + R[0, 1:] / R[0, 0], R[1:, 1:].copy()
-        # A column that is constant but for rounding carries no information.
-        resolution = 16 * np.finfo(float).eps * np.sqrt(weight) * np.maximum(np.abs(shift), np.abs(mean - shift))
-        R[:, np.linalg.norm(R, axis=0) <= resolution] = 0.0
+        return centred_factor(R, shift, p, weight, n, log_weight)
     r = min(len(R), p)
-    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], mean, weight, n, log_weight)
+    return CentredFactor(R[:r, :p], R[:r, p:], R[r:, p:], shift.copy(), weight, n, log_weight)
 
 
 def gradient_statistic(

@@ -8,12 +8,13 @@ violate the margin; only rows that do not exceed it have a say in the solution, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core._random import seed_of
@@ -103,7 +104,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
 
     classes_: np.ndarray
 
-    @stores_arguments
+    @stores_arguments(tol=1e-5, fit_intercept=True, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         penalty: str = "l2",
@@ -112,15 +113,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         dual: bool | str = "auto",
         multi_class: str = "ovr",
         C: float = 1.0,
-        tol: float = 1e-5,
-        fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Mapping[Any, float] | str | None = None,
         solver: str = "auto",
-        max_iter: int = 1000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle import engine
-from epicycle.core._parameters import Choice, Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Domain, Real, SharedArguments
+from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from epicycle.core._parameters import Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows

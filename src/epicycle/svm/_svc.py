@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear

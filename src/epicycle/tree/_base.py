@@ -184,7 +184,6 @@ class TreeModel(Estimator, ABC):
             Rows that the fit did not see give the importance for new rows.
         n_repeats : int, default=5
             Number of permutations of every feature.
-        random_state : int, Generator, RandomState or None, default=0
 
         Returns
         -------

@@ -16,9 +16,10 @@ from sklearn.base import ClusterMixin
 
 from epicycle.cluster.max_margin._descent import Balance, Clustered, Separability, best_move, descend, simplex
 from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral_bound
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments

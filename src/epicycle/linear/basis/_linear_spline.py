@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
 from epicycle.core._plot_style import Axes, ink
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments

@@ -21,9 +21,7 @@ from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_triangular_factor
 from epicycle.linear.basis._bases import Basis, expanded_pieces
-from epicycle.stats._moments import CentredFactor, TriangularFactor, target_columns
-
-EPS = float(np.finfo(np.float64).eps)
+from epicycle.stats._moments import CentredFactor, TriangularFactor, centred_factor, target_columns
 
 
 def _triangle_in_place(A: np.ndarray) -> np.ndarray:
@@ -59,13 +57,7 @@ def factor_of(data: Data, basis: Basis, n_jobs: int | None) -> CentredFactor:
     phi = basis.expand(np.asarray(head.X, dtype=np.float64))
     shift = np.concatenate([phi.mean(axis=0), target_columns(head.y).mean(axis=0)])
     factor, weight, n = engine.sum(basis_statistic, data, basis, shift, n_jobs=n_jobs)
-    R = factor.R
-    mean, R = shift + R[0, 1:] / R[0, 0], R[1:, 1:].copy()
-    # A function that is constant on the data but for rounding carries no information.
-    resolution = 16 * EPS * np.sqrt(weight) * np.maximum(np.abs(shift), np.abs(mean - shift))
-    R[:, np.linalg.norm(R, axis=0) <= resolution] = 0.0
-    r = min(len(R), d)
-    return CentredFactor(R[:r, :d], R[:r, d:], R[r:, d:], mean, weight, n)
+    return centred_factor(factor.R, shift, d, weight, n)
 
 
 @dataclass(frozen=True)

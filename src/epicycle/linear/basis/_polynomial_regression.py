@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
@@ -86,8 +87,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         duality gap; "ridge": the distance from the minimum.
     history_ : History
         One row for each circle or round.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------
@@ -119,7 +118,7 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         certificate="stationarity, duality gap or newton decrement",
     )
 
-    @stores_arguments
+    @stores_arguments(tol=1e-10, max_iter=100, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_circles: int = 2,
@@ -131,10 +130,7 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         fit_centre: bool = True,
         refit: bool = True,
         refine: bool = True,
-        tol: float = 1e-10,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -228,11 +224,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, 2)
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
         """
         predicted = self.predict(X)
         if self._complex_:
@@ -250,11 +241,6 @@ class EpicycleRegression(RegressorMixin, Estimator):  # type: ignore[misc]
             Times and positions to draw as points; the orbit then covers these times.
         at : float, optional
             The time at which the arm of radii stands; default: where the orbit drawn ends.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from epicycle.linear.epicycles._plot import draw_coordinate, draw_orbit
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataTypeError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments

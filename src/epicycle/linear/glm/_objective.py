@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-import scipy.linalg
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
@@ -206,34 +205,21 @@ class GlmObjective(Objective):
         x = self.start()
         if self.size > 1000:
             _, second, _ = self.diagonal(x)
-            squares = second[: self.size] + self.l2
-            root = np.sqrt(np.where(squares > 0, squares, 1.0))
-            return Metric(lambda v: v / root**2, lambda v: v / root, lambda v: v / root)
+            return Metric.of_diagonal(second[: self.size] + self.l2)
         M = self.second_order_of(x, True)[2].copy()
         diagonal = np.where(np.diagonal(M) > 0, np.diagonal(M), 1.0)
         M[np.diag_indices_from(M)] = diagonal * (1 + 1e-8 * len(M))
-        L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
-
-        def half(v: Array) -> Array:
-            return np.asarray(scipy.linalg.solve_triangular(L, v, lower=True, check_finite=False))
-
-        def half_t(v: Array) -> Array:
-            return np.asarray(scipy.linalg.solve_triangular(L, v, lower=True, trans=1, check_finite=False))
-
-        return Metric(lambda v: half_t(half(v)), half, half_t)
+        return Metric.of_matrix(M)
 
     def minibatches(self, batch_size: int, epoch: int, seed: int) -> Iterator[Callable[[Array], tuple[float, Array]]]:
         for batch, factor in minibatches(self.data, batch_size, epoch, seed):
-            yield self._estimate(batch, factor)
+            yield partial(self._estimate, batch, factor)
 
-    def _estimate(self, batch: Batch, factor: float) -> Callable[[Array], tuple[float, Array]]:
-        def estimate(x: Array) -> tuple[float, Array]:
-            w, b = self.unpack(x)
-            loss, _, _, _, g, _ = row_statistic(batch, self.model, w, b, None, False, False)
-            V = self.totals.weight
-            return self._penalised(x, (factor * loss + self.totals.constant) / V, factor * g / V)
-
-        return estimate
+    def _estimate(self, batch: Batch, factor: float, x: Array) -> tuple[float, Array]:
+        w, b = self.unpack(x)
+        loss, _, _, _, g, _ = row_statistic(batch, self.model, w, b, None, False, False)
+        V = self.totals.weight
+        return self._penalised(x, (factor * loss + self.totals.constant) / V, factor * g / V)
 
     def subsample(self, n_rows: int) -> GlmObjective | None:
         """The same objective on every m-th row; None where rows cannot be picked, or are few."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
-from epicycle.core._parameters import AnyOf, Choice, Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear._scikit_learn import GLM_SOLVERS
 from epicycle.linear.glm._generalized_linear_model import GeneralizedLinearModel

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear._folds import RoutesToSplitter
 from epicycle.linear.lars._folds import paths_of_folds

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, clone
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
-from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments

@@ -13,17 +13,9 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import (
-    Boolean,
-    Domain,
-    InstanceOf,
-    Integer,
-    NoneOr,
-    Real,
-    SharedArguments,
-    check_parameter,
-)
+from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, NoneOr, Real, check_parameter
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data

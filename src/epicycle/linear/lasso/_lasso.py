@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel

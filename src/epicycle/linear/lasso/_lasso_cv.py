@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ConvergenceError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
 from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard

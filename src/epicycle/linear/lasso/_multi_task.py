@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._parameters import Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios

@@ -17,9 +17,10 @@ from scipy.linalg import lstsq, svd
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import AnyOf, ArrayLike, Callable as CallableDomain, Choice, Domain, SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Callable as CallableDomain, Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data

@@ -15,8 +15,9 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, SharedArguments
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import DaskData, Data

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from epicycle import engine
@@ -75,18 +75,7 @@ class MomentsObjective(Objective):
         p = self.shape[0]
         M = self.penalty.added_to(self.G, float(self.penalty.alpha.mean())).copy()
         M[np.diag_indices(p)] += max(np.finfo(float).eps * p * np.diagonal(M).max(initial=0.0), np.finfo(float).tiny)
-        L = scipy.linalg.cholesky(M, lower=True, check_finite=False)
-
-        def half(v: np.ndarray) -> np.ndarray:
-            return np.asarray(
-                scipy.linalg.solve_triangular(L, v.reshape(self.shape), lower=True, check_finite=False).ravel()
-            )
-
-        def half_t(v: np.ndarray) -> np.ndarray:
-            V = v.reshape(self.shape)
-            return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=1, check_finite=False).ravel())
-
-        return Metric(lambda v: half_t(half(v)), half, half_t)
+        return Metric.of_matrix(M)
 
     def minibatches(
         self, batch_size: int, epoch: int, seed: int
@@ -94,19 +83,16 @@ class MomentsObjective(Objective):
         p = self.shape[0]
         for batch, factor in minibatches(self.data, batch_size, epoch, seed):
             X, Y = _dense(batch.X) - self.centre[:p], target_columns(batch.y) - self.centre[p:]
-            yield self._estimate(X, Y, batch.weight, factor)
+            yield partial(self._estimate, X, Y, batch.weight, factor)
 
     def _estimate(
-        self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None, factor: float
-    ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        def estimate(x: np.ndarray) -> tuple[float, np.ndarray]:
-            W = x.reshape(self.shape)
-            residual = X @ W - Y
-            r = residual if weight is None else residual * weight[:, None]
-            value = factor / 2 * np.vdot(r, residual) + self.penalty.value(W)
-            return float(value), (factor * (X.T @ r) + self.penalty.gradient(W)).ravel()
-
-        return estimate
+        self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None, factor: float, x: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        W = x.reshape(self.shape)
+        residual = X @ W - Y
+        r = residual if weight is None else residual * weight[:, None]
+        value = factor / 2 * np.vdot(r, residual) + self.penalty.value(W)
+        return float(value), (factor * (X.T @ r) + self.penalty.gradient(W)).ravel()
 
     def certify(
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None
@@ -295,22 +281,18 @@ class RowsObjective(Objective):
         diagonal = self.squares[:, None] + self.penalty.diagonal[:, None] * self.penalty.alpha
         if self.intercept:
             diagonal = np.vstack([diagonal, np.full(self.shape[1], self.weight)])
-        root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0)).ravel()
-        return Metric(lambda v: v / root**2, lambda v: v / root, lambda v: v / root)
+        return Metric.of_diagonal(diagonal)
 
     def minibatches(
         self, batch_size: int, epoch: int, seed: int
     ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
         for batch, factor in minibatches(self.data, batch_size, epoch, seed):
-            yield self._estimate(batch, factor)
+            yield partial(self._estimate, batch, factor)
 
-    def _estimate(self, batch: Batch, factor: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        def estimate(x: np.ndarray) -> tuple[float, np.ndarray]:
-            W, b = self.split(x)
-            g, in_b, value = row_statistic(batch, W, b)
-            return self._penalised(W, factor * g, factor * in_b, factor * value)
-
-        return estimate
+    def _estimate(self, batch: Batch, factor: float, x: np.ndarray) -> tuple[float, np.ndarray]:
+        W, b = self.split(x)
+        g, in_b, value = row_statistic(batch, W, b)
+        return self._penalised(W, factor * g, factor * in_b, factor * value)
 
     def certify(
         self, x: np.ndarray, tol: float, value: float | None = None, gradient: np.ndarray | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import sklearn
@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._history import History
@@ -102,10 +103,8 @@ class LogisticRegressionCV(LinearClassifier):
         The solver of the fit to all rows.
     certificate_ : Certificate
         Of the fit to all rows; without it, the worst of the fits that were averaged.
-    history_ : History
     n_iter_ : ndarray of shape (n_folds, n_l1_ratios, n_Cs)
         Iterations of every solution of the folds; each begins at the one before.
-    converged_ : bool
 
     See Also
     --------
@@ -150,13 +149,12 @@ class LogisticRegressionCV(LinearClassifier):
     C_: Any
     l1_ratio_: Any
 
-    @stores_arguments
+    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
     def __init__(
         self,
         *,
         Cs: Any = 10,
         l1_ratios: Any = None,
-        fit_intercept: bool = True,
         cv: Any = None,
         dual: bool = False,
         penalty: str = "auto",
@@ -164,13 +162,9 @@ class LogisticRegressionCV(LinearClassifier):
         solver: str = "auto",
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
         intercept_scaling: float = 1.0,
-        random_state: Any = None,
         use_legacy_attributes: bool = False,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # mypy: `self` would have to be positional beside **params
@@ -283,10 +277,6 @@ class LogisticRegressionCV(LinearClassifier):
         y : array-like of shape (n_samples,)
         **score_params : dict
             Arguments of the scorer: `sample_weight`, and others by scikit-learn's metadata routing.
-
-        Returns
-        -------
-        float
         """
         _, given = self._routed("score", score_params.pop("sample_weight", None), score_params)
         return float(self._scorer("accuracy")(self, X, y, **given))
@@ -303,7 +293,8 @@ class LogisticRegressionCV(LinearClassifier):
     def _routed(self, caller: str, sample_weight: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
         """Arguments of the splitter and of the scorer."""
         if sklearn.get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, caller, sample_weight=sample_weight, **params)
+            weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, caller, **weight, **params)
             return routed.splitter.split if caller == "fit" else {}, routed.scorer.score
         if params:
             raise ParameterError(
@@ -413,11 +404,6 @@ class LogisticRegressionCV(LinearClassifier):
             Mean score with one standard error to each side, for every l1_ratio; or the coefficients of the chosen
             l1_ratio, averaged over the folds (for more than two classes, those of the first); the largest at the chosen
             C are named.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
         """
         self._check_fitted()
         if self.use_legacy_attributes:

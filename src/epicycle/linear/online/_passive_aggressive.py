@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_classifier import OnlineClassifier

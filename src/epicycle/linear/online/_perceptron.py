@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Choice, Domain, SharedArguments
+from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._parameters import Choice, Domain, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch

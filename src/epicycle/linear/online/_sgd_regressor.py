@@ -7,7 +7,8 @@ from typing import ClassVar, Unpack
 
 from sklearn.base import RegressorMixin
 
-from epicycle.core._parameters import Choice, Domain, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_regressor import REGRESSION_LOSSES, OnlineRegressor

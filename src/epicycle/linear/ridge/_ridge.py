@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real, SharedArguments
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, add_rows, fit_by_solver

@@ -14,16 +14,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import (
-    AnyOf,
-    Choice,
-    Domain,
-    InstanceOf,
-    NoneOr,
-    Real,
-    SharedArguments,
-)
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from epicycle.core._parameters import (
-    Boolean,
-    Choice,
-    Domain,
-    NoneOr,
-    SharedArguments,
-)
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._parameters import Boolean, Choice, Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.ridge._base import VALIDATION_PARAMETERS, BaseRidge

@@ -15,9 +15,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Choice, Domain, Real, SharedArguments
+from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data

@@ -14,20 +14,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import mean_pinball_loss
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import (
-    AnyOf,
-    ArrayLike,
-    Boolean,
-    Choice,
-    Domain,
-    InstanceOf,
-    NoneOr,
-    Real,
-    SharedArguments,
-)
+from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data

@@ -17,20 +17,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import has_fit_parameter
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError, ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import (
-    AnyOf,
-    Callable,
-    Choice,
-    Domain,
-    InstanceOf,
-    Integer,
-    NoneOr,
-    Real,
-    SharedArguments,
-)
+from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core._settings import config
 from epicycle.core.estimator._catalogue import MethodCard

@@ -18,11 +18,12 @@ import scipy.linalg
 from scipy.special import binom
 from sklearn.base import RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import Domain, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
@@ -78,7 +79,6 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         Factor on every vote.
     algorithm : {"discrete", "real"}, default="discrete"
         Whether members vote with their class, or with their probabilities.
-    %(categorical_features)s
     random_state : int, Generator, RandomState or None, default=None
         Seed of the members that take one.
 
@@ -136,7 +136,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     trees_: Ensemble
 
-    @stores_arguments
+    @stores_arguments(random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         estimator: Any = None,
@@ -145,9 +145,7 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         learning_rate: float = 1.0,
         algorithm: str = "discrete",
         categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:

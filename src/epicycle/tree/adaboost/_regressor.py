@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataTypeError, ParameterTypeError
-from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real, SharedArguments
+from epicycle.core._parameters import Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments

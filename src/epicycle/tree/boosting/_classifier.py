@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -79,7 +80,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         "loss": Choice("log_loss", "exponential"),
     }
 
-    @stores_arguments
+    @stores_arguments(tol=1e-7, warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -111,11 +112,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         interaction_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -7,11 +7,12 @@ further parameters stands here as constants.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.metrics import check_scoring
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
@@ -208,13 +209,12 @@ class HistGradientBoostingClassifier(HistGradientBoosting, GradientBoostingClass
         "class_weight": GradientBoostingClassifier._parameters["class_weight"],
     }
 
-    @stores_arguments
+    @stores_arguments(max_iter=100, warm_start=False, tol=1e-7, verbose=0, random_state=None)
     def __init__(
         self,
         loss: str = "log_loss",
         *,
         learning_rate: float = 0.1,
-        max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
@@ -224,15 +224,12 @@ class HistGradientBoostingClassifier(HistGradientBoosting, GradientBoostingClass
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        warm_start: bool = False,
         early_stopping: bool | str = "auto",
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: Any = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
 
@@ -273,14 +270,13 @@ class HistGradientBoostingRegressor(HistGradientBoosting, GradientBoostingRegres
     power = 1.5
     alpha = None
 
-    @stores_arguments
+    @stores_arguments(max_iter=100, warm_start=False, tol=1e-7, verbose=0, random_state=None)
     def __init__(
         self,
         loss: str = "squared_error",
         *,
         quantile: float | None = None,
         learning_rate: float = 0.1,
-        max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
@@ -290,14 +286,11 @@ class HistGradientBoostingRegressor(HistGradientBoosting, GradientBoostingRegres
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        warm_start: bool = False,
         early_stopping: bool | str = "auto",
         scoring: Any = "loss",
         validation_fraction: float | None = 0.1,
         n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        verbose: int = 0,
-        random_state: Any = None,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     def _check_fit(self, X_val: Any, y_val: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -95,7 +96,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "power": Real(1, 2, inclusive=False),
     }
 
-    @stores_arguments
+    @stores_arguments(tol=1e-7, warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,
@@ -130,11 +131,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         interaction_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting

@@ -216,11 +216,6 @@ class DecisionTree(TreeModel, ABC):
             Nodes below this depth are not drawn; None draws all.
         decimals : int, default=3
             Significant digits of numbers.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from epicycle.tree.cart._export import draw
 

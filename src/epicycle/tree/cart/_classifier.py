@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier as _Peer
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Choice, Domain, SharedArguments
+from epicycle.core._parameters import Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.stats._labels import class_weights

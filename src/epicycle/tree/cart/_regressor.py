@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.tree import DecisionTreeRegressor as _Peer
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import Choice, Domain, Real, SharedArguments
+from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.tree._base import check_positive_weight

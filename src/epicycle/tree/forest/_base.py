@@ -384,7 +384,6 @@ class Forest(TreeModel, ABC):
             In memory; the samples of the trees are drawn again from their seeds.
         n_repeats : int, default=1
             Number of permutations of every feature in every tree.
-        random_state : int, Generator, RandomState or None, default=0
         out_of_bag : bool, default=True
             Whether each tree predicts the training rows that it did not see. Otherwise the whole forest predicts all
             rows.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -94,7 +95,7 @@ class RandomForestClassifier(ForestClassifier):
 
     _random_splits = False
 
-    @stores_arguments
+    @stores_arguments(warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_estimators: int = 100,
@@ -117,10 +118,7 @@ class RandomForestClassifier(ForestClassifier):
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Boolean, Domain, SharedArguments
+from epicycle.core._parameters import Boolean, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree._nodes import leaf_nodes

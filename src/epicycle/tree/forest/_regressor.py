@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -119,7 +120,7 @@ class RandomForestRegressor(ForestRegressor):
     _random_splits = False
 
     @warns_of_friedman_mse
-    @stores_arguments
+    @stores_arguments(warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         n_estimators: int = 100,
@@ -142,10 +143,7 @@ class RandomForestRegressor(ForestRegressor):
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
 
