@@ -223,8 +223,10 @@ class LogisticRegression(LinearClassifier):
             present = factors > 0
             data, l2 = rows_present(data, present), l2 * ridge_factor(present)
             factors, totals, K = factors[present], totals[present], int(present.sum())
-        form: dict[str, Any] = {"constant": constant, "present": present, "sparse": l1 > 0, "dtype": dtype}
-        attributes, shift = partial(_attributes, classes=self.classes_, **form), np.zeros(p)
+        classes, shift = self.classes_, np.zeros(p)
+        attributes = partial(
+            _attributes, classes=classes, constant=constant, present=present, sparse=l1 > 0, dtype=dtype
+        )
         solver = LOGISTIC_SOLVERS.get(self.solver, self.solver)
         start = self._start(K, p, owner) if self.warm_start else None
         goal: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "state": owner._resume_state()}

@@ -293,7 +293,8 @@ class LogisticRegressionCV(LinearClassifier):
     def _routed(self, caller: str, sample_weight: Any, params: Mapping[str, Any]) -> tuple[Any, Any]:
         """Arguments of the splitter and of the scorer."""
         if sklearn.get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, caller, sample_weight=sample_weight, **params)
+            weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, caller, **weight, **params)
             return routed.splitter.split if caller == "fit" else {}, routed.scorer.score
         if params:
             raise ParameterError(
