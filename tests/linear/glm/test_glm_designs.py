@@ -115,7 +115,7 @@ def test_levels_are_found_by_value_and_unknown_ones_named(frame, tmp_path):
     assert_allclose(ignoring.predict(new)[0], ignoring.predict(table)[0] / np.exp(effect))
     with pytest.raises(DataError, match="missing level in row 0"):
         GeneralizedLinearModel().fit(table.assign(c=pd.Categorical([None, *table.c[1:]])), y)
-    with pytest.raises(ParameterError, match="categorical_features names 'q'"):
+    with pytest.raises(ParameterError, match="It names 'q'"):
         GeneralizedLinearModel(categorical_features=["q"]).fit(table, y)
     with pytest.raises(DataTypeError, match="sparse"):
         GeneralizedLinearModel(categorical_features=[0]).fit(sp.eye_array(5).tocsr(), np.ones(5))

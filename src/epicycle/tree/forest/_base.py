@@ -193,9 +193,10 @@ class Forest(TreeModel, ABC):
             kept = {name: value for name, value in vars(self).items() if name in _WITH_TREES}
             return {**kept, "trees_": growth.forest(int(x[0]))}
 
-        growth.run(self._monitor(self.n_estimators, attributes), self.n_estimators, self.n_jobs)
+        monitor = self._monitor(self.n_estimators, attributes)
+        growth.run(monitor, self.n_estimators, self.n_jobs)
         self.trees_ = growth.forest()
-        history = growth.monitor.history()
+        history = monitor.history()
         return Solution(
             np.zeros(1),
             growth.objective,

@@ -46,7 +46,7 @@ class Growth:
 
     def run(self, monitor: Any, n_estimators: int, n_jobs: int | None) -> None:
         """Grow trees until there are `n_estimators`, or until the monitor asks to stop."""
-        self.monitor, problem, first = monitor, self.problem, n_trees(self.known)
+        problem, first = self.problem, n_trees(self.known)
         # Trees are drawn lazily: after a stop no further one is started.
         numbers = itertools.takewhile(lambda _: not self.stopped, iter(range(first, n_estimators)))
         missing = max(n_estimators - first, 1)
@@ -62,9 +62,10 @@ class Growth:
             threads = sum(client.nthreads().values())
             shared = client.scatter(problem, broadcast=True, hash=False)
             work = lambda t: client.submit(grow_tree, shared, t, 1, pure=False).result()  # noqa: E731
-        in_order(numbers, work, self._add, min(threads, missing))
+        # The monitor knows this object: kept here, both would hold the data until a collection.
+        in_order(numbers, work, lambda new: self._add(new, monitor), min(threads, missing))
 
-    def _add(self, new: ForestTree) -> None:
+    def _add(self, new: ForestTree, monitor: Any) -> None:
         if self.stopped:
             return
         self.grown.append(new.tree)
@@ -77,4 +78,4 @@ class Growth:
         done = n_trees(self.known) + len(self.grown)
         columns = {"leaves": float(new.tree.n_leaves), "depth": float(new.tree.max_depth)}
         where = np.array([float(done)])
-        self.stopped = bool(self.monitor(done, where, objective=self.objective, state=self.state, **columns))
+        self.stopped = bool(monitor(done, where, objective=self.objective, state=self.state, **columns))
