@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 settings.register_profile("epicycle", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile("campaign", settings.get_profile("epicycle"), derandomize=False)
 settings.load_profile("epicycle")
-#: Seed of the examples that a slow run draws afresh; an ordinary one draws the same every time, in the same time.
+#: Seed of the examples of a slow run, by default that of the day: new ones every day, and the same for everybody who
+#: looks at a failure on that day. An ordinary run draws the same every time, in the same time.
 _SEED = "EPICYCLE_HYPOTHESIS_SEED"
 #: An ordinary run draws this fraction of the examples and repetitions that a test asks for; --slow draws all of them.
 _FRACTION = 1 / 6
@@ -52,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the examples of a slow run from a seed of its own; processes that share the run inherit it."""
     if config.getoption("slow"):
-        seed = os.environ.setdefault(_SEED, str(int.from_bytes(os.urandom(4), "big")))
+        seed = os.environ.setdefault(_SEED, datetime.now(UTC).strftime("%Y%m%d"))
         hypothesis.core.global_force_seed = int(seed)
         settings.load_profile("campaign")
 

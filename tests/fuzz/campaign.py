@@ -112,14 +112,19 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
-def campaign(seed: int, seconds: float, only: str | None = None, warnings: bool = False) -> Report:
-    """Cases of seeds from `seed` on until the time is over."""
+def campaign(
+    seed: int, seconds: float, only: str | None = None, warnings: bool = False, most: int | None = None
+) -> Report:
+    """Cases of seeds from `seed` on until the time is over, or `most` were run."""
     report = Report(seed)
     until = time.monotonic() + seconds
     worker: Worker | None = None
-    while time.monotonic() < until:
+    while time.monotonic() < until and report.cases != most:
         worker = worker or Worker(only, warnings)
         if not worker.run(seed + report.cases, report):
             worker.close()

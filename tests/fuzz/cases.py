@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from sklearn.utils import get_tags
 
 import epicycle as ep
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real, _Nothing
+from epicycle.core._parameters import _NOTHING, AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator import Estimator
 from epicycle.exceptions import EpicycleError
 
@@ -31,6 +31,8 @@ SOURCE = str(Path(ep.__file__).resolve().parent)
 WORK = {
     *(
         "max_iter",
+        "max_skips",
+        "max_trials",
         "n_estimators",
         "n_restarts_optimizer",
         "max_iter_predict",
@@ -68,7 +70,7 @@ def draw_value(domain: Domain, rng: np.random.Generator, name: str) -> Any:
     """A value of a domain; ends of intervals are likely."""
     if isinstance(domain, AnyOf):
         return draw_value(domain.domains[rng.integers(len(domain.domains))], rng, name)
-    if isinstance(domain, _Nothing):
+    if domain is _NOTHING:
         return None
     if isinstance(domain, Boolean):
         return bool(rng.integers(2))
@@ -80,7 +82,7 @@ def draw_value(domain: Domain, rng: np.random.Generator, name: str) -> Any:
         values = [-1, -2] if domain.minimum is None and domain.maximum is not None else drawn
     elif isinstance(domain, Real):
         ends = [v for v in (domain.minimum, domain.maximum) if v is not None]
-        values = [*REALS, *ends, *([np.inf] if domain.allow_inf else [])]
+        values = [*REALS, *ends, *([np.inf] if domain.allow_inf and name not in WORK else [])]
     else:
         raise Undrawable
     allowed = [value for value in values if domain.accepts(value)]

@@ -197,11 +197,13 @@ def excess_certificate(
     limit, why = 0.0, ""
     if storage is not None and total > CONSTANT_UP_TO * resolution:
         rounding = storage.moved + storage.shifted
+        solved = excess <= tol * total
         excess = (np.sqrt(excess) + np.sqrt(storage.moved)) ** 2 + storage.shifted
         if rounding > tol * total:
             kind = "float32" if storage.single else "float64"
             why = f"; the rounding of coefficients stored as {kind} makes {rounding / total:.1e} of it"
-            limit = excess / total if storage.single else 0.0  # float32 was asked for, and allows no less
+            # float32 was asked for, and allows no less than what its rounding adds to a solved problem.
+            limit = excess / total if storage.single and solved else 0.0
     total = max(total, resolution)
     relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
     meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y{why}"
