@@ -1,5 +1,7 @@
 """Ten thousand random problems, drawn anew: paths end, and agree with coordinate descent and the Gram route."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ SMALLEST = 1e-6
 
 @pytest.mark.slow
 def test_random_paths_end_and_agree():
-    seed = int(np.random.SeedSequence().entropy % 2**32)
+    seed = int(os.environ["EPICYCLE_HYPOTHESIS_SEED"])  # of the slow run
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     with single_threaded_blas():
