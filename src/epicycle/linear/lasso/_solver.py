@@ -110,7 +110,7 @@ class LassoSolver(ABC):
         """By how much every column misses the conditions of optimality, after a look."""
         size = np.maximum(self.c, 0.0) if self.penalty.positive else np.abs(self.c)
         used = self.c - self.penalty.l1 * np.sign(self.w) - self.penalty.l2 * self.w
-        return np.where(self.w != 0, np.abs(used), size - self.penalty.l1)
+        return np.asarray(np.where(self.w != 0, np.abs(used), size - self.penalty.l1))
 
     def _can_settle(self, count: int) -> bool:
         """Whether so many columns may be solved for."""
