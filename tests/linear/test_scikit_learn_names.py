@@ -207,7 +207,7 @@ def test_warm_start_of_huber(rows):
     model = ep.HuberRegressor(warm_start=True).fit(X, y)
     first, steps = model.coef_, model.n_iter_
     model.fit(X, y)
-    assert model.n_iter_ <= max(steps // 2, 2)
+    assert model.n_iter_ <= 1 < steps  # no step, or one that rounding asks for
     assert_allclose(model.coef_, first, rtol=1e-9)
 
 
