@@ -73,10 +73,10 @@ def ridge_regression(
     >>> import numpy as np
     >>> from epicycle import ridge_regression
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    >>> ridge_regression(X, X @ [1.0, -1.0], 1.0)
-    array([ 0.41176471, -0.73529412])
-    >>> np.linalg.solve(X.T @ X + np.eye(2), X.T @ X @ [1.0, -1.0])
-    array([ 0.41176471, -0.73529412])
+    >>> ridge_regression(X, X @ [1.0, -1.0], 1.0).round(4)
+    array([ 0.5882, -0.7647])
+    >>> np.linalg.solve(X.T @ X + np.eye(2), X.T @ X @ [1.0, -1.0]).round(4)
+    array([ 0.5882, -0.7647])
     """
     for name, value in (("return_n_iter", return_n_iter), ("return_intercept", return_intercept)):
         check_parameter("ridge_regression", name, value, Boolean())
