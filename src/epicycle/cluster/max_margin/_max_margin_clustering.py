@@ -135,7 +135,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         n = len(weight)
         if not float(self.C) * float(weight.sum()) < _LARGEST:
             raise DataError(
-                f"C, sample_weight: C={self.C:g} times the sum of the weights, {weight.sum():g}, is beyond {_LARGEST:g}, "
+                f"C, sample_weight: C={self.C:g} times the sum of the weights, {weight.sum():g}, exceeds {_LARGEST:g}, "
                 "so that sums of losses overflow; expected less"
             )
         rank = min(n, data.n_features) if isinstance(self.kernel_, Linear) else n

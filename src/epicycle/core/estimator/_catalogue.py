@@ -14,6 +14,8 @@ from epicycle.core._parameters import Choice
 F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
 _WITH_FUNCTIONS = (
+    "bayes",
+    "bayes.conjugate",
     "diagnose",
     "online",
     "optim",
