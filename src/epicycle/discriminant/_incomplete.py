@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
+from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.data import Batch, Data
 from epicycle.discriminant._scores import patterns
@@ -144,6 +145,8 @@ def complete(
 def _start(data: Data, n_classes: int, structure: Structure, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     (found,) = engine.sum(_start_statistic, data, n_classes, n_jobs=n_jobs)
     overall = found.over_classes()
+    if not np.isfinite(overall.square).all():
+        raise DataError("X: sums of squares of its columns overflow; scale them down")
     if (overall.weight == 0).any():
         raise SingularCovarianceError(
             f"X: column {int(np.argmin(overall.weight))} has no value at all; drop it, nothing can be learnt from it"
