@@ -260,9 +260,7 @@ def test_levels_of_the_histogram_classes(cls):
     assert model.categories_[0].tolist() == [0, 1, 2, 3, 4]
     assert_array_equal(model.predict(column), expected.predict(missing))
     options["max_bins"] = 4
-    with pytest.raises(
-        DataError, match=r"at index 0 is expected to have a cardinality <= 4 .* cardinality of 5"
-    ):
+    with pytest.raises(DataError, match=r"at index 0 is expected to have a cardinality <= 4 .* cardinality of 5"):
         cls(**options).fit(column, target)
     frame = pd.DataFrame({"f": pd.Categorical(level.astype(str))})
     with pytest.raises(DataError, match=r"feature 'f' is expected to have a cardinality <= 4 .* cardinality of 7"):
