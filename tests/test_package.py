@@ -77,6 +77,8 @@ def test_package_is_typed():
 FAMILIES = {
     "automl._parts": "reading the parts of a data set from files",
     "automl._tables": "reading tables",
+    "bayes.sampling._constraints": "constraints of parameters",
+    "bayes.sampling._diagnostics": "diagnostics of Markov chains",
     "core._plot_style": "the style of all figures",
     "core._settings": "config and get_config",
     "core._threads": "numbers of threads",

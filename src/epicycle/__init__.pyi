@@ -2,6 +2,7 @@
 
 from . import (
     automl as automl,
+    bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
     data as data,

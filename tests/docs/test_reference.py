@@ -7,11 +7,27 @@ from pathlib import Path
 import pytest
 
 import epicycle as ep
-from epicycle import automl, data, diagnose, engine, exceptions, io, online, optim, plot, report, select, svm, theory
+from epicycle import (
+    automl,
+    bayes,
+    data,
+    diagnose,
+    engine,
+    exceptions,
+    io,
+    online,
+    optim,
+    plot,
+    report,
+    select,
+    svm,
+    theory,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
     "automl": automl,
+    "bayes": bayes,
     "data": data,
     "diagnose": diagnose,
     "engine": engine,

@@ -14,6 +14,7 @@ from epicycle.core._parameters import Choice
 F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
 _WITH_FUNCTIONS = (
+    "bayes",
     "diagnose",
     "online",
     "optim",

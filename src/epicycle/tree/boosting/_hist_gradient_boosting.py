@@ -68,7 +68,7 @@ early_stopping : "auto" or bool, default="auto"
     Whether the fit ends when `n_iter_no_change` rounds bring no improvement; "auto" does so for more than 10,000 rows.
     All rounds up to there are kept.
 scoring : str, callable or None, default="loss"
-    What has to improve: the loss, a score by name or as a function, or with None that of :meth:`score`.
+    What has to improve: the loss, a score by name or as a function, or with None that of ``score``.
 validation_fraction : int, float or None, default=0.1
     Rows that are held out as validation set, as a number or a share, where `fit` is given no `X_val`: class by class,
     and up to a million rows those that scikit-learn's class holds out with the same `random_state`. None looks at the

@@ -1,0 +1,32 @@
+"""Bayesian inference: draws from a posterior, and how far they can be trusted."""
+
+from epicycle.bayes.sampling._constraints import (
+    Constraint,
+    Correlation,
+    CorrelationCholesky,
+    Interval,
+    LowerBounded,
+    Ordered,
+    Positive,
+    Real,
+    Simplex,
+    UpperBounded,
+)
+from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
+
+__all__ = [
+    "Constraint",
+    "Correlation",
+    "CorrelationCholesky",
+    "Interval",
+    "LowerBounded",
+    "Ordered",
+    "Positive",
+    "Real",
+    "Simplex",
+    "UpperBounded",
+    "bfmi",
+    "effective_sample_size",
+    "mcse",
+    "r_hat",
+]

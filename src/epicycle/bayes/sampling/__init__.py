@@ -1,0 +1,1 @@
+"""Markov chain Monte Carlo: models, samplers, and what their draws are worth."""
