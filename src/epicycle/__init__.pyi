@@ -134,6 +134,7 @@ from .linear import (
     lasso_path as lasso_path,
     orthogonal_mp as orthogonal_mp,
     orthogonal_mp_gram as orthogonal_mp_gram,
+    ridge_regression as ridge_regression,
     shrink_means as shrink_means,
 )
 from .naive_bayes import (

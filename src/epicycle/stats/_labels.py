@@ -90,8 +90,8 @@ def encode_array(y: np.ndarray, weight: np.ndarray, estimator_name: str) -> tupl
 
 def _single_class(classes: np.ndarray, estimator_name: str, *, trimmed: bool = False) -> DataError:
     text = (
-        f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-        f"class of positive weight: {classes.tolist()[0]!r}"
+        f"y: {estimator_name} has nothing to tell apart. This solver needs samples of at least 2 classes in the data, "
+        f"but the data contains only one class of positive weight: {classes.tolist()[0]!r}"
     )
     if trimmed:
         text += (

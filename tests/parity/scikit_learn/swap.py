@@ -37,7 +37,15 @@ MODULES = (
     "svm",
     "tree",
 )
-FUNCTIONS = {"enet_path", "lars_path", "lars_path_gram", "lasso_path", "orthogonal_mp", "orthogonal_mp_gram"}
+FUNCTIONS = {
+    "enet_path",
+    "lars_path",
+    "lars_path_gram",
+    "lasso_path",
+    "orthogonal_mp",
+    "orthogonal_mp_gram",
+    "ridge_regression",
+}
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.
 LENT = {name: "_get_loss" for name in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")}

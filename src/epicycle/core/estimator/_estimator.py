@@ -400,6 +400,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
         except BaseException:  # Ctrl-C too: a half-fitted estimator must not look like a fitted one
             self.__dict__.clear()
             self.__dict__.update(before)
+            self.__dict__.update(run.after_failure)
             raise
         finally:
             self.__dict__.pop("_run", None)

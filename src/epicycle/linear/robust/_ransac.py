@@ -98,7 +98,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         Which rows they are (kept as bits).
     n_trials_ : int
     n_skips_no_inliers_, n_skips_invalid_data_, n_skips_invalid_model_ : int
-        Trials that were skipped, by reason.
+        Trials that were skipped, by reason; also after a fit that failed because all of them were.
     certificate_ : Certificate
         The probability that no trial had inliers alone, if the share of inliers is the one found.
     history_ : History
@@ -169,6 +169,9 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         tags.input_tags.sparse = inner_tags(self, self._base()).input_tags.sparse
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in vars(self)  # numbers of skipped trials are set by a fit that failed too
+
     # ------------------------------------------------------------------------------------------- the fit
 
     @fitting
@@ -197,14 +200,15 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
             lambda _x: {"estimator_": runner.fitted_to(best.inliers), "n_trials_": best.n_trials},
         )
         reason = self._search(runner, best, monitor)
+        self.n_skips_no_inliers_ = best.skips["no_inliers"]
+        self.n_skips_invalid_data_ = best.skips["invalid_data"]
+        self.n_skips_invalid_model_ = best.skips["invalid_model"]
         if best.inliers is None:
+            self._run.after_failure.update({k: v for k, v in vars(self).items() if k.startswith("n_skips_")})
             raise DataError(self._why_none(best))
         self.estimator_ = runner.fitted_to(best.inliers)
         self._inlier_bits_, self._n_rows_ = np.packbits(best.inliers), data.n_rows
         self.n_trials_ = best.n_trials
-        self.n_skips_no_inliers_ = best.skips["no_inliers"]
-        self.n_skips_invalid_data_ = best.skips["invalid_data"]
-        self.n_skips_invalid_model_ = best.skips["invalid_model"]
         if best.n_skips > self.max_skips:
             self._run.notices.append(
                 ConvergenceWarning(
