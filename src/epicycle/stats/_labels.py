@@ -90,7 +90,7 @@ def encode_labels(
     present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
     classes, weights = found.labels[present], found.weights[present]
     if len(classes) < at_least:
-        raise _single_class(classes, estimator_name)
+        raise _single_class(classes, estimator_name, trimmed=len(found.labels) > len(classes))
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)
 
@@ -104,11 +104,17 @@ def encode_array(y: np.ndarray, weight: np.ndarray, estimator_name: str) -> tupl
     return classes, np.bincount(coded, weights=weight), coded
 
 
-def _single_class(classes: np.ndarray, estimator_name: str) -> DataError:
-    return DataError(
+def _single_class(classes: np.ndarray, estimator_name: str, *, trimmed: bool = False) -> DataError:
+    text = (
         f"y: {estimator_name} has nothing to tell apart. This solver needs samples of at least 2 classes in the data, "
         f"but the data contains only one class of positive weight: {classes.tolist()[0]!r}"
     )
+    if trimmed:
+        text += (
+            ". y contains 1 class after sample_weight trimmed classes with zero weights, while a minimum of 2 classes "
+            "are required."
+        )
+    return DataError(text)
 
 
 def class_weights(
