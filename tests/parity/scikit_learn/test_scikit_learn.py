@@ -54,6 +54,7 @@ AREAS = {
         "ensemble._hist_gradient_boosting.tests.test_monotonic_constraints "
         "ensemble._hist_gradient_boosting.tests.test_warm_start",
     ),
+    "discriminant": (0.97, "tests.test_discriminant_analysis"),
     "neighbours": (
         0.97,
         "neighbors.tests.test_graph neighbors.tests.test_nearest_centroid neighbors.tests.test_neighbors "
