@@ -343,7 +343,8 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            A lazy Dask array for a Dask collection.
+            A lazy Dask array for a Dask collection. Rows whose linear predictor is outside the domain of the link
+            (below zero for "inverse" and "sqrt") have no mean and are refused; `predict_linear` takes them.
         """
         eta = self.predict_linear(X, offset=offset, exposure=exposure)
         if isinstance(self.family_, Multinomial):
