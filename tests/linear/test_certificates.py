@@ -304,9 +304,9 @@ def far_rows(level, spread, dtype, p=2):
     return X, level + spread * (X @ ([1.0, -2.0] + [0.5] * (p - 2)) + rng.normal(size=40))
 
 
-def assert_bounds(certificate, excess, dtype, tol):
+def assert_bounds(certificate, excess, dtype, tol, slack=0.0):
     assert certificate.value >= excess
-    assert certificate.value <= 200 * excess + 0.01 * tol  # and not by much more
+    assert certificate.value <= 200 * excess + 0.01 * tol + slack  # and not by much more
     if dtype == np.float64:
         assert certificate.holds == (certificate.value <= tol)
     elif certificate.value > tol:  # float32 allows no less, and the certificate says so
@@ -343,7 +343,10 @@ def test_the_rounding_of_a_generalized_linear_model(level, spread, far, dtype):
     X = X + dtype(far)
     with ep.config(on_nonconvergence="ignore"):
         model = GeneralizedLinearModel(tol=1e-8).fit(X, y)
-    assert_bounds(model.certificate_, exact_excess(X, y, model.coef_, model.intercept_), dtype, 1e-8)
+    excess = exact_excess(X, y, model.coef_, model.intercept_)
+    # Its gradient comes from linear predictors, each of which is rounded.
+    hidden = (np.finfo(float).eps * level) ** 2 / np.var(y)
+    assert_bounds(model.certificate_, excess, dtype, 1e-8, slack=hidden)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

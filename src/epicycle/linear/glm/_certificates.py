@@ -32,13 +32,15 @@ stationary point, to so many digits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
+from epicycle.linear._storage import after_rounding
 from epicycle.linear.glm._statistics import floor_statistic
 from epicycle.linear.logistic._objective import inverse_factor, self_concordant_bound
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from epicycle.data import Batch
     from epicycle.linear.glm._objective import GlmObjective, SecondOrder
     from epicycle.linear.glm._statistics import Model
+    from epicycle.optim import Solution
 
 Array = np.ndarray
 
@@ -76,6 +79,14 @@ def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Arra
     relative = bound / scale
     meaning = f"the objective is at most {relative:.1e} of {objective.totals.unit} above its minimum"
     return Certificate(kind, relative, tol, meaning)
+
+
+def as_stored(objective: GlmObjective, solution: Solution, x: Array, dtype: np.dtype[Any]) -> Solution:
+    """The solution with a certificate for x, its parameters as they are stored."""
+    if np.array_equal(x, solution.x):
+        return solution
+    found = objective.certify(x, solution.certificate.tolerance)
+    return replace(solution, certificate=after_rounding(found, solution.certificate.value, dtype))
 
 
 def _by_hessian(objective: GlmObjective, x: Array, _value: float, u: Array, goal: float) -> float:
@@ -122,7 +133,7 @@ def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Arr
     L = _row_moves(second, half, objective)
     step = x - second.x
     moved = float(np.sqrt(max(step @ second.H @ step, 0.0)))
-    nu = float(np.linalg.norm(half.T @ u))
+    nu = float(np.linalg.norm(half.T @ u)) + _rounding(second, x, objective.n_coefficients)
     if response.curvature_rate is not None:
         M = response.curvature_rate
         if M == 0.0:
@@ -149,6 +160,16 @@ def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Arr
     )
     kappa = -float(fall)
     return nu * nu / (2 * kappa) if kappa >= 0.5 else np.inf
+
+
+def _rounding(second: SecondOrder, x: Array, p: int) -> float:
+    """How much of ||u||_{H^-1} the rounding of eta may hide.
+
+    The eta of a row is off by delta_i <= eps/2 (|b| + (p + 1) sum_j |x_ij w_j|), and u by the mean of h_i delta_i x_i,
+    whose norm is at most that of delta with the curvatures h for weights.
+    """
+    terms = np.sqrt(np.maximum(np.diagonal(second.H), 0.0)) * np.abs(x)
+    return float(np.finfo(np.float64).eps / 2 * ((p + 1) * terms[:p].sum() + terms[p:].sum()))
 
 
 def _row_moves(second: SecondOrder, half: Array, objective: GlmObjective) -> float:

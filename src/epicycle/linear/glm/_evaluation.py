@@ -60,7 +60,7 @@ def row_residuals(kind: str, response: Response, rows: Rows, eta: Array, phi: fl
 def mean(eta: Array, response: Response) -> Array:
     """The mean of the response at the linear predictor, in its type; refused where the link has none."""
     low, high = response.link.domain
-    outside = np.flatnonzero(~((eta > low) & (eta < high))) if np.isfinite(low) or np.isfinite(high) else []
+    outside = np.flatnonzero(((eta <= low) & np.isfinite(low)) | ((eta >= high) & np.isfinite(high)))
     if len(outside):
         first, name = outside[0], response.link.name
         raise DataError(

@@ -33,6 +33,10 @@ Array = np.ndarray
 # The model without features: mu the same for all rows but for offsets. Its deviance is the scale of everything.
 
 
+#: Mean squares of a Gaussian y up to this share of its own are those of a constant and its rounding.
+ROUNDED_SQUARES = 128 * float(np.finfo(np.float64).eps) ** 2
+
+
 @dataclass(frozen=True)
 class NullModel:
     """The intercept of the null model, its deviance, and what the pass over y found."""
@@ -65,7 +69,9 @@ def null_model(data: Data, target: Target, response: Response, *, intercept: boo
     if float(top) == -float(bottom) and not offset:
         half = 0.0  # but for rounding
     other = max(abs(constant), size) / weight
-    scale, unit = (half, Totals.unit) if half > 1e-12 * other else (other, "the size of the responses")
+    # Squares of differences are known down to those of roundings; a unit deviance of another kind cancels before.
+    least = ROUNDED_SQUARES * (size / weight) ** 2 if response.native == 0 else 1e-12 * other
+    scale, unit = (half, Totals.unit) if half > least else (other, "the size of the responses")
     deviance = 2 * weight * max(half, 0.0) if inside else np.nan
     totals = Totals(rows, weight, constant, max(scale, float(np.finfo(float).tiny)), unit)
     return NullModel(b, deviance, totals)

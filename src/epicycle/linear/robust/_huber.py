@@ -23,6 +23,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._storage import after_rounding
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
@@ -307,16 +308,11 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     def _certificate(self, objective: HuberObjective, at: Point) -> Certificate:
         """The duality gap of the coefficients as they are stored."""
         frame, stored = objective.frame, self.coef_.astype(np.float64)
-        exact = frame.scaled(stored.astype(np.longdouble), np.longdouble(self.intercept_))
+        exact = frame.scaled(stored.astype(np.longdouble), np.longdouble(self.intercept_))  # type: ignore[arg-type]
         theta = np.where(np.isinf(frame.penalty), 0.0, exact).astype(np.float64)
         gap = objective.gap_nearby(at, theta, self.scale_ / frame.y_scale, enough=self.tol)
-        meaning, tol = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y", self.tol
-        if gap > self.tol >= at.gap:
-            kind = self.coef_.dtype.name
-            meaning += f"; the rounding of coefficients stored as {kind} makes {gap - at.gap:.1e} of it"
-            # float32 was asked for, and allows no less than what its rounding adds to a solved problem.
-            tol = gap if kind == "float32" else tol
-        return Certificate("duality gap", gap, tol, meaning)
+        meaning = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y"
+        return after_rounding(Certificate("duality gap", gap, self.tol, meaning), at.gap, self.coef_.dtype)
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
         w, b = objective.frame.original(theta)
