@@ -341,7 +341,7 @@ class MultivariateNormal:
         self._same_dimension(other)
         if self.rank < self.dimension and other.rank < self.dimension:
             raise ParameterError("other: both covariances are singular; the product of their densities is not defined")
-        # x = a + F z under one density, and z ~ N(0, I) is then seen through the other: its precision is M = I + H'H with
+        # x = a + F z under one density, and z ~ N(0, I) is seen through the other: its precision is M = I + H'H with
         # |H z|^2 = z'F'B^-1 F z. No difference of matrices is taken, and the range of a singular F stays as it is.
         of, by = (self, other) if self.rank < self.dimension else (other, self)
         F = of._factor.columns()
