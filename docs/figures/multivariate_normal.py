@@ -28,5 +28,5 @@ right.plot(
     *(both.mean + np.outer([-1, 1], np.sqrt(both.variance))).T, color="#D55E00", lw=4, label="product, one deviation"
 )
 right.set(xlim=(-3, 4), ylim=(-2, 2), xlabel="first", ylabel="second", title="on a line")
-right.legend(loc="lower right", fontsize=8)
+right.legend(loc="upper left", fontsize=8)
 plt.show()

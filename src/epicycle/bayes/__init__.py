@@ -14,7 +14,7 @@ from epicycle.bayes.sampling._constraints import (
     UpperBounded,
 )
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
-from epicycle.stats._multivariate_normal import MultivariateNormal, NormalProduct
+from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
     "Constraint",
@@ -23,7 +23,6 @@ __all__ = [
     "Interval",
     "LowerBounded",
     "MultivariateNormal",
-    "NormalProduct",
     "Ordered",
     "Positive",
     "Real",

@@ -332,7 +332,7 @@ class MultivariateNormal:
         .. math:: N(x; a, A) \, N(x; b, B) = N(a; b, A + B) \; N\bigl(x; (A^{-1} + B^{-1})^{-1} (A^{-1} a + B^{-1} b),
                   (A^{-1} + B^{-1})^{-1}\bigr)
 
-        One of the two may be singular.
+        One of the two may be singular. The result has the fields `normal` and `log_scale`, the log of the constant.
 
         Parameters
         ----------
