@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     data as data,
     diagnose as diagnose,
+    discriminant as discriminant,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
@@ -31,6 +32,9 @@ from .automl import (
     TrainingRun as TrainingRun,
     train as train,
 )
+from .bayes import (
+    MultivariateNormal as MultivariateNormal,
+)
 from .cluster import (
     MaxMarginClustering as MaxMarginClustering,
 )
@@ -52,6 +56,11 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .discriminant import (
+    GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
+    LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from .ensemble import (
     BaggingClassifier as BaggingClassifier,

@@ -14,6 +14,7 @@ from epicycle.bayes.sampling._constraints import (
     UpperBounded,
 )
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
+from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
     "Constraint",
@@ -21,6 +22,7 @@ __all__ = [
     "CorrelationCholesky",
     "Interval",
     "LowerBounded",
+    "MultivariateNormal",
     "Ordered",
     "Positive",
     "Real",

@@ -28,6 +28,7 @@ from epicycle.core.estimator import Estimator
 #: Modules of scikit-learn whose public names are replaced.
 MODULES = (
     "decomposition",
+    "discriminant_analysis",
     "ensemble",
     "gaussian_process",
     "kernel_approximation",
