@@ -88,6 +88,7 @@ _DATACLASS = Form(lambda obj: {f.name: getattr(obj, f.name) for f in dataclasses
 _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
+    "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),
     "scipy.interpolate.BSpline": (
