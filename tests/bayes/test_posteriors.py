@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from posterior_moments import LIMIT, by_grid, scores, weighted_quantile
 from scipy.special import log_ndtr, ndtri
 from scipy.stats import norm
 
 import epicycle as ep
 from epicycle import bayes
-from posterior_moments import LIMIT, by_grid, scores, weighted_quantile
 
 SEEDS = (0, 1, 2)
 EFFECTS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])

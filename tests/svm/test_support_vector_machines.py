@@ -135,6 +135,11 @@ def test_nu_classification_is_that_of_libsvm():
         assert_allclose(same.decision_function(X), mine.decision_function(X), atol=1e-3)
     several = NuSVC(nu=0.3).fit(X, THREE)
     assert several.nu_.shape == (3,)
+    # libsvm takes weights of classes and does not use them.
+    few = (np.arange(240) < 60).astype(int)
+    mine, peer = (cls(nu=0.3, tol=1e-7, class_weight="balanced").fit(X, few) for cls in (NuSVC, svm.NuSVC))
+    assert_allclose(mine.class_weight_, peer.class_weight_)
+    assert_allclose(mine.decision_function(X), peer.decision_function(X), atol=1e-3)
     with pytest.raises(ParameterError, match=r"nu is infeasible: nu=0.9 for 1 against 0; expected at most 0.\d+"):
         NuSVC(nu=0.9).fit(X, (np.arange(240) < 60).astype(int))
 

@@ -28,6 +28,7 @@ from epicycle.core.estimator import Estimator
 #: Modules of scikit-learn whose public names are replaced.
 MODULES = (
     "decomposition",
+    "discriminant_analysis",
     "ensemble",
     "gaussian_process",
     "kernel_approximation",
@@ -37,7 +38,15 @@ MODULES = (
     "svm",
     "tree",
 )
-FUNCTIONS = {"enet_path", "lars_path", "lars_path_gram", "lasso_path", "orthogonal_mp", "orthogonal_mp_gram"}
+FUNCTIONS = {
+    "enet_path",
+    "lars_path",
+    "lars_path_gram",
+    "lasso_path",
+    "orthogonal_mp",
+    "orthogonal_mp_gram",
+    "ridge_regression",
+}
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.
 LENT = {name: "_get_loss" for name in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")}

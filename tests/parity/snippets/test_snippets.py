@@ -11,6 +11,9 @@ from user_guide import SNIPPETS
 
 import epicycle
 
+for chapter in ("linear_models", "trees_kernels_neighbours", "combinations"):
+    importlib.import_module(chapter)  # enters its programs into SNIPPETS
+
 MODULES = (
     *("linear_model", "svm", "neighbors", "tree", "ensemble", "gaussian_process", "kernel_ridge"),
     *("kernel_approximation", "decomposition"),

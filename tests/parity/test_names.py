@@ -1,0 +1,101 @@
+"""Every parameter, method and fitted attribute of the scikit-learn class of the same name."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
+
+import epicycle
+
+THEIRS = dict(all_estimators())
+SHARED = sorted(set(THEIRS) & set(epicycle.__all__))
+
+#: Parameters that a class cannot be built without, or that make fitted attributes appear.
+ARGUMENTS = {
+    "StackingClassifier": {"estimators": [("tree", DecisionTreeClassifier(max_depth=2))]},
+    "StackingRegressor": {"estimators": [("line", LinearRegression())]},
+    "VotingClassifier": {"estimators": [("tree", DecisionTreeClassifier(max_depth=2))]},
+    "VotingRegressor": {"estimators": [("line", LinearRegression())]},
+    **{
+        f"{kind}{what}": {"oob_score": True, "bootstrap": True}
+        for kind in ("RandomForest", "ExtraTrees", "Bagging")
+        for what in ("Classifier", "Regressor")
+    },
+}
+
+#: Fitted attributes and methods that ours do without, with the reason.
+NOT_HERE = {
+    "init_": (
+        "exists where `init` names an estimator; otherwise boosting starts at a constant",
+        ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    ),
+    "eps_": (
+        "the tolerance is relative to the objective of w = 0, and stands in the certificate",
+        ("MultiTaskLasso", "MultiTaskElasticNet"),
+    ),
+    "path": (
+        "lasso_path and enet_path fit several targets one by one",
+        ("MultiTaskLasso", "MultiTaskElasticNet", "MultiTaskLassoCV", "MultiTaskElasticNetCV"),
+    ),
+    "one_hot_encoder_": ("indicators are written from the numbers of the leaves", ("RandomTreesEmbedding",)),
+}
+
+
+def documented(model):
+    """Public methods and properties of the class, and fitted attributes, which end in an underscore."""
+    attributes = {name for name in vars(model) if name.endswith("_")}
+    methods = {name for name in dir(type(model)) if not isinstance(getattr(type(model), name), str | bool | int | dict)}
+    return {name for name in attributes | methods if not name.startswith("_") and has(model, name)}
+
+
+def fitted(cls, name):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 1.0, size=(60, 4))
+    y = X @ [1.0, -1.0, 2.0, 0.5] + 3 + rng.normal(scale=0.1, size=60)
+    if name.startswith("MultiTask"):
+        y = np.column_stack([y, 2 * y])
+    if is_classifier(getattr(epicycle, name)(**ARGUMENTS.get(name, {}))):
+        y = (y > np.median(y)).astype(int)
+    if name == "CategoricalNB":
+        X = (X > 0.5).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cls(**ARGUMENTS.get(name, {})).fit(X, y)
+
+
+def has(model, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return hasattr(model, name)
+        except NotFittedError:
+            return False
+
+
+def test_there_are_shared_names():
+    assert len(SHARED) >= 79
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_parameters(name):
+    theirs = inspect.signature(THEIRS[name]).parameters
+    ours = inspect.signature(getattr(epicycle, name)).parameters
+    assert [parameter for parameter in theirs if parameter not in ours] == []
+    # Arguments that may be given by place are given in the same places.
+    placed = [p.name for p in theirs.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert [p.name for p in ours.values() if p.kind is p.POSITIONAL_OR_KEYWORD][: len(placed)] == placed
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_methods_and_fitted_attributes(name):
+    theirs, ours = fitted(THEIRS[name], name), fitted(getattr(epicycle, name), name)
+    excused = {entry for entry, (_, names) in NOT_HERE.items() if name in names}
+    missing = {entry for entry in documented(theirs) if not has(ours, entry)}
+    assert sorted(missing - excused) == []
+    assert excused <= missing, "a row of NOT_HERE that is not needed any more"
