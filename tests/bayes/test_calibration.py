@@ -88,7 +88,7 @@ class WithoutJacobian(bayes.Positive):
 
 
 def test_a_forgotten_jacobian_is_caught():
-    """sigma ~ exponential(1) has the mean 1; without the Jacobian it is no distribution of that mean at all."""
+    """s ~ gamma(3) has mean and variance 3; without the Jacobian it comes out as gamma(2)."""
 
     def log_density(s):
         return 2 * np.log(s) - s, 2 / s - 1
