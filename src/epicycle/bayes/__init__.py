@@ -26,6 +26,7 @@ from epicycle.bayes.sampling._native_models import (
 )
 from epicycle.bayes.sampling._sample import sample
 from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
+from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
     "Constraint",
@@ -38,6 +39,7 @@ __all__ = [
     "LogisticModel",
     "LowerBounded",
     "Model",
+    "MultivariateNormal",
     "NormalModel",
     "NormalVarianceModel",
     "Ordered",
