@@ -32,6 +32,11 @@ from .automl import (
     TrainingRun as TrainingRun,
     train as train,
 )
+from .bayes import (
+    ARDRegression as ARDRegression,
+    BayesianLinearRegression as BayesianLinearRegression,
+    BayesianRidge as BayesianRidge,
+)
 from .cluster import (
     MaxMarginClustering as MaxMarginClustering,
 )

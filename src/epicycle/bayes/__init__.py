@@ -1,6 +1,9 @@
 """Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
 from epicycle.bayes import conjugate
+from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_ridge import BayesianRidge
+from epicycle.bayes._linear_regression import BayesianLinearRegression
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -16,6 +19,9 @@ from epicycle.bayes.sampling._constraints import (
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
 
 __all__ = [
+    "ARDRegression",
+    "BayesianLinearRegression",
+    "BayesianRidge",
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
