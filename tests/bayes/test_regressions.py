@@ -152,7 +152,7 @@ def test_ard_keeps_what_matters():
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("prior", ["number", "vector", "matrix"])
 def test_the_posterior_of_a_conjugate_prior(intercept, prior):
-    X, y, w = table(5, n=40, p=3)
+    X, y, _ = table(5, n=40, p=3)
     P = {"number": 0.7, "vector": np.array([0.5, 1, 2]), "matrix": np.diag([1.0, 2, 3]) + 0.4}[prior]
     matrix = P if np.ndim(P) == 2 else np.diag(np.broadcast_to(P, 3))
     m, a, c = np.array([0.3, -1, 0.2]), 2.5, 1.7
