@@ -36,6 +36,7 @@ from .bayes import (
     ARDRegression as ARDRegression,
     BayesianLinearRegression as BayesianLinearRegression,
     BayesianRidge as BayesianRidge,
+    MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
     MaxMarginClustering as MaxMarginClustering,
