@@ -176,8 +176,8 @@ class Job:
         self.messages.stage("looking for the columns that explain the score")
         names, enough = explaining_columns(evaluation, diagnoses.candidate, self.budget, diagnoses.keep)
         named = {name for issue in self.issues if issue.kind == "leakage" for name in issue.columns}
-        if set(names) <= named:
-            return
+        if set(names) <= named or (named and not enough):
+            return  # what explains it has been said
         issue = alarm(f"{run.metric.label} {run.test.score:.4g}", names, enough=enough)
         self.issues.append(issue)
         self._suspect(issue)
