@@ -5,6 +5,7 @@
 
 namespace epicycle {
 void bind_bayes(nb::module_ &m);
+void bind_cluster(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_glm(nb::module_ &m);
@@ -34,6 +35,7 @@ NB_MODULE(_native, m) {
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("bayes", "Sums and moments of the rows of each class, and the scores of classes.", {bind_bayes});
+    bind("cluster", "The nearest of many centres for every row.", {bind_cluster});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

@@ -32,6 +32,7 @@ from .automl import (
     train as train,
 )
 from .cluster import (
+    KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
 from .core._certificate import (

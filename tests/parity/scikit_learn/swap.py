@@ -27,12 +27,14 @@ from epicycle.core.estimator import Estimator
 
 #: Modules of scikit-learn whose public names are replaced.
 MODULES = (
+    "cluster",
     "decomposition",
     "ensemble",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
+    "naive_bayes",
     "neighbors",
     "svm",
     "tree",
