@@ -42,7 +42,7 @@ struct SmoPick {
     double value = 0.0;
 };
 
-// The largest v + up in [from, to), the first of equal ones.
+// The largest v + up in [from, to), the last of equal ones as in LIBSVM: where steps are few, its first ones are ours.
 EPICYCLE_INLINE void first_body(const double *v, const double *up, std::size_t from, std::size_t to, SmoPick &out) {
     const double none = -std::numeric_limits<double>::infinity();
     double best = none;
@@ -60,16 +60,16 @@ EPICYCLE_INLINE void first_body(const double *v, const double *up, std::size_t f
             load_lanes(v + t, a);
             load_lanes(up + t, b);
             a += b;
-            const LaneIndex better = a > top;
+            const LaneIndex better = a >= top;
             top = better ? a : top;
             where = better ? index : where;
         }
         for (std::size_t l = 0; l < SMO_LANES; ++l)
-            if (top[l] > best || (top[l] == best && where[l] >= 0 && where[l] < at)) best = top[l], at = where[l];
+            if (top[l] > best || (top[l] == best && where[l] > at)) best = top[l], at = where[l];
     }
     for (; t < to; ++t)
-        if (v[t] + up[t] > best) best = v[t] + up[t], at = static_cast<std::ptrdiff_t>(t);
-    out = {at, best};
+        if (v[t] + up[t] >= best) best = v[t] + up[t], at = static_cast<std::ptrdiff_t>(t);
+    out = {best > none ? at : -1, best};
 }
 
 // Among the variables of [from, to) that may shrink the one with which a pair (i, t) promises most,

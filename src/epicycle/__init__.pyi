@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     data as data,
     diagnose as diagnose,
+    discriminant as discriminant,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
@@ -53,6 +54,11 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .discriminant import (
+    GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
+    LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from .ensemble import (
     BaggingClassifier as BaggingClassifier,
@@ -135,6 +141,7 @@ from .linear import (
     lasso_path as lasso_path,
     orthogonal_mp as orthogonal_mp,
     orthogonal_mp_gram as orthogonal_mp_gram,
+    ridge_regression as ridge_regression,
     shrink_means as shrink_means,
 )
 from .naive_bayes import (

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
+import pyarrow.json
 import pyarrow.parquet
 import pytest
 
@@ -97,6 +98,38 @@ def test_predict_is_the_model_for_every_kind_of_file(trained, tmp_path, capsys, 
     assert len(target.read_text().splitlines()) == 51
 
 
+READERS = {
+    "csv": pa.csv.read_csv,
+    "tsv": lambda path: pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t")),
+    "jsonl": pa.json.read_json,
+    "parquet": pa.parquet.read_table,
+    "pq": pa.parquet.read_table,
+    "arrow": lambda path: pa.ipc.open_file(path).read_all(),
+    "feather": pa.feather.read_table,
+}
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_predict_writes_the_format_of_the_suffix(trained, tmp_path, capsys, suffix):
+    table = sample(50, seed=1)
+    file, target = trained / "good" / "model.epi", tmp_path / f"out.{suffix}"
+    pa.parquet.write_table(table, tmp_path / "new.parquet", row_group_size=20)
+    assert predictions(capsys, file, tmp_path / "new.parquet", "--proba", "--out", target) == ""
+    written = READERS[suffix](target)
+    model = ep.load(file)
+    assert written["prediction"].to_pylist() == model.predict(table).tolist()
+    assert np.allclose(written["p(yes)"].to_numpy(), model.predict_proba(table)[:, 1], rtol=1e-12)
+
+
+def test_predict_refuses_formats_that_it_does_not_write(trained, tmp_path, capsys):
+    pa.csv.write_csv(sample(20), tmp_path / "new.csv")
+    command = ["predict", str(trained / "good" / "model.epi"), str(tmp_path / "new.csv"), "--out"]
+    for more in (["out.xlsx"], ["out.csv.gz"], ["out.parquet", "--json"]):
+        assert main([*command, str(tmp_path / more[0]), *more[1:]]) == 2
+        assert "expected" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
 def test_predict_streams_in_constant_memory(trained, tmp_path, capsys, monkeypatch):
     """Never more than a block at once, whatever the size of the file."""
     blocks = []
@@ -166,6 +199,53 @@ def test_cv_of_a_model_and_of_its_script(trained, capsys):
     assert scores[0]["score"] == pytest.approx(np.mean(scores[0]["folds"]))
     assert main(["cv", str(trained / "good" / "model.epi"), str(trained / "data.csv"), "--metric", "log_loss"]) == 0
     assert "log loss" in capsys.readouterr().out
+
+
+def test_cv_of_another_target_does_not_learn_from_it(trained, capsys):
+    """`kind` does not depend on the other columns but y: accuracy is that of guessing, not of reading the answer."""
+    for name in ("model.epi", "train.py"):
+        command = ["cv", str(trained / "good" / name), str(trained / "data.csv"), "--target", "kind", "--json"]
+        assert main(command) == 0
+        assert json.loads(capsys.readouterr().out)["score"] < 0.6
+
+
+def test_a_feature_is_no_target_of_a_fitted_model(trained, tmp_path, capsys):
+    data, model = str(trained / "data.csv"), str(trained / "good" / "model.epi")
+    for command in (["report", model, data], ["compare", model, model, "--data", data]):
+        assert main([*command, "--target", "kind"]) == 2
+        assert "'kind': is a feature of the model; expected 'y'" in capsys.readouterr().err
+    assert main(["cv", model, data, "--target", "a"]) == 2
+    assert "expected classes" in capsys.readouterr().err
+
+
+def test_targets_of_another_type_are_the_same_labels_or_refused(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=120)
+    table = pa.table({"a": a, "y": (a + 0.3 * rng.normal(size=120) > 0).astype(int)})
+    pa.csv.write_csv(table, tmp_path / "data.csv")
+    command = ["train", str(tmp_path / "data.csv"), "--time", "1", "--models", "logistic", "--out", str(tmp_path / "m")]
+    assert main(command) == 0
+    model = str(tmp_path / "m" / "model.epi")
+    written = {
+        "same": table["y"].cast(pa.bool_()),
+        "word": pa.array(["high" if y else "low" for y in table["y"].to_pylist()]),
+        "text": table["y"].cast(pa.string()),
+    }
+    pa.parquet.write_table(table.drop_columns(["y"]).append_column("other", written["same"]), tmp_path / "same.parquet")
+    for name, column in written.items():
+        path = tmp_path / f"{name}.parquet"
+        pa.parquet.write_table(table.drop_columns(["y"]).append_column("other", column), path)
+        capsys.readouterr()
+        status = main(["report", model, str(path), "--target", "other", "--out", str(tmp_path / name)])
+        said = capsys.readouterr()
+        assert main(["compare", model, model, "--data", str(path), "--target", "other"]) == status
+        if name == "word":
+            assert status == 2
+            assert "classes that the model does not know: high, low" in said.err
+        else:
+            assert status == 0
+            told = json.loads((tmp_path / name / "report.json").read_text())
+            assert told["test"]["score"] == pytest.approx(ep.load(model).score(table))
 
 
 def test_compare_two_models(trained, tmp_path, capsys):

@@ -119,7 +119,7 @@ def test_penalties_below_all_rounding_end():
     X, y = rng.normal(size=(30, 5)), rng.normal(size=30)
     with ep.config(on_nonconvergence="ignore"):
         model = ep.LassoCV(eps=1e-300, n_alphas=20, cv=2).fit(X, y)
-        path = ep.lasso_path(X, y, eps=1e-300, n_alphas=20)
+        path = ep.lasso_path(X, y, eps=1e-300, n_alphas=20, fit_intercept=True)
     assert np.isfinite(model.mse_path_).all()
     centred = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
     assert_allclose(path.coefs[:, -1], centred, rtol=1e-9)

@@ -1,8 +1,9 @@
 """A campaign of random fits: no hang, no crash, no answer that is not finite, no error but those meant for users.
 
-``python -m tests.fuzz.campaign --minutes 60`` from the root of the repository draws new cases until the time is over
-and prints each kind of complaint once, with the seed of its case; ``--case SEED`` runs one again, with its traceback,
-and ``--only Ridge`` looks at one class. Fits run in a process that is ended when one of them takes too long.
+``python -m tests.fuzz.campaign --minutes 60 --jobs 2`` from the root of the repository draws new cases until the time
+is over and prints each kind of complaint when it is first met, with the seed of its case, and all of them at the end;
+``--case SEED`` runs one again, with its traceback, and ``--only Ridge`` looks at one class. Fits run in processes that
+are ended when one of them takes too long; which cases are run does not depend on their number.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import select
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,14 +33,28 @@ class Report:
     """What a campaign has found."""
 
     seed: int
+    loud: bool = False
     cases: int = 0
     found: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind of complaint
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next_case(self, most: int | None) -> int | None:
+        """The seed of the next case, for the first worker that asks; None where `most` were run."""
+        with self.lock:
+            if self.cases == most:
+                return None
+            self.cases += 1
+            return self.seed + self.cases - 1
 
     def add(self, seed: int, words: str, complaint: str) -> None:
         name = words.partition("(")[0]
         kind = f"{name}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', complaint)[:90]}"
-        known = self.found.setdefault(kind, {"seed": seed, "words": words, "complaint": complaint, "times": 0})
-        known["times"] += 1
+        with self.lock:
+            new = kind not in self.found
+            known = self.found.setdefault(kind, {"seed": seed, "words": words, "complaint": complaint, "times": 0})
+            known["times"] += 1
+        if new and self.loud:
+            print(f"--case {seed} {complaint}\n    {words[:500]}", flush=True)
 
     def __str__(self) -> str:
         lines = [f"{self.cases} cases from seed {self.seed}: {len(self.found)} kinds of complaints"]
@@ -118,26 +134,40 @@ class Worker:
 
 
 def campaign(
-    seed: int, seconds: float, only: str | None = None, warnings: bool = False, most: int | None = None
+    seed: int,
+    seconds: float,
+    only: str | None = None,
+    warnings: bool = False,
+    most: int | None = None,
+    jobs: int = 1,
+    loud: bool = False,
 ) -> Report:
     """Cases of seeds from `seed` on until the time is over, or `most` were run."""
-    report = Report(seed)
+    report = Report(seed, loud)
     until = time.monotonic() + seconds
-    worker: Worker | None = None
-    while time.monotonic() < until and report.cases != most:
-        worker = worker or Worker(only, warnings)
-        if not worker.run(seed + report.cases, report):
+
+    def work() -> None:
+        worker: Worker | None = None
+        while time.monotonic() < until and (case := report.next_case(most)) is not None:
+            worker = worker or Worker(only, warnings)
+            if not worker.run(case, report):
+                worker.close()
+                worker = None
+        if worker is not None:
             worker.close()
-            worker = None
-        report.cases += 1
-    if worker is not None:
-        worker.close()
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return report
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at work at a time")
     parser.add_argument("--seed", type=int, help="of the first case; drawn afresh by default")
     parser.add_argument("--only", help="name of a class")
     parser.add_argument("--warnings", action="store_true", help="complain of NumPy's warnings too")
@@ -154,7 +184,8 @@ def main() -> int:
         case.model.fit(case.X, case.y, **given)
         return 0
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
-    report = campaign(seed, 60 * options.minutes, options.only, options.warnings)
+    print(f"cases from seed {seed}", flush=True)
+    report = campaign(seed, 60 * options.minutes, options.only, options.warnings, jobs=options.jobs, loud=True)
     print(report)
     return bool(report.found)
 

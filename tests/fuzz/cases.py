@@ -82,7 +82,7 @@ def draw_value(domain: Domain, rng: np.random.Generator, name: str) -> Any:
         values = [-1, -2] if domain.minimum is None and domain.maximum is not None else drawn
     elif isinstance(domain, Real):
         ends = [v for v in (domain.minimum, domain.maximum) if v is not None]
-        values = [*REALS, *ends, *([np.inf] if domain.allow_inf and name not in WORK else [])]
+        values = [*REALS, *ends, *([np.inf] if domain.allow_inf else [])]
     else:
         raise Undrawable
     allowed = [value for value in values if domain.accepts(value)]

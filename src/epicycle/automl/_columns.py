@@ -97,9 +97,20 @@ def _is_number(kind: Any) -> bool:
 
 
 def _unless_constant(column: Any, found: ColumnKind) -> ColumnKind:
-    if pc.count_distinct(column, mode="only_valid").as_py() > 1 or column.null_count:
+    if distinct_values(column) > 1 or column.null_count:
         return found
     return ColumnKind("drop", "left out: one value in all rows", "has the same value in all rows")
+
+
+def distinct_values(column: Any) -> int:
+    """Number of different values; 0 of a type whose values cannot be compared."""
+    column = decoded(column)
+    if pa.types.is_nested(column.type):
+        return 0
+    try:
+        return int(pc.count_distinct(column, mode="only_valid").as_py())
+    except pa.ArrowException:
+        return 0
 
 
 def _number(column: Any, name: str, n: int) -> ColumnKind:
@@ -187,14 +198,14 @@ def _parsed_dates(text: Any, form: str) -> Any:
     return pc.add(parsed, pc.add(microseconds, shift).cast(pa.duration("us")))
 
 
-def _decoded(column: Any) -> Any:
-    """A column of a dictionary as a column of its values."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def decoded(column: Any) -> Any:
+    """A column of a dictionary, the categories of a frame, as a column of its values."""
+    return pc.dictionary_decode(column) if pa.types.is_dictionary(column.type) else column
 
 
 def as_numbers(column: Any) -> np.ndarray:
     """A column as float64; NaN where it is missing, infinite, or a text that is not a number."""
-    column = _decoded(column)
+    column = decoded(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = pc.utf8_trim_whitespace(column)
@@ -213,7 +224,7 @@ def as_numbers(column: Any) -> np.ndarray:
 
 def as_text(column: Any) -> Any:
     """A column as strings: whole numbers without a point, whatever type they have."""
-    column = _decoded(column)
+    column = decoded(column)
     if pa.types.is_floating(column.type):
         values = as_numbers(column)
         if bool((np.isnan(values) | (values == np.floor(values))).all()):
@@ -223,7 +234,7 @@ def as_text(column: Any) -> Any:
 
 def as_dates(column: Any, form: str) -> Any:
     """A column as timestamps without a zone; null where a text is not of the format."""
-    column = _decoded(column)
+    column = decoded(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         forms = (form,) if form else _FORMATS
@@ -292,6 +303,7 @@ def task_of(column: Any, asked: str) -> str:
 
 def target_values(column: Any, *, classes: bool, name: str) -> np.ndarray:
     """The target as an array: numbers, or labels as text, booleans or integers; none may be missing."""
+    column = decoded(column)
     if column.null_count:
         raise DataError(f"target {name!r}: {column.null_count} values are missing; leave these rows out")
     if not classes:
@@ -314,6 +326,7 @@ def target_values(column: Any, *, classes: bool, name: str) -> np.ndarray:
 
 def known_rows(column: Any, *, classes: bool) -> np.ndarray:
     """Mask of the rows that have a target."""
+    column = decoded(column)
     known = np.asarray(pc.is_valid(column).to_pylist(), dtype=bool) if column.null_count else np.ones(len(column), bool)
     if not classes and known.any():
         known &= ~np.isnan(as_numbers(column))

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from scipy.special import chdtrc, kolmogorov
 
-from epicycle.automl._columns import as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.automl._columns import as_dates, as_numbers, as_text, distinct_values, kind_of_column, sample_of
 from epicycle.core._random import stream
 
 #: Bars of a histogram and levels of a category in a sketch: what a cell of the report has room for.
@@ -74,7 +73,7 @@ def profile_columns(
             kind,
             str(table.schema.field(name).type),
             int(table[name].null_count),
-            _distinct(column),
+            distinct_values(column),
             treatment,
             sketch=sketch_of(column, found.kind),
         )
@@ -108,15 +107,6 @@ _ISSUES = {
     "free text": "text",
     "mixes": "mixed types",
 }
-
-
-def _distinct(column: Any) -> int:
-    if pa.types.is_nested(column.type):
-        return 0
-    try:
-        return int(pc.count_distinct(column, mode="only_valid").as_py())
-    except pa.ArrowException:
-        return 0
 
 
 def sketch_of(column: Any, kind: str) -> dict[str, Any]:

@@ -109,11 +109,11 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
 
 def _read_as(known: str, found: Any) -> Any:
     """The type as which a column of a text file is parsed."""
-    if known == "bool":
+    if known == "bool" or "values=bool" in known:
         return pa.bool_()
-    if "string" in known or "dictionary" in known:
+    if "string" in known:
         return pa.string()
-    if known.startswith(("timestamp", "date", "time")):
+    if known.startswith(("timestamp", "date", "time")) or "values=date" in known or "values=timestamp" in known:
         return found if pa.types.is_temporal(found) else pa.string()
     return pa.float64()
 

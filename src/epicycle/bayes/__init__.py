@@ -1,5 +1,6 @@
-"""Bayesian inference: draws from a posterior, and how far they can be trusted."""
+"""Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
+from epicycle.bayes import conjugate
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -26,6 +27,7 @@ __all__ = [
     "Simplex",
     "UpperBounded",
     "bfmi",
+    "conjugate",
     "effective_sample_size",
     "mcse",
     "r_hat",

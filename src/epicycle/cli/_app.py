@@ -56,7 +56,6 @@ Order = Annotated[
     str,
     typer.Option("--order", metavar="COLUMN", help="A column of time; auto finds one, none splits at random."),
 ]
-Out = Annotated[str | None, typer.Option("--out", metavar="PATH", help="Where to write; - is standard output.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
 
 
@@ -136,7 +135,15 @@ def _predict(
     model: Model,
     data: Data,
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probabilities of the classes.")] = False,
-    out: Out = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Where to write, in the format of the suffix: .csv, .tsv, .jsonl, .parquet, .arrow, .feather; - is "
+            "standard output.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     seed: Seed = 0,  # noqa: ARG001 - every command takes it
     jobs: Jobs = None,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
 
 from epicycle.automl import TableModel
 from epicycle.automl._streams import blocks_of
@@ -31,7 +35,11 @@ def run_prediction(
         model.model_.set_params(n_jobs=n_jobs)
     if proba and not hasattr(model, "predict_proba"):
         raise ParameterError(f"--proba: {path} is a regression, which has no probabilities")
-    made = _made(model, data, proba=proba, as_json=as_json)
+    form = "csv" if out is None else form_of(out)
+    if as_json and form in ("parquet", "arrow"):
+        raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
+    form = "jsonl" if as_json else form
+    made = _FORMS[form](_tables(model, data, proba=proba))
     if out is not None and out != "-":
         write_atomically(check_target(out), made)
         return
@@ -41,15 +49,88 @@ def run_prediction(
     sys.stdout.buffer.flush()
 
 
-def _made(model: Any, data: str, *, proba: bool, as_json: bool) -> Iterator[bytes]:
-    """The output, block by block."""
-    first = True
+def form_of(out: str) -> str:
+    """The format of the output by its suffix: csv where there is none that is known."""
+    suffix = Path(out).suffix.lower().removeprefix(".")
+    if suffix in _REFUSED:
+        raise ParameterError(f"--out {out}: cannot be written; expected .csv, .jsonl, .parquet, .arrow or .feather")
+    return {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "json": "jsonl", "ndjson": "jsonl"}.get(
+        suffix, suffix if suffix in _FORMS else "csv"
+    )
+
+
+#: Formats whose suffix promises something else than text.
+_REFUSED = ("xlsx", "xls", "ods", "gz", "bz2", "xz", "zip", "zst", "lz4", "db", "sqlite", "npy", "npz", "pkl")
+
+
+def _tables(model: Any, data: str, *, proba: bool) -> Iterator[pa.Table]:
+    """The predictions, block by block."""
+    found = False
     for block in blocks_of(data, types_of(model)):
         if block.num_rows:
-            yield _written(_predictions(model, block, proba), as_json=as_json, header=first)
-            first = False
-    if first:
+            yield _predictions(model, block, proba)
+            found = True
+    if not found:
         raise DataFileError(f"{data}: has no rows")
+
+
+def _as_csv(tables: Iterator[pa.Table], delimiter: str = ",") -> Iterator[bytes]:
+    for number, table in enumerate(tables):
+        yield _lines(table, delimiter, header=number == 0)
+
+
+def _as_json(tables: Iterator[pa.Table]) -> Iterator[bytes]:
+    for table in tables:
+        yield "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+
+
+def _as_parquet(tables: Iterator[pa.Table]) -> Iterator[bytes]:
+    return _by_writer(tables, pa.parquet.ParquetWriter)
+
+
+def _as_arrow(tables: Iterator[pa.Table]) -> Iterator[bytes]:
+    return _by_writer(tables, pa.ipc.new_file)
+
+
+def _by_writer(tables: Iterator[pa.Table], open_writer: Callable[..., Any]) -> Iterator[bytes]:
+    """The bytes that a writer of Arrow makes of the blocks, handed on after each: none is kept."""
+    sink = _Sink()
+    first = next(tables)
+    writer = open_writer(pa.PythonFile(sink, mode="w"), first.schema)
+    for table in itertools.chain([first], tables):
+        writer.write_table(table)
+        yield sink.taken()
+    writer.close()
+    yield sink.taken()
+
+
+class _Sink(io.RawIOBase):
+    """A file that keeps what was written until it is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._written.append(bytes(content))
+        return len(self._written[-1])
+
+    def taken(self) -> bytes:
+        content = b"".join(self._written)
+        self._written.clear()
+        return content
+
+
+_FORMS: dict[str, Callable[[Iterator[pa.Table]], Iterator[bytes]]] = {
+    "csv": _as_csv,
+    "tsv": partial(_as_csv, delimiter="\t"),
+    "jsonl": _as_json,
+    "parquet": _as_parquet,
+    "arrow": _as_arrow,
+}
 
 
 def types_of(model: Any) -> dict[str, str]:
@@ -78,17 +159,17 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
     )
 
 
-def _written(table: pa.Table, *, as_json: bool, header: bool) -> bytes:
-    if as_json:
-        return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+def _lines(table: pa.Table, delimiter: str, *, header: bool) -> bytes:
     # The header is written by hand: the writer of Arrow quotes all names.
     buffer = pa.BufferOutputStream()
     names = io.StringIO()
-    csv.writer(names, lineterminator="\n").writerow(table.column_names)
+    csv.writer(names, lineterminator="\n", delimiter=delimiter).writerow(table.column_names)
     # Quotes only where a label needs them: the writer would put all text into quotes.
     text = [column for column in table.columns if pa.types.is_string(column.type)]
-    odd = any(pc.any(pc.match_substring_regex(column, '[",\r\n]')).as_py() for column in text)
-    options = pa.csv.WriteOptions(include_header=False, quoting_style="needed" if odd else "none")
-    pa.csv.write_csv(table, buffer, options)
+    odd = any(pc.any(pc.match_substring_regex(column, f'["{delimiter}\r\n]')).as_py() for column in text)
+    quoting = "needed" if odd else "none"
+    pa.csv.write_csv(
+        table, buffer, pa.csv.WriteOptions(include_header=False, quoting_style=quoting, delimiter=delimiter)
+    )
     rows: bytes = buffer.getvalue().to_pybytes()
     return names.getvalue().encode() + rows if header else rows

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone, is_classifier
 
 from epicycle.automl._metrics import compare_losses, metric_for
-from epicycle.automl._parts import folds as folds_of, group_labels, order_of, read_rows
+from epicycle.automl._parts import folds as folds_of, group_labels, order_of, read_rows, refuse_feature
 from epicycle.core._exceptions import ParameterError
 from epicycle.io import load
 from epicycle.select import k_fold
@@ -41,9 +41,10 @@ def run_cv(
     column, at = (None, None) if groups is not None else order_of(table, order, (rows.target,))
     if at is not None:
         table, y = table.take(at), y[at]
+    model, table = _for_target(model, table, rows.target, groups)
     splits = folds_of(y, task=task, groups=labels, ordered=at is not None, seed=seed, k=folds)
     found = k_fold(
-        {"model": clone(model)},
+        {"model": model},
         table,
         y,
         cv=splits,
@@ -76,6 +77,17 @@ def run_cv(
     print("  folds: " + ", ".join(f"{score:.4g}" for score in scores))
 
 
+def _for_target(model: Any, table: Any, target: str, groups: str | None) -> tuple[Any, Any]:
+    """An unfitted model, and the columns that it may learn from: never the target, whatever column that is."""
+    model, apart = clone(model), {name for name in (target, groups) if name is not None}
+    columns = getattr(model, "columns", None)
+    if isinstance(columns, dict):
+        # The column that the model predicted until now is no feature either.
+        kinds = {name: "drop" if kind == "target" or name in apart else kind for name, kind in columns.items()}
+        model.set_params(columns={**kinds, target: "target"})
+    return model, table.drop_columns(sorted(apart))
+
+
 def _model(path: Path) -> Any:
     """The model of a file, or the variable `model` of a script."""
     if path.suffix != ".py":
@@ -96,7 +108,11 @@ def run_comparison(first: Path, second: Path, data: str, *, target: str | None, 
     a, b = load(first), load(second)
     if bool(is_classifier(a)) != bool(is_classifier(b)):
         raise ParameterError(f"{first} and {second}: one predicts classes and one numbers; expected two of a kind")
+    own = [getattr(model, "target", None) for model in (a, b)]
+    if target is None and None not in own and own[0] != own[1]:
+        raise ParameterError(f"{first} predicts {own[0]!r} and {second} {own[1]!r}; expected one target, or --target")
     rows = read_rows(data, a, target)
+    refuse_feature(b, rows.target)
     metric, loss = ("error rate", "error") if is_classifier(a) else ("squared error", "squared_error")
     losses, others = (row_losses(loss, rows.y, model.predict(rows.table)) for model in (a, b))
     names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))

@@ -145,7 +145,8 @@ def _as_float64(values: np.ndarray, name: str) -> np.ndarray:
 
 def _same_length(values: np.ndarray, n_rows: int, name: str) -> None:
     if len(values) != n_rows:
+        shape = f"; {name}.shape == {values.shape}, expected ({n_rows},)" if name == "sample_weight" else ""
         raise DataError(
             f"{name}: Found input variables with inconsistent numbers of samples: [{n_rows}, {len(values)}], "
-            f"that is, X has {n_rows} rows and {name} has {len(values)}"
+            f"that is, X has {n_rows} rows and {name} has {len(values)}{shape}"
         )

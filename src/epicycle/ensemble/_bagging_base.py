@@ -320,8 +320,9 @@ n_iter_ : int
         weight, number = self._draw_weight_, member + _NEXT_ATTEMPT * attempt
         if weight is not None and not self.bootstrap:
             random = stream(self._seed_, "rows", number)
-            size = min(int(samples.size), int(np.count_nonzero(weight)))
-            rows = random.choice(len(weight), size, replace=False, p=weight / weight.sum())
+            share = weight / weight.sum()  # those that underflow are never drawn
+            size = min(int(samples.size), int(np.count_nonzero(share)))
+            rows = random.choice(len(weight), size, replace=False, p=share)
             return np.bincount(rows, minlength=len(weight)).astype(np.float64)
         found = samples.counts(self._seed_, number)
         return np.ones(samples.n) if found is None else found

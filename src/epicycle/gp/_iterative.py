@@ -63,6 +63,9 @@ class CovarianceOperator:
             stored = size <= min(_MAX_STORED_BYTES, (available() or 4 * _MAX_STORED_BYTES) // 4)
         self.K = gram_matrix(kernel, A, np.dtype(np.float64), n_jobs) if stored else None
         _, self.R, _ = low_rank_factor(kernel, A, rank, floor=NEGLIGIBLE_VARIANCE)
+        # Less than the rounding of K counts as that much: it would change no product with S, but 1 / D may overflow.
+        largest = float(np.abs(kernel.prepared_diagonal(A)).max())
+        self.D = D = np.maximum(D, max(np.finfo(np.float64).eps * largest, np.finfo(np.float64).tiny))
         # Woodbury: P^-1 = D^-1 - D^-1 R'(I + R D^-1 R')^-1 R D^-1, and det P = det D det(I + R D^-1 R').
         while True:
             self._RD = self.R / D
@@ -98,7 +101,12 @@ class CovarianceOperator:
 
     def solve(self, Y: np.ndarray, tol: float) -> IterativeSolution:
         """S^-1 Y to a relative residual of `tol`."""
-        return conjugate_gradients(self.times, self.precondition, Y, tol)
+        found = conjugate_gradients(self.times, self.precondition, Y, tol)
+        if not np.isfinite(found.log_quadrature).all() or not np.isfinite(found.residual).all():
+            raise DataError(
+                f"noise: products of y, the kernel {self.kernel!r:.80} and the noise overflow; scale X and y"
+            )
+        return found
 
 
 class IterativeLikelihood:

@@ -113,6 +113,21 @@ _SMALL |= {
     for name in names.split()
 }
 
+#: Conjugate models, stored by their parameters.
+_CONJUGATE = {
+    "beta": "BetaBernoulli BetaBinomial",
+    "dirichlet": "DirichletCategorical DirichletMultinomial",
+    "gamma": "GammaExponential GammaPoisson",
+    "normal_inverse_gamma": "NormalInverseGamma",
+    "normal_inverse_wishart": "NormalInverseWishart",
+    "normal_known_variance": "NormalKnownVariance",
+}
+_SMALL |= {
+    f"epicycle.bayes.conjugate.{name}": (f"epicycle.bayes.conjugate._{module}", name, _DATACLASS)
+    for module, names in _CONJUGATE.items()
+    for name in names.split()
+}
+
 #: Kernels, stored by their parameters.
 _KERNELS = {
     "compositions": "Constant Normalized Power Product Scaled Sum",

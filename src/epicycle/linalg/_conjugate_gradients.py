@@ -90,7 +90,7 @@ def conjugate_gradients(
 
 
 def _log_of_first(steps: np.ndarray, ratios: np.ndarray, running: np.ndarray) -> np.ndarray:
-    """e_1'log(T) e_1 of every column; 0 where there was no iteration."""
+    """e_1'log(T) e_1 of every column; 0 where there was no iteration, nan where one overflowed."""
     if not len(steps):
         return np.zeros(0)
     out = np.zeros(steps.shape[1])
@@ -102,6 +102,10 @@ def _log_of_first(steps: np.ndarray, ratios: np.ndarray, running: np.ndarray) ->
         a, b = steps[:k, j], ratios[:k, j]
         diagonal = 1 / a
         diagonal[1:] += b[: k - 1] / a[: k - 1]
-        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, np.sqrt(np.maximum(b[: k - 1], 0.0)) / a[: k - 1])
+        beside = np.sqrt(np.maximum(b[: k - 1], 0.0)) / a[: k - 1]
+        if not (np.isfinite(diagonal).all() and np.isfinite(beside).all()):
+            out[j] = np.nan
+            continue
+        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
         out[j] = float(vectors[0] ** 2 @ np.log(np.maximum(values, np.finfo(np.float64).tiny)))
     return out

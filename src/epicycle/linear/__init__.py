@@ -38,7 +38,7 @@ from epicycle.linear.online import (
     SGDOneClassSVM,
     SGDRegressor,
 )
-from epicycle.linear.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
+from epicycle.linear.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV, ridge_regression
 from epicycle.linear.robust import HuberRegressor, QuantileRegressor, RANSACRegressor, TheilSenRegressor
 from epicycle.stats import families, links
 
@@ -101,6 +101,7 @@ __all__ = [
     "links",
     "orthogonal_mp",
     "orthogonal_mp_gram",
+    "ridge_regression",
     "shrink_means",
 ]
 

@@ -1,7 +1,8 @@
 """scikit-learn's names for solvers, and its arguments that the solution does not depend on.
 
-A solver of scikit-learn's is accepted by its name and stands for the one here that ends at the same minimum; the
-attribute `solver_` says which one ran. Arguments about copies and orders of work are checked and change nothing.
+A solver of scikit-learn's is accepted by its name and stands for the one here that ends at the same minimum; a fitted
+attribute says which one ran (`algorithm_` of ridge regression, whose `solver_` is the name that was asked for, as
+there). Arguments about copies and orders of work are checked and change nothing.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from epicycle.naive_bayes._log_odds import LogOdds
 from epicycle.naive_bayes._temperature import fit_temperature
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, log_probabilities
-from epicycle.stats._labels import codes, label_statistic
+from epicycle.stats._labels import codes, joined_classes, labels_of
 
 #: What a fit adds up: the weight of every class, then arrays or objects whose first axis is the class.
 Statistic = tuple[Any, ...]
@@ -119,8 +119,8 @@ converged_ : bool""",
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
         data = self._training_data(X, y, sample_weight, reset=True)
-        classes, weight = _labels(data, self.n_jobs)
-        classes = classes[weight > 0]  # a class without weight is as good as not there
+        found = labels_of(data, self.n_jobs)
+        classes = found.labels[found.weights > 0]  # a class without weight is as good as not there
         self._conclude_fit(classes, data, None)
         return self
 
@@ -135,15 +135,7 @@ converged_ : bool""",
         """
         first = not hasattr(self, "classes_")
         data = self._training_data(X, y, sample_weight, reset=first)
-        known = np.unique(np.asarray(classes)) if classes is not None else np.empty(0)
-        if not first and classes is not None and not np.array_equal(np.sort(np.asarray(classes)), self.classes_):
-            raise ParameterError(
-                f"`classes={np.asarray(classes).tolist()}` is not the same as on last call to partial_fit, was: "
-                f"{self.classes_.tolist()}"
-            )
-        seen, _ = _labels(data, self.n_jobs)
-        parts = [part for part in (known if first else self.classes_, seen) if len(part)]
-        together = np.unique(np.concatenate(parts))
+        together = joined_classes(labels_of(data, self.n_jobs).labels, classes, None if first else self.classes_)
         self._conclude_fit(together, data, None if first else (self.classes_, self._state()))
         return self
 
@@ -205,58 +197,22 @@ converged_ : bool""",
         )
 
     def predict_joint_log_proba(self, X: Any) -> Any:
-        """log P(x, c) of every row and class, before calibration.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """log P(x, c) of every row and class, before calibration."""
         self._check_fitted()
         return self._map(X, np.asarray)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """log P(c | x) of every row and class, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """log P(c | x) of every row and class, in the order of `classes_`."""
         self._check_fitted()
         return self._map(X, partial(_log_posterior, temperature=self.temperature_))
 
     def predict_proba(self, X: Any) -> Any:
-        """P(c | x) of every row and class, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """P(c | x) of every row and class, in the order of `classes_`."""
         self._check_fitted()
         return self._map(X, partial(_posterior, temperature=self.temperature_))
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of every row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The most probable class of every row."""
         self._check_fitted()
         return self._map(X, partial(_most_probable, classes=self.classes_))
 
@@ -297,14 +253,6 @@ def _without_infinity(data: Data) -> Data:
         if np.isinf(values).any():
             raise DataError("Input X contains infinity; expected finite numbers, or NaN where a value is missing")
     return data
-
-
-def _labels(data: Data, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(data, ArrayData):
-        (found,) = label_statistic(Batch(data.X, data.y, data.weight))
-    else:
-        (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
-    return found.labels, found.weights
 
 
 @dataclass(frozen=True)

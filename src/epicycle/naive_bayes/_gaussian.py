@@ -8,7 +8,6 @@ add up by  n = a + b,  m = m_a + (m_b - m_a) b / n,  S = S_a + S_b + (m_b - m_a)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,45 +19,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic, dense
-
-
-@dataclass(frozen=True)
-class ClassMoments:
-    """Weight, mean and sum of squares about the mean, each of shape (n_classes, n_features)."""
-
-    weight: np.ndarray
-    mean: np.ndarray
-    square: np.ndarray
-
-    def __add__(self, other: ClassMoments) -> ClassMoments:
-        n = self.weight + other.weight
-        share = np.divide(other.weight, n, out=np.zeros_like(n), where=n > 0)
-        d = np.where((self.weight > 0) & (other.weight > 0), other.mean - self.mean, 0.0)
-        # Where one side is empty its mean is no number to go by: the other's is taken as it is.
-        mean = np.where(self.weight > 0, self.mean + d * share, other.mean)
-        with np.errstate(over="ignore"):  # an infinite sum of squares is refused when all rows are in
-            return ClassMoments(n, mean, self.square + other.square + d**2 * self.weight * share)
-
-    def placed(self, at: np.ndarray, n_classes: int) -> ClassMoments:
-        """The same with its classes at other positions."""
-        terms = []
-        for term in (self.weight, self.mean, self.square):
-            out = np.zeros((n_classes, term.shape[1]))
-            out[at] = term
-            terms.append(out)
-        return ClassMoments(*terms)
-
-    def over_classes(self) -> ClassMoments:
-        """Of all rows, whatever their class: shape (1, n_features)."""
-        parts = [ClassMoments(*(term[[k]] for term in self.terms)) for k in range(len(self.weight))]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
-
-    @property
-    def terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.weight, self.mean, self.square
+from epicycle.stats._class_moments import ClassMoments, class_moments
 
 
 class GaussianNB(NaiveBayes):
@@ -178,7 +139,7 @@ class GaussianNB(NaiveBayes):
 
 def normal_events(rows: CodedRows) -> tuple[ClassMoments]:
     """Moments of the columns by class."""
-    return (ClassMoments(*_native.bayes.class_moments(dense(rows.X), rows.code, rows.weight, rows.n_classes)),)
+    return (class_moments(dense(rows.X), rows.code, rows.weight, rows.n_classes),)
 
 
 def normal_likelihood(X: Any, mean: np.ndarray, precision: np.ndarray, log_norm: np.ndarray) -> np.ndarray:

@@ -177,7 +177,10 @@ class MomentScores(SubsetScores):
 
 def _least_norm(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The least-squares solution of least norm; NaN where the moments do not determine the rank."""
-    values, Q = np.linalg.eigh(A)
+    try:
+        values, Q = np.linalg.eigh(A)
+    except np.linalg.LinAlgError:  # entries beyond what its sums hold
+        return np.full(len(b), np.nan)
     top = max(float(values[-1]), 0.0)
     inside = values > _INDEPENDENT * top
     if top > 0 and (values[~inside] > _DEPENDENT * top).any():

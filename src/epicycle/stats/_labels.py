@@ -52,6 +52,25 @@ def label_statistic(batch: Batch) -> tuple[LabelSet]:
     return (LabelSet(labels, weights.astype(np.float64)),)
 
 
+def labels_of(data: Data, n_jobs: int | None) -> LabelSet:
+    """The labels of all rows, with their weights."""
+    if isinstance(data, ArrayData):
+        return label_statistic(Batch(data.X, data.y, data.weight))[0]
+    return engine.sum(label_statistic, data, n_jobs=n_jobs)[0]  # type: ignore[no-any-return]
+
+
+def joined_classes(seen: np.ndarray, given: Any, before: np.ndarray | None) -> np.ndarray:
+    """The classes after a call of partial_fit: those of its rows, those it names, and those of the calls before it."""
+    named = np.empty(0) if given is None else np.unique(np.asarray(given))
+    if before is not None and given is not None and not np.array_equal(named, before):
+        raise ParameterError(
+            f"`classes={np.asarray(given).tolist()}` is not the same as on last call to partial_fit, was: "
+            f"{before.tolist()}"
+        )
+    parts = [part for part in (named if before is None else before, seen) if len(part)]
+    return np.unique(np.concatenate(parts))
+
+
 def codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The position of every label of y among the sorted `labels`; of one that is not among them, any position."""
     if y.dtype.kind in "biuf" and len(labels) == 2:
@@ -67,14 +86,11 @@ def encode_labels(
     data: Data, estimator_name: str, n_jobs: int | None = None, *, at_least: int = 2
 ) -> tuple[np.ndarray, np.ndarray, Data]:
     """(classes, their weights, the data with codes for targets: float64 0/1 for two classes, integers otherwise)."""
-    if isinstance(data, ArrayData):
-        (found,) = label_statistic(Batch(data.X, data.y, data.weight))
-    else:
-        (found,) = engine.sum(label_statistic, data, n_jobs=n_jobs)
+    found = labels_of(data, n_jobs)
     present = found.weights > 0  # a class without weight is as good as not there: nothing would hold its intercept
     classes, weights = found.labels[present], found.weights[present]
     if len(classes) < at_least:
-        raise _single_class(classes, estimator_name)
+        raise _single_class(classes, estimator_name, trimmed=len(found.labels) > len(classes))
     encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
     return classes, weights, data.encode_target(encode)
 
@@ -88,11 +104,17 @@ def encode_array(y: np.ndarray, weight: np.ndarray, estimator_name: str) -> tupl
     return classes, np.bincount(coded, weights=weight), coded
 
 
-def _single_class(classes: np.ndarray, estimator_name: str) -> DataError:
-    return DataError(
-        f"y: {estimator_name} needs samples of at least 2 classes in the data, but the data contains only one "
-        f"class of positive weight: {classes.tolist()[0]!r}"
+def _single_class(classes: np.ndarray, estimator_name: str, *, trimmed: bool = False) -> DataError:
+    text = (
+        f"y: {estimator_name} has nothing to tell apart. This solver needs samples of at least 2 classes in the data, "
+        f"but the data contains only one class of positive weight: {classes.tolist()[0]!r}"
     )
+    if trimmed:
+        text += (
+            ". y contains 1 class after sample_weight trimmed classes with zero weights, while a minimum of 2 classes "
+            "are required."
+        )
+    return DataError(text)
 
 
 def class_weights(

@@ -19,17 +19,20 @@ from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, R
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.data import ArrayData, Batch
-from epicycle.kernels._given import Entries, FunctionKernel
+from epicycle.kernels._given import Entries, FunctionKernel, Precomputed
 from epicycle.kernels._inner_products import Linear
+from epicycle.kernels._kernel import Kernel
 from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Solution
 from epicycle.svm._kernel_rows import KernelRows, PairMatrices, kernel_rows
+from epicycle.svm._row_statistics import near_mean, variance
 from epicycle.svm._subproblems import Options, Solved, Subproblem, interim, solve
 
 Array = np.ndarray
 _SINGLE_PRECISION_TOL = 1e-4  # smallest tolerance for which kernel values in single precision are a good start
 _DENSE_BYTES = 2.0**24  # up to which sparse rows are made dense in the fit, so that it takes the same steps
 _LARGEST = 1e300  # gamma and its inverse stay below: their squares and roots are finite
+_WHOLE_BYTES = 2.0**29  # up to which the matrix of a Python function is computed at once
 _WITH_GAMMA = ("rbf", "gaussian", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 
 #: The arguments that all of them have.
@@ -61,6 +64,11 @@ class Fit:
     kept: Array
     problems: Sequence[Subproblem]
     coded: Array | None = None
+
+    def distinct(self) -> tuple[int, Array]:
+        """How many rows there are when each is counted once, and which of the first of them every row is."""
+        rows, place = np.unique(self.kept, return_inverse=True)
+        return len(rows), place
 
 
 class SupportVectorMachine(KernelMachine):
@@ -128,6 +136,8 @@ converged_ : bool""",
     duality_gap_: Array
     kkt_violation_: Array
     _columns_: Array
+    _all_rows_: Any
+    _place_: Array
 
     def _gamma(self, data: ArrayData | None) -> float | None:
         if not isinstance(self.gamma, str):
@@ -135,14 +145,14 @@ converged_ : bool""",
         if data is None or self.gamma == "auto" or not (isinstance(self.kernel, str) and self.kernel in _WITH_GAMMA):
             return None
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            variance = _variance(data)
-        size = data.n_features * variance
+            spread = variance(data)
+        size = data.n_features * spread
         if not size < _LARGEST:  # overflow, or a gamma that has lost its digits
             raise DataError(
                 "X: its variance is too large for gamma='scale'. The dual coefficients or intercepts are not finite "
                 "for such rows; scale X (StandardScaler), or give gamma as a number"
             )
-        return 1.0 / max(size, 1 / _LARGEST) if variance > 0 else 1.0
+        return 1.0 / max(size, 1 / _LARGEST) if spread > 0 else 1.0
 
     # ------------------------------------------------------------------------------------------- fit
 
@@ -169,14 +179,20 @@ converged_ : bool""",
 
     def _solve(self, fit: Fit) -> tuple[list[Solved | None], History]:
         """(solutions of the problems of a fit, None for those after a callback has stopped the fit; history)."""
-        prepared = self.kernel_.prepare(self._centred(self._dense_if_small(fit.rows)))
+        entries, prepared = self.kernel_, self.kernel_.prepare(self._centred(self._dense_if_small(fit.rows)))
         nbytes = self.cache_size * 2.0**20
+        if self._is_whole_function() and 8.0 * prepared.n_rows**2 <= max(nbytes, _WHOLE_BYTES):
+            n, place = fit.distinct()
+            whole = prepared.take(slice(0, n))
+            matrix = self.kernel_.block(whole, whole)
+            matrix = matrix if n == len(place) else matrix[np.ix_(place, place)]
+            entries, prepared = Precomputed(), Entries(matrix, np.arange(len(place)))
         seed = seed_of(self.random_state) if getattr(self, "solver", "smo") == "dual-cd" else None
         options = Options(self.tol, self.max_iter, nbytes, seed, bool(self.shrinking))
         if len(fit.problems) > 1:
-            return self._solve_pairs(fit, prepared, options)
+            return self._solve_pairs(fit, entries, prepared, options)
         (problem,) = fit.problems
-        kernel = kernel_rows(self.kernel_, prepared, nbytes, self.n_jobs)
+        kernel = kernel_rows(entries, prepared, nbytes, self.n_jobs)
 
         def attributes(x: Array) -> dict[str, Any]:
             self._assign(fit, [interim(problem, kernel, x)])
@@ -189,7 +205,9 @@ converged_ : bool""",
             raise _infeasible(self, problem, solution)
         return [solution], monitor.history()
 
-    def _solve_pairs(self, fit: Fit, prepared: Any, options: Options) -> tuple[list[Solved | None], History]:
+    def _solve_pairs(
+        self, fit: Fit, entries: Kernel, prepared: Any, options: Options
+    ) -> tuple[list[Solved | None], History]:
         """The same for several problems, some at a time where their matrices fit into the cache."""
         problems, mercer = fit.problems, self.kernel_.mercer
         solutions: list[Solved | None] = [None] * len(problems)
@@ -223,11 +241,19 @@ converged_ : bool""",
 
         # In single precision rows may be computed when they are needed: not for a tolerance below its rounding.
         lazy = self.tol >= _SINGLE_PRECISION_TOL
-        matrices = PairMatrices(self.kernel_, prepared, options.cache_bytes, self.n_jobs, lazy=lazy)
+        matrices = PairMatrices(entries, prepared, options.cache_bytes, self.n_jobs, lazy=lazy)
         everything = (np.arange(prepared.n_rows),)
         with suppress(_StopError):
             matrices.run_each([problem.parts or everything for problem in problems], work, consume)
         return solutions, monitor.history()
+
+    def _is_whole_function(self) -> bool:
+        """Whether the kernel is a plain Python function of matrices: it sees all rows of the fit, as in scikit-learn.
+
+        A :class:`FunctionKernel` object is called with the rows that are needed.
+        """
+        kernel = self.kernel_
+        return isinstance(kernel, FunctionKernel) and not isinstance(self.kernel, Kernel) and not kernel.pairwise
 
     def _dense_if_small(self, rows: Any) -> Any:
         """Sparse rows as dense ones where they are few; a Python function gets them as they are."""
@@ -235,12 +261,12 @@ converged_ : bool""",
         return rows.toarray() if small and not isinstance(self.kernel_, FunctionKernel) else rows
 
     def _centred(self, rows: Any) -> Any:
-        """Rows about their mean for a linear function with a constant, which does not change by it; numbers do."""
+        """Rows about a point near their mean for a linear function with a constant, which does not change by it."""
         self._shift_ = None
         linear = isinstance(self.kernel_, Linear) and self._has_constant
         if not linear or sp.issparse(rows) or getattr(self, "solver", "smo") != "smo":
             return rows
-        self._shift_ = rows.mean(axis=0, dtype=np.float64)
+        self._shift_ = near_mean(rows)
         return rows - self._shift_
 
     #: Whether the function has a constant that is not penalised.
@@ -287,6 +313,11 @@ converged_ : bool""",
             )
             value = max(gap, violation) if complete else np.inf
             certificate = Certificate("duality gap and KKT violation", value, self.tol, meaning)
+        if reason == "max_iter" and not message and self.max_iter > 0:
+            message = (
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler"
+            )
         if not complete:
             reason = "stopped"
         elif reason == "converged" and not certificate.holds:
@@ -306,6 +337,11 @@ converged_ : bool""",
         else:
             self.support_vectors_ = select_rows(fit.rows, self.kernel_, support)
         self._columns_ = columns
+        self._all_rows_ = None
+        if self._is_whole_function():
+            n, place = fit.distinct()
+            self._all_rows_ = select_rows(fit.rows, self.kernel_, np.arange(n))
+            self._place_ = place[support]
         self.intercept_ = intercepts
         if isinstance(self.kernel_, Linear):
             vectors = self.support_vectors_
@@ -335,7 +371,8 @@ converged_ : bool""",
     def _kept(self) -> Any:
         if self.kernel_.takes == "precomputed":
             return Entries(None, np.asarray(self.support_, dtype=np.intp))
-        return self.kernel_.prepare(self.support_vectors_)
+        everything = getattr(self, "_all_rows_", None)
+        return self.kernel_.prepare(self.support_vectors_ if everything is None else everything)
 
     def _raw_scores(self, X: Any) -> Array:
         """All functions at all rows of X: shape (n, n_functions)."""
@@ -347,7 +384,11 @@ converged_ : bool""",
         if not len(self.support_):
             n = len(X) if self.kernel_.takes == "strings" else self._predict_data(X).n_rows
             return np.tile(self.intercept_, (int(n or 0), 1))
-        return np.asarray(self._combine(X, self._columns_, self.intercept_))
+        columns, everything = self._columns_, getattr(self, "_all_rows_", None)
+        if everything is not None:
+            columns = np.zeros((everything.shape[0], columns.shape[1]))
+            columns[self._place_] = self._columns_
+        return np.asarray(self._combine(X, columns, self.intercept_))
 
 
 class _StopError(Exception):
@@ -372,22 +413,3 @@ def _saved(solutions: Sequence[Solved | None], unfinished: bool = True) -> dict[
 def linear_batch(batch: Batch, W: Array, offset: Array) -> Array:
     """W x + offset for a batch, in the type of its rows."""
     return np.asarray(np.asarray(batch.X @ W.T) + offset).astype(batch.X.dtype)
-
-
-def _variance(data: ArrayData) -> float:
-    """The variance of all entries of X, rows counted by their weights."""
-    X: Any = data.X
-    weight = data.weight
-    if sp.issparse(X):
-        row = np.ones(X.shape[0]) if weight is None else weight
-        size = float(row.sum()) * X.shape[1]
-        counts = np.repeat(row, np.diff(X.indptr))
-        values = X.data.astype(np.float64)
-        mean = float(counts @ values) / size
-        inside = float(counts @ (values - mean) ** 2)
-        return float((inside + (size - float(counts.sum())) * mean * mean) / size)
-    if weight is None:
-        return float(X.var(dtype=np.float64))
-    row = weight / weight.sum()
-    mean = float(row @ X.mean(axis=1, dtype=np.float64))
-    return float(row @ np.square(X - mean).mean(axis=1, dtype=np.float64))

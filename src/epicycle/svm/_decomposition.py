@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import _native
+from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.core._random import stream
 from epicycle.svm._dual_problem import DualProblem, Evidence
@@ -39,6 +40,7 @@ _REDUCTION = 0.1  # of the violation, aimed at in a round
 _POLISHED = 1e-11  # violation that small problems go on to, where it is cheap
 _POLISHED_ROWS = 512  # up to which that is cheap
 _SWEEPS = 20  # of coordinate descent over one set
+_LARGEST_SQUARE = 1e300  # of |f| at the start, from which on sums of squares are not finite
 _ROUNDING_SHARE = 0.3  # of the worst case of rounding in the slopes: errors of many entries partly cancel
 
 
@@ -52,6 +54,7 @@ class Limits:
     set_bytes: float = 1 << 24
     #: Whether a round takes the worst variables, or all of them where their matrix is there.
     shrinking: bool = True
+    max_rounds: float = np.inf
     #: Maximum number of steps of a round, for problems that may have no solution.
     round_steps: int | None = None
     #: The square of |f| at which going on is of no use: no function separates the classes.
@@ -110,6 +113,8 @@ class Decomposition:
         self.ridge = problem.ridge
         self.diagonal = rows.diagonal if self.ridge is None else rows.diagonal + self.ridge
         self.scale = float(max(rows.diagonal.max(), 0.0))
+        self.largest = float(np.abs(problem.z).max())
+        _require_products(self.b, self.scale)
         f = rows.scores(self.b) if self.b.any() else np.zeros(n)
         self.v = problem.slopes(self.b, f)
         self.exact = True
@@ -136,7 +141,7 @@ class Decomposition:
                 return self.solution("stopped")
             if self.limits.least_square >= 0 and float(self.b @ self.scores()) <= self.limits.least_square:
                 return self.solution("diverged")
-            if self.steps >= self.limits.max_steps:
+            if self.steps >= self.limits.max_steps or self.rounds - done >= self.limits.max_rounds:
                 return self.solution("max_iter")
             if not self.round():
                 self.rounds -= 1
@@ -195,6 +200,11 @@ class Decomposition:
         """Optimise the worst variables, or all in an epoch; False where nothing could be moved."""
         self.rounds += 1
         target = max(0.5 * self.limits.tol * self.tightness, _REDUCTION * self.violation)
+        rounding = np.finfo(np.float64).eps * (self.scale * float(np.abs(self.b).sum()) + self.largest)
+        if target < rounding:  # of the slopes themselves: steps would follow its noise
+            if self.violation <= rounding:
+                return False
+            target = rounding
         if self.seed is not None:
             return self._epoch(self.seed, target)
         self.choose()
@@ -305,6 +315,17 @@ class Decomposition:
             self.violation = self.problem.violation(self.up, self.low)
         else:  # which rounding could do
             self.b, self.v = before, v
+
+
+def _require_products(b: Array, scale: float) -> None:
+    """Refuse a start at which |f|^2 is beyond floating point."""
+    with np.errstate(over="ignore"):
+        square = scale * np.square(np.abs(b).sum())
+    if not square < _LARGEST_SQUARE:
+        raise DataError(
+            f"C, sample_weight: coefficients that add up to {np.abs(b).sum():.1e} with kernel values up to {scale:.1e} "
+            "make squares that overflow; expected a smaller C, or smaller weights"
+        )
 
 
 def _first(values: Array, count: int) -> Array:

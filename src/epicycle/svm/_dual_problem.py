@@ -136,6 +136,23 @@ class DualProblem:
             excess = max(excess, (low - high) / 2)
         return np.array(found), excess
 
+    def _stretched(self, square: float, margin: Array) -> float:
+        """The least P at t (f + c) over the factors t = 1 / m_i with which a row lies on the margin.
+
+        P = t^2 |f|^2 / 2 + sum of C_i (1 - t m_i) over the rows with m_i < 1 / t: those of a huge C have to be none.
+        """
+        order = np.argsort(margin)
+        m = margin[order]
+        first = int(np.searchsorted(m, 0.0, side="right"))
+        if self.ridge is not None or first == self.n:  # of squared slack only the factor that leaves none
+            return 0.5 * square / float(m[0]) ** 2 if first == 0 else np.inf
+        top = np.maximum(self.hi, -self.lo)[order]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            inside = np.concatenate([np.zeros((2, 1)), np.cumsum([top, top * m], axis=1)[:, :-1]], axis=1)[:, first:]
+            t = 1.0 / m[first:]
+            values = 0.5 * square * t * t + (inside[0] - t * inside[1])
+        return float(np.where(np.isfinite(values), values, np.inf).min())
+
     def evidence(self, b: Array, f: Array, scale: float) -> Evidence:
         """The duality gap and the worst violation at b, whose scores are f = K b; `scale` is the largest k(x, x)."""
         v = self.slopes(b, f)
@@ -151,13 +168,9 @@ class DualProblem:
         primal = 0.5 * square + self._losses(self.z - f - c) + float(feasible @ self.totals)
         primal += excess * float(np.abs(b).sum()) if excess > 0 else 0.0
         if self.stretches:
-            primal = np.inf if hard else primal
-            least = float((self.z * (f + c)).min())
-            if least > 0:
-                # With the factor 1 / least nothing lies inside the margin.
-                primal = min(primal, 0.5 * square / least**2)
+            primal = min(np.inf if hard else primal, self._stretched(square, self.z * (f + c)))
         # Near b = 0 both values vanish: the scale is at least a share of the bound on |f|^2 / 2.
-        floor = 1e-6 * 0.5 * float(np.abs(b).sum()) ** 2 * scale
+        floor = 1e-6 * 0.5 * float(np.square(np.abs(b).sum())) * scale
         size = max(abs(primal), abs(value), floor, np.finfo(np.float64).tiny)
-        gap = (primal + value) / size if np.isfinite(primal) else np.inf
+        gap = (primal + value) / size if np.isfinite(primal) and np.isfinite(size) else np.inf
         return Evidence(value, -value, primal, max(gap, 0.0), self.violation(up, low), constants)

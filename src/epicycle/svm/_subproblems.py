@@ -16,6 +16,7 @@ from epicycle.svm._kernel_rows import KernelRows, WholeMatrix
 
 Array = np.ndarray
 _TOUCHING = 1e-6  # of the longest row: hulls that come closer than this are taken to meet
+_MOST_EPOCHS = 10_000  # of coordinate descent, each up to 20 sweeps over a set of rows
 _SPECTRUM_ROWS = 2000  # up to which the least eigenvalue of a kernel matrix is computed
 _NEGATIVE = 1e-6  # of the largest k(x, x): a curvature below minus this is no rounding
 
@@ -179,7 +180,8 @@ def solve(
     """Solve one problem; `mercer` says that the kernel is known for a Mercer kernel."""
     # Only a hopeless problem needs as many steps as the default allows.
     steps = options.max_iter if options.max_iter > 0 else max(10_000_000, 100 * sub.problem.n)
-    limits = Limits(options.tol, options.tol, steps, options.cache_bytes / 4, shrinking=options.shrinking)
+    rounds = _MOST_EPOCHS if options.seed is not None and options.max_iter < 0 else np.inf
+    limits = Limits(options.tol, options.tol, steps, options.cache_bytes / 4, options.shrinking, rounds)
     if sub.form == "hull":
         return _nearest_points(sub, rows, limits, mercer, monitor, state)
     found = Decomposition(sub.problem, rows, limits, state, options.seed).run(monitor)

@@ -92,7 +92,7 @@ class TreeModel(Estimator, ABC):
         name = type(self).__name__
         refused = is_dask(X) and not self._takes_dask
         columns = [] if refused else category_columns(X, self.categorical_features)
-        self.categories_ = learn_levels(X, columns, name, max_levels=MAX_LEVELS)
+        self.categories_ = self._learn_levels(X, columns)
         self._from_frame_ = is_table(X)
         coded = LevelEncoder(self.categories_, dtype=np.float32, estimator_name=name).encode(X)
         data = self._fit_data(
@@ -109,6 +109,10 @@ class TreeModel(Estimator, ABC):
         if self._has_callbacks():
             self._run.inputs = {**self._run.inputs, "X": X}
         return data
+
+    def _learn_levels(self, X: Any, columns: list[int]) -> Levels:
+        """Levels of the columns of categories."""
+        return learn_levels(X, columns, type(self).__name__, max_levels=MAX_LEVELS)
 
     def _predict_data(self, X: Any) -> Data:
         self._check_fitted()

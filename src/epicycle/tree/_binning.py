@@ -34,6 +34,9 @@ _COLUMNS_AT_ONCE = 8
 MAX_BUNDLED_SHARE = 0.8
 _CHUNK_ROWS = 1 << 16  # rows that are moved or searched at a time, so that temporaries stay small
 
+#: ``mask(start, stop)`` says of each of the rows start:stop whether it belongs to a set.
+RowMask = Callable[[int, int], np.ndarray]
+
 
 @dataclass(frozen=True)
 class Bundles:
@@ -108,10 +111,20 @@ def row_priorities(start: int, stop: int, seed: int) -> np.ndarray:
 
 
 def bin_edges(
-    data: Data, levels: dict[int, int], *, max_bins: int, seed: int, n_jobs: int | None = None
+    data: Data,
+    levels: dict[int, int],
+    *,
+    max_bins: int,
+    seed: int,
+    n_jobs: int | None = None,
+    left_out: RowMask | None = None,
 ) -> list[np.ndarray]:
-    """Ascending bin edges of every column; `levels` is the number of levels of categorical columns, by column."""
-    X, rows, weight = _sample(data, max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features)), seed)
+    """Ascending bin edges of every column; `levels` is the number of levels of categorical columns, by column.
+
+    Rows of the mask `left_out` do not count.
+    """
+    size = max(SAMPLE_ROWS // 20, min(SAMPLE_ROWS, SAMPLE_CELLS // data.n_features))
+    X, rows, weight = _sample(data, size, seed, left_out)
     columns = X.tocsc() if sp.issparse(X) else X
     edges: list[np.ndarray] = []
 
@@ -151,13 +164,17 @@ def _column(X: Any, j: int) -> np.ndarray:
     return x
 
 
-def _sample(data: Data, size: int, seed: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+def _sample(
+    data: Data, size: int, seed: int, left_out: RowMask | None
+) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
     """Draw the rows of positive weight with the smallest priorities, at most `size`, in their order.
 
     The result is (X, which of its rows these are where not all, their weights).
     """
     if isinstance(data, ArrayData):
         rows = np.arange(data.n_rows) if data.weight is None else np.flatnonzero(data.weight)
+        if left_out is not None:
+            rows = rows[~left_out(0, data.n_rows)[rows]]
         if len(rows) > size:
             # A random sample without a random generator: the rows whose hashed numbers are smallest.
             rows = np.sort(rows[np.argpartition(row_priorities(0, data.n_rows, seed)[rows], size)[:size]])
@@ -167,14 +184,15 @@ def _sample(data: Data, size: int, seed: int) -> tuple[Any, np.ndarray | None, n
         return data.X, rows, weight
     if isinstance(data, DaskData):
         engine.row_starts(data)  # priorities are those of row numbers
-        # Without weights the row numbers alone decide which rows are drawn, and no others are sent.
-        limit = 2**64 - 1 if data.has_weight else priority_limit(data.n_rows or 0, size, seed)
-        (best,) = engine.sum(sample_statistic, data, size, seed, limit)
+        # Where all rows count the row numbers alone decide which rows are drawn, and no others are sent.
+        every = not data.has_weight and left_out is None
+        limit = priority_limit(data.n_rows or 0, size, seed) if every else 2**64 - 1
+        (best,) = engine.sum(sample_statistic, data, size, seed, limit, left_out)
     else:
         best = None
         for batch in data.batches():
             limit = int(best.priority.max()) if best is not None and best.n_rows >= size else 2**64 - 1
-            (new,) = sample_statistic(batch, size, seed, limit)
+            (new,) = sample_statistic(batch, size, seed, limit, left_out)
             best = new if best is None else best + new
     order = np.argsort(best.number)
     return best.X[order], None, best.weight[order] if data.has_weight else None
@@ -213,11 +231,16 @@ class RowSample:
         return RowSample(self.size, self.priority[keep], self.number[keep], self.weight[keep], X)
 
 
-def sample_statistic(batch: Batch, size: int, seed: int, limit: int) -> tuple[RowSample]:
-    """The rows of a batch that have positive weight and no priority above `limit`."""
+def sample_statistic(
+    batch: Batch, size: int, seed: int, limit: int, left_out: RowMask | None = None
+) -> tuple[RowSample]:
+    """The rows of a batch that have positive weight and no priority above `limit`, less those of the mask."""
     weight = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     priority = row_priorities(batch.start, batch.start + batch.n_rows, seed)
-    keep = np.flatnonzero((weight > 0) & (priority <= np.uint64(limit)))
+    kept = (weight > 0) & (priority <= np.uint64(limit))
+    if left_out is not None:
+        kept &= ~left_out(batch.start, batch.start + batch.n_rows)
+    keep = np.flatnonzero(kept)
     return (RowSample(size, priority[keep], batch.start + keep, weight[keep], batch.X[keep]).first(),)
 
 

@@ -153,22 +153,24 @@ def n_candidate_features(asked: Any, p: int) -> int:
 # ------------------------------------------------------------------------------------------------ constraints
 
 
-def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np.ndarray) -> np.ndarray | None:
-    """1 where the prediction must not decrease in a feature, -1 where it must not increase; None without any."""
+def monotone_signs(
+    asked: Any, p: int, names: np.ndarray | None, categorical: np.ndarray, owner: str, *, boosting: bool = False
+) -> np.ndarray | None:
+    """1 where the prediction must not decrease in a feature, -1 where it must not increase; None without any.
+
+    Messages are for the class `owner`, in the words of trees or of `boosting`.
+    """
     if asked is None:
         return None
-    if isinstance(asked, dict):
-        signs = np.zeros(p)
-        for name, sign in asked.items():
-            signs[_feature_number(name, p, names, "monotonic_cst")] = sign
-    else:
-        signs = np.asarray(asked, dtype=np.float64)
+    signs = _signs_by_name(asked, p, names, owner) if isinstance(asked, dict) else np.asarray(asked, np.float64)
     if signs.shape != (p,):
-        raise ParameterError(f"monotonic_cst has shape {len(np.ravel(signs))} but the input data X has {p} features.")
+        shape = signs.shape if boosting else signs.size
+        raise ParameterError(f"monotonic_cst has shape {shape} but the input data X has {p} features.")
     if not np.isin(signs, (-1, 0, 1)).all():
+        domain = "an array-like" if boosting else "None or an array-like"
         raise ParameterError(
-            f"monotonic_cst must be None or an array-like of -1, 0 or 1, got {signs.tolist()!r:.60}; expected "
-            "-1, 0 or 1"
+            f"monotonic_cst must be {domain} of -1, 0 or 1. Observed values: "
+            f"{np.unique(signs).tolist()!r:.60}; expected -1, 0 or 1"
         )
     if (signs[categorical > 0] != 0).any():
         raise ParameterError(
@@ -176,6 +178,25 @@ def monotone_signs(asked: Any, p: int, names: np.ndarray | None, categorical: np
             "monotone in; expected 0 for such columns"
         )
     return signs.astype(np.int8) if signs.any() else None
+
+
+def _signs_by_name(asked: dict[Any, Any], p: int, names: np.ndarray | None, owner: str) -> np.ndarray:
+    """The signs of all features from those of some, by their names or numbers."""
+    named = [feature for feature in asked if isinstance(feature, str)]
+    if named and names is None:
+        raise ParameterError(
+            f"{owner} was not fitted on data with feature names. Pass monotonic_cst as an integer array instead."
+        )
+    strange = sorted(set(named) - set([] if names is None else names.tolist()))
+    if strange:
+        shown = strange[:5] + ["..."] * (len(strange) > 5)
+        raise ParameterError(f"monotonic_cst contains {len(strange)} unexpected feature names: {shown}.")
+    signs = np.zeros(p)
+    for feature, sign in asked.items():
+        if not isinstance(sign, numbers.Real) or sign not in (-1, 0, 1):
+            raise ParameterError(f"monotonic_cst[{feature!r}] must be either -1, 0 or 1. Got {sign!r}.")
+        signs[_feature_number(feature, p, names, "monotonic_cst")] = sign
+    return signs
 
 
 def feature_groups(asked: Any, p: int, names: np.ndarray | None) -> np.ndarray | None:

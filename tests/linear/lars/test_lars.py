@@ -181,7 +181,8 @@ def test_the_path_between_breakpoints_is_that_of_the_lasso():
     model = Lars("lasso", alpha=0.01).fit(X, y, weight)
     assert model.alpha_ == 0.01
     assert model.alphas_[-1] == 0.01
-    path = lasso_path(X, y, sample_weight=weight, alphas=np.geomspace(0.9 * model.alphas_[0], 0.011, 7), tol=1e-14)
+    alphas = np.geomspace(0.9 * model.alphas_[0], 0.011, 7)
+    path = lasso_path(X, y, sample_weight=weight, alphas=alphas, fit_intercept=True, tol=1e-14)
     for alpha, w, intercept in zip(path.alphas, path.coefs.T, path.intercepts, strict=True):
         coef, b = model.at(alpha)
         assert_allclose(coef, w, rtol=0, atol=1e-6 * np.abs(w).max())

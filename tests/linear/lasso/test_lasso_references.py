@@ -90,7 +90,7 @@ def test_the_path_between_breakpoints_is_a_line():
     X, y = load_diabetes(return_X_y=True)
     breakpoints, _, exact = sk.lars_path(X - X.mean(axis=0), y - y.mean(), method="lasso")
     grid = np.concatenate([breakpoints[:-1], (breakpoints[:-1] + breakpoints[1:]) / 2])
-    path = lasso_path(X, y, alphas=grid, tol=1e-14)
+    path = lasso_path(X, y, alphas=grid, fit_intercept=True, tol=1e-14)
     inside = np.hstack([exact[:, :-1], (exact[:, :-1] + exact[:, 1:]) / 2])
     order = np.argsort(-grid)
     assert_allclose(path.coefs, inside[:, order], rtol=0, atol=1e-4)
@@ -174,7 +174,7 @@ def test_zero_exactly_from_alpha_max_on(p):
     largest = alpha_max(*centred(X, y, weight)[:2])
     assert not Lasso(1.0001 * largest).fit(X, y, weight).coef_.any()
     assert np.count_nonzero(Lasso(0.9999 * largest).fit(X, y, weight).coef_) == 1
-    assert_allclose(lasso_path(X, y, sample_weight=weight, n_alphas=3).alphas[0], largest)
+    assert_allclose(lasso_path(X, y, sample_weight=weight, fit_intercept=True, n_alphas=3).alphas[0], largest)
 
 
 def test_data_far_from_the_origin():

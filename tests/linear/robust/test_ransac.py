@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import epicycle as ep
 from epicycle import HuberRegressor, LinearRegression, RANSACRegressor, Ridge
-from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
+from epicycle.exceptions import ConvergenceWarning, DataError, NotFittedError, ParameterError
 from epicycle.linear.robust._ransac import trials_needed
 
 
@@ -97,8 +97,13 @@ def test_limits_of_the_trials(data):
     common = {"residual_threshold": 1.0, "random_state": 0}
     assert RANSACRegressor(stop_n_inliers=2, **common).fit(X, y).n_trials_ == 1
     assert RANSACRegressor(stop_score=-math.inf, **common).fit(X, y).n_trials_ == 1
+    model = RANSACRegressor(is_data_valid=lambda X, y: False, max_trials=5, **common)
     with pytest.raises(DataError, match=r"could not find a valid consensus set.*invalid data: 5"):
-        RANSACRegressor(is_data_valid=lambda X, y: False, max_trials=5, **common).fit(X, y)
+        model.fit(X, y)
+    assert (model.n_skips_no_inliers_, model.n_skips_invalid_data_, model.n_skips_invalid_model_) == (0, 5, 0)
+    with pytest.raises(NotFittedError):  # the numbers alone make no model
+        model.predict(X)
+    assert model.set_params(is_data_valid=None, max_trials=100).fit(X, y).n_skips_invalid_data_ == 0
     with pytest.raises(DataError, match=r"skipped more iterations than `max_skips`.*invalid model: 4"):
         RANSACRegressor(is_model_valid=lambda m, X, y: False, max_skips=3, **common).fit(X, y)
     seen = []

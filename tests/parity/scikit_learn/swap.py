@@ -29,6 +29,7 @@ from epicycle.core.estimator import Estimator
 MODULES = (
     "cluster",
     "decomposition",
+    "discriminant_analysis",
     "ensemble",
     "gaussian_process",
     "kernel_approximation",
@@ -39,7 +40,15 @@ MODULES = (
     "svm",
     "tree",
 )
-FUNCTIONS = {"enet_path", "lars_path", "lars_path_gram", "lasso_path", "orthogonal_mp", "orthogonal_mp_gram"}
+FUNCTIONS = {
+    "enet_path",
+    "lars_path",
+    "lars_path_gram",
+    "lasso_path",
+    "orthogonal_mp",
+    "orthogonal_mp_gram",
+    "ridge_regression",
+}
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.
 LENT = {name: "_get_loss" for name in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")}

@@ -100,7 +100,7 @@ def test_the_model_is_that_of_memory(problem, case, weighted):
     models = both(cls, X, target_of(y, kind), weight if weighted else None, **options)
     check_equal(*models, X)
     if case == "stopped early":
-        assert 0 < models[1].n_estimators_ == models[0].n_estimators_ < len(models[1].history_.objective) < 30
+        assert 0 < models[1].n_estimators_ == models[0].n_estimators_ == len(models[1].history_.objective) < 30
         assert_allclose(models[1].history_.validation, models[0].history_.validation, rtol=1e-12)
 
 

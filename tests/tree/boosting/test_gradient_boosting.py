@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 import epicycle as ep
@@ -277,21 +278,47 @@ def test_a_warm_start_goes_on_where_the_fit_ended(classes):
     assert model.n_estimators_ == 9
 
 
-def test_early_stopping_keeps_the_best_round(classes):
+@pytest.mark.parametrize("tol", [1e-7, 1e-2])
+def test_early_stopping_looks_at_the_worst_of_the_rounds_before(classes, tol):
     X, y = classes
     rng = np.random.default_rng(6)
     held = rng.random(len(y)) < 0.3
-    model = GradientBoostingClassifier(n_estimators=400, learning_rate=0.5, n_iter_no_change=5)
+    model = GradientBoostingClassifier(n_estimators=400, learning_rate=0.5, n_iter_no_change=5, tol=tol)
     model.fit(X[~held], y[~held], X_val=X[held], y_val=y[held])
-    validation = model.history_.validation
-    assert len(validation) < 400
-    assert model.n_estimators_ == np.argmin(validation) + 1
-    assert len(validation) - model.n_estimators_ == 5
-    assert log_loss(y[held], model.predict_proba(X[held])) == pytest.approx(validation.min(), rel=1e-9)
+    losses = [log_loss(y[held], p) for p in model.staged_predict_proba(X[held])]
+    assert_allclose(model.history_.validation, losses, rtol=1e-9)
+    stale = [losses[i] + tol >= max(losses[i - 5 : i]) for i in range(5, len(losses))]
+    assert stale.index(True) + 6 == len(losses) == model.n_estimators_ < 400
     validated = GradientBoostingClassifier(n_estimators=7).fit(X[~held], y[~held], X_val=X[held], y_val=y[held])
     assert validated.n_estimators_ == 7
     plain = GradientBoostingClassifier(n_estimators=7).fit(X[~held], y[~held])
     assert_array_equal(validated.predict_proba(X), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_the_held_out_rows_are_those_of_train_test_split(classes, kind, hashed, monkeypatch, tmp_path):
+    X, codes = classes
+    X = np.nan_to_num(X)
+    y, cls = (codes, GradientBoostingClassifier) if kind == "classes" else (X[:, 0] + codes, GradientBoostingRegressor)
+    options = {"n_estimators": 8, "n_iter_no_change": 3, "random_state": 5, "validation_fraction": 0.25}
+    if hashed:  # more rows than scikit-learn's draw is for
+        monkeypatch.setattr("epicycle.tree.boosting._held_out.SPLIT_ROWS", 100)
+    model = cls(**options).fit(X, y)
+    by_class = {"stratify": y} if kind == "classes" else {}
+    train, test = map(np.sort, train_test_split(np.arange(len(y)), test_size=0.25, random_state=5, **by_class))
+    expected = cls(**options).fit(X[train], y[train], X_val=X[test], y_val=y[test])
+    same = np.array_equal(model.predict(X), expected.predict(X)) and model.n_estimators_ == expected.n_estimators_
+    assert same != hashed
+    assert model.trees_["count"][0] == len(train)
+    # From files and partitions the same rows are held out.
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    da = pytest.importorskip("dask.array")
+    lazy = da.from_array(X, chunks=(170, -1)), da.from_array(y, chunks=170)
+    for data in ([ep.scan(tmp_path / "rows.npy", target=X.shape[1], batch_rows=300)], lazy):
+        other = cls(**options).fit(*data)
+        for name, array in model.trees_.items():
+            assert_array_equal(other.trees_[name], array)
 
 
 def test_rows_kept_apart_are_not_learnt_from(regression):
@@ -356,8 +383,12 @@ def test_constraints_by_name_and_their_errors():
     by_number = GradientBoostingRegressor(n_estimators=5, monotonic_cst=[-1, 0]).fit(frame, y)
     assert_array_equal(by_name.predict(frame), by_number.predict(frame))
     for wrong, message in (
-        ([1], "shape"), ([2, 0], "expected -1, 0 or 1"), ({"c": 1}, "names 'c'"), ({5: 1}, "a number from 0 to 1"),
-    ):  # fmt: skip
+        ([1], "shape"),
+        ([2, 0], "expected -1, 0 or 1"),
+        ({"c": 1}, "unexpected feature names: .'c'."),
+        ({"a": "+"}, r"monotonic_cst\['a'\] must be either -1, 0 or 1"),
+        ({5: 1}, "a number from 0 to 1"),
+    ):
         with pytest.raises(ParameterError, match=message):
             GradientBoostingRegressor(monotonic_cst=wrong).fit(frame, y)
     with pytest.raises(ParameterError, match="cannot be kept"):

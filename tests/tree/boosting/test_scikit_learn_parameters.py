@@ -1,6 +1,7 @@
 """Parameters of boosting under scikit-learn's names, against its trees, sums by hand and the same engine."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.tree
 from hypothesis import given, settings, strategies as st
@@ -120,20 +121,42 @@ def test_initial_estimators_that_are_none():
             ep.GradientBoostingClassifier(init=wrong).fit(X, LABELS)
 
 
-def _learnt(model, y):
-    """Rounds of the fit; 0 where it is refused."""
-    try:
-        return model.fit(X[:10], y).history_.n_iter + 1
-    except DataError as error:
-        assert "The training data after the early stopping split" in str(error)  # noqa: PT017
-        return 0
-
-
-def test_a_class_that_is_held_out_altogether_is_reported():
+def test_classes_that_cannot_be_held_out_and_learnt_are_reported():
     y = (np.arange(10) == 0).astype(int)
     model = ep.GradientBoostingClassifier(n_iter_no_change=3, validation_fraction=0.5)
-    held = [seed for seed in range(20) if not _learnt(model.set_params(random_state=seed), y) > 0]
-    assert 0 < len(held) < 20  # the single row is held out by about half of the seeds
+    with pytest.raises(DataError, match="The least populated classes in y have only 1 member"):
+        model.fit(X[:10], y)
+    with pytest.raises(DataError, match="The training data after the early stopping split"):
+        model.set_params(validation_fraction=0.8).fit(X[:10], (np.arange(10) < 2).astype(int))
+    # Both rows of the small class of equal shares are drawn apart, whatever the seed.
+    y = np.repeat([0, 1], [2, 8])
+    model.set_params(validation_fraction=0.5)
+    for seed in range(5):
+        assert model.set_params(random_state=seed).fit(X[:10], y).n_classes_ == 2
+
+
+def test_trees_remember_what_they_were_grown_with(tmp_path):
+    model = ep.GradientBoostingRegressor(n_estimators=3, max_depth=1, learning_rate=0.5, warm_start=True).fit(X, Y)
+    first = [tree.predict(X) for tree in model.estimators_[:, 0]]
+    model.set_params(n_estimators=5, max_depth=2, learning_rate=0.1).fit(X, Y)
+    model.save(tmp_path / "m.epi")
+    for fitted in (model, ep.load(tmp_path / "m.epi")):
+        assert [tree.max_depth for tree in fitted.estimators_[:, 0]] == [1, 1, 1, 2, 2]
+        for tree, expected in zip(fitted.estimators_[:3, 0], first, strict=True):
+            assert_array_equal(tree.predict(X), expected)
+
+
+def test_verbose_prints_the_table_of_scikit_learn(capsys):
+    for verbose, rounds in ((1, [*range(1, 11), 20, 30]), (2, [*range(1, 36)])):
+        model = ep.GradientBoostingRegressor(n_estimators=35, subsample=0.5, random_state=0, verbose=verbose).fit(X, Y)
+        header, *lines = capsys.readouterr().out.splitlines()
+        assert header == f"{'Iter':>10} {'Train Loss':>16} {'OOB Improve':>16} {'Remaining Time':>16}"
+        assert [int(line.split()[0]) for line in lines] == rounds
+        shown = np.array([[float(word) for word in line.split()[1:3]] for line in lines])
+        places = np.array(rounds) - 1
+        assert_allclose(shown[:, 0], model.train_score_[places], atol=6e-5)
+        assert_allclose(shown[:, 1], model.oob_improvement_[places], atol=6e-5)
+        assert all(line.endswith("s") and len(line) == len(header) for line in lines)
 
 
 @pytest.mark.parametrize("scale", [1e39, 1e300])
@@ -223,6 +246,25 @@ def test_rounds_are_added():
     assert_allclose(grown.validation_score_, whole.validation_score_)
     with pytest.raises(ParameterError, match="max_iter=5 must be larger than or equal to n_iter_=30"):
         grown.set_params(max_iter=5).fit(X, Y)
+
+
+@pytest.mark.parametrize("cls", [ep.HistGradientBoostingClassifier, ep.HistGradientBoostingRegressor])
+def test_levels_of_the_histogram_classes(cls):
+    rng = np.random.default_rng(0)
+    level = rng.integers(-2, 5, 300)
+    target = (level % 2 == 0).astype(int)
+    options = {"max_iter": 5, "min_samples_leaf": 5, "categorical_features": [0], "max_bins": 5}
+    column = level[:, None].astype(float)
+    missing = np.where(level[:, None] < 0, np.nan, level[:, None])
+    model, expected = cls(**options).fit(column, target), cls(**options).fit(missing, target)
+    assert model.categories_[0].tolist() == [0, 1, 2, 3, 4]
+    assert_array_equal(model.predict(column), expected.predict(missing))
+    options["max_bins"] = 4
+    with pytest.raises(DataError, match=r"at index 0 is expected to have a cardinality <= 4 .* cardinality of 5"):
+        cls(**options).fit(column, target)
+    frame = pd.DataFrame({"f": pd.Categorical(level.astype(str))})
+    with pytest.raises(DataError, match=r"feature 'f' is expected to have a cardinality <= 4 .* cardinality of 7"):
+        cls(max_bins=4).fit(frame, target)
 
 
 def test_categories_and_files(tmp_path):

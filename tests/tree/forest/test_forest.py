@@ -155,12 +155,10 @@ def test_samples_are_of_the_size_that_is_asked_for():
     X, y = problem(6, n=500)
     half = fit(RandomForestRegressor, X, y, max_samples=0.5)
     assert (half.trees_["weight"][half.trees_["roots"][:-1]] == 250).all()
-    without = fit(RandomForestRegressor, X, y, max_samples=100, bootstrap=False)
-    assert (without.trees_["count"][without.trees_["roots"][:-1]] == 100).all()
     more = fit(RandomForestRegressor, X, y, max_samples=600)
     assert (more.trees_["weight"][more.trees_["roots"][:-1]] == 600).all()
-    with pytest.raises(ParameterError, match="max_samples=501"):
-        fit(RandomForestRegressor, X, y, max_samples=501, bootstrap=False)
+    with pytest.raises(ParameterError, match=r"`max_sample` cannot be set if `bootstrap=False`.*max_samples=100"):
+        fit(RandomForestRegressor, X, y, max_samples=100, bootstrap=False)
     with pytest.raises(ParameterError, match="oob_score=True needs rows"):
         fit(ExtraTreesRegressor, X, y, oob_score=True)
 
@@ -240,6 +238,12 @@ def test_warm_start_goes_on(make):
     assert part.history_.n_iter == part.n_iter_ == 12
     with pytest.raises(ParameterError, match="less than the 12 trees"):
         part.set_params(n_estimators=3).fit(X, label)
+    # With nothing to add the fit stays as it is, whatever the data.
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        part.set_params(n_estimators=12).fit(X[:50], label[:50] + 5)
+    assert_array_equal(part.predict(X), whole.predict(X))
+    assert part.oob_score_ == whole.oob_score_
+    assert part.history_.n_iter == 12
 
 
 @pytest.mark.parametrize("make", [ep.DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier])

@@ -28,6 +28,7 @@ from epicycle.kernels._inner_products import Linear
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
 from epicycle.optim import Monitor, Solution
 
+_LARGEST = 1e150  # C times the sum of the weights: its square is finite
 _RELAXED_ROWS = 300  # up to which "auto" solves the relaxation: its matrices have as many rows and columns
 _MOVE_TOL = 1e-9  # a move that lowers J by less than this share of it is none
 
@@ -132,6 +133,11 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
             raise DataError(f"X: has {len(kept)} samples with a weight, fewer than n_clusters={self.n_clusters}")
         used, weight, place = self._distinct(rows, weight, kept)
         n = len(weight)
+        if not float(self.C) * float(weight.sum()) < _LARGEST:
+            raise DataError(
+                f"C, sample_weight: C={self.C:g} times the sum of the weights, {weight.sum():g}, exceeds {_LARGEST:g}, "
+                "so that sums of losses overflow; expected less"
+            )
         rank = min(n, data.n_features) if isinstance(self.kernel_, Linear) else n
         self._require(n, 3.0 * rank / n + (4.0 if self._relaxes(n) else 0.0))
         # Of a given matrix all rows stay, also those without a weight: new rows will be compared with all of them.

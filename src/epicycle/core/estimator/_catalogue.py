@@ -15,6 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
 _WITH_FUNCTIONS = (
     "bayes",
+    "bayes.conjugate",
     "diagnose",
     "online",
     "optim",

@@ -139,11 +139,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self._run.inputs = {"X": X, "y": y, "metadata": metadata}
         return data
 
-    def _predict_data(self, X: Any) -> Data:
-        """New data as :class:`~epicycle.data.Data`, with the features that the fit saw."""
+    def _predict_data(self, X: Any, *, missing: bool = False) -> Data:
+        """New data as :class:`~epicycle.data.Data`, with the features that the fit saw.
+
+        With ``missing=True`` NaN is let through, and the caller answers for what happens to infinity in an array X.
+        """
         self._check_fitted()
         sparse = get_tags(self).input_tags.sparse
-        data = as_data(X, estimator_name=type(self).__name__, accept_sparse=sparse)
+        name = type(self).__name__
+        data = as_data(X, estimator_name=name, accept_sparse=sparse, check_finite=not missing, missing=missing)
         self._check_features(X, data, reset=False)
         return data
 
@@ -400,6 +404,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
         except BaseException:  # Ctrl-C too: a half-fitted estimator must not look like a fitted one
             self.__dict__.clear()
             self.__dict__.update(before)
+            self.__dict__.update(run.after_failure)
             raise
         finally:
             self.__dict__.pop("_run", None)

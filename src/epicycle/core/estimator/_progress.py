@@ -246,3 +246,5 @@ class Run:
     #: Further warnings, given at the same place: about the data rather than about convergence.
     notices: list[Warning] = field(default_factory=list)
     final_state: Mapping[str, Any] | None = None
+    #: Attributes that are set although the fit fails: what it counted until then.
+    after_failure: dict[str, Any] = field(default_factory=dict)

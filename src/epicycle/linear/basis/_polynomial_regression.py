@@ -122,9 +122,11 @@ class PolynomialRegression(BasisRegressor):
     def _place(self, data: Data) -> None:
         highest = max(self._degrees())
         d = number_of_functions(data.n_features, highest, interactions=self.interactions)
+        d = min(d, 10**100)  # beyond it the bytes are no number that a float holds
         require_memory(
             8.0 * d * (6 * d + data.n_features),
-            f"a polynomial of degree {highest} in {data.n_features} columns, which has {d} coefficients,",
+            f"a polynomial of degree {highest} in {data.n_features} columns, which has {d if d < 10**9 else float(d)} "
+            "coefficients,",
             "lower the degree or set interactions=False",
         )
         low, high = self._domain(data)

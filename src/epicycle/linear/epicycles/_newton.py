@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import engine
+from epicycle.core._exceptions import DataError
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.linear.epicycles._orbit import (
@@ -145,6 +146,8 @@ def _reduced(data: Data, circles: Circles, setting: Setting) -> tuple[np.ndarray
     cross = H[np.ix_(linear, ws)]
     solved = solve_normal_equations(H[np.ix_(linear, linear)], np.column_stack([cross, g[linear]])).x
     M = H[np.ix_(ws, ws)] - cross.T @ solved[:, :K]
+    if not np.isfinite(M).all():  # slow circles may be far larger than the values that they add up to
+        raise DataError("X, y: the squares of times multiplied by values overflow; scale them down")
     return g[ws] - cross.T @ solved[:, K], (M + M.T) / 2
 
 

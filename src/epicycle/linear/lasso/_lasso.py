@@ -18,7 +18,7 @@ from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_in_words, penalty_of
 from epicycle.linear.lasso._path import enet_path, start_of
-from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
+from epicycle.linear.lasso._problem import LassoProblem, check_given_gram, lasso_problem
 from epicycle.optim import Solution
 from epicycle.optim._penalties import ElasticNet as ElasticNetPenalty
 from epicycle.optim._working_set import Outcome
@@ -34,6 +34,9 @@ _PARAMETERS: dict[str, Domain] = {
 #: The end of a fit at `max_iter`, in scikit-learn's words.
 NOT_CONVERGED = "Objective did not converge. You might want to increase the number of iterations"
 _DOCS = {
+    "precompute": 'precompute : bool, "auto" or array-like of shape (n_features, n_features), default={default}\n'
+    "    A Gram matrix that is given is compared with X and refused where it is another. Whether second moments are\n"
+    "    formed follows from the size of the work; the solution does not depend on it.",
     "max_iter": "max_iter : int, default={default}\n"
     "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
 }
@@ -259,6 +262,7 @@ def fit_penalised(
     state = model._resume_state()
     given = coef_init if state is None else state["coef"]
     W = np.zeros((k, p)) if given is None else start_of(given, k, p)
+    check_given_gram(getattr(model, "precompute", None), data, model.fit_intercept)
     problem = lasso_problem(data, centre=model.fit_intercept, n_jobs=model.n_jobs, together=together)
     monitor = model._monitor((model.max_iter + 1) * k, lambda x: model._attributes(data, problem, x.reshape(k, p)))
     outcomes = _minimise(problem, penalty, bound, W, monitor, model.tol, model.max_iter)

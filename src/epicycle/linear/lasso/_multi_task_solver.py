@@ -24,7 +24,14 @@ import scipy.linalg
 from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL
 from epicycle.linear.lasso._gram import solve_positive
-from epicycle.linear.lasso._solver import EPOCHS_PER_ROUND, EPS, SMOOTHNESS, LassoSolver, MomentSolver
+from epicycle.linear.lasso._solver import (
+    EPOCHS_PER_ROUND,
+    EPS,
+    SETTLING_EPOCHS,
+    SMOOTHNESS,
+    LassoSolver,
+    MomentSolver,
+)
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Look
 
@@ -101,6 +108,20 @@ class MultiTaskSolver(LassoSolver):
             best = max(best, (s * (self.rr + inner) - s * s * self.rr / 2 - float(ridge.sum()), s))
         return best
 
+    def _excess(self) -> np.ndarray:
+        l1, l2, length = self.penalty.l1, self.penalty.l2, self._sizes(self.w)
+        share = np.divide(l1, length, out=np.zeros_like(l1), where=length > 0) + l2
+        return np.where(length > 0, self._sizes(self.c - share[:, None] * self.w), self._sizes(self.c) - l1)
+
+    def _can_settle(self, count: int) -> bool:
+        return self.tasks[0]._can_settle(count) and count * len(self.tasks) <= MAX_NEWTON
+
+    def _settle(self, columns: np.ndarray, target: float) -> None:
+        G, Q, W = np.ascontiguousarray(self.gram(columns)), self.correlation(columns), self.w[columns]
+        part = self.penalty.on(columns)
+        self.w[columns] = _minimise_piece(G, Q, W, self.rr, part, target, SETTLING_EPOCHS, finish=True)
+        self.update()
+
     def minimise_over(self, columns: np.ndarray, target: float) -> None:
         pieces = np.array_split(columns, -(-len(columns) // MAX_PIECE))
         # With several pieces each is only a step on the way: a few epochs, and on to the next.
@@ -170,7 +191,13 @@ def _newton_step(G: np.ndarray, Q: np.ndarray, W: np.ndarray, rr: float, penalty
         moved = Q - G[:, S] @ (t * d)
         square = rr - float(np.sum(t * d * (Q[S] + moved[S])))
         lengths = np.linalg.norm(new, axis=1)
-        if square / 2 + float(l1 @ lengths) + float(l2 @ lengths**2) / 2 < before:
+        value = square / 2 + float(l1 @ lengths) + float(l2 @ lengths**2) / 2
+        falls = value < before
+        if not falls and t == 1 and lengths.all() and value <= before + 8 * EPS * abs(before):
+            # Rounding hides the last digits of the objective, but not those of its gradient.
+            slope = l2[:, None] * new + (l1 / lengths)[:, None] * new - moved[S]
+            falls = np.linalg.norm(slope) < np.linalg.norm(gradient)
+        if falls:
             W[S], Q[:] = new, moved
             return max(square, 0.0)
     return rr

@@ -27,7 +27,7 @@ from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._duality import penalty_factors, penalty_of
-from epicycle.linear.lasso._problem import LassoProblem, csc_data, lasso_problem
+from epicycle.linear.lasso._problem import LassoProblem, check_given_gram, csc_data, lasso_problem
 from epicycle.linear.lasso._solver import LassoSolver
 from epicycle.optim._working_set import Outcome
 
@@ -94,13 +94,13 @@ class RegularizationPath:
 
     It unpacks as ``alphas, coefs, dual_gaps = path``.
 
-    alphas : array of shape (n_alphas,), decreasing; (n_targets, n_alphas) where every target has its own grid.
+    alphas : array of shape (n_alphas,), decreasing.
     coefs : array of shape (n_features, n_alphas), or (n_targets, n_features, n_alphas).
-    dual_gaps : proven distances from the minimum, of shape (n_alphas,) or (n_targets, n_alphas).
-    intercepts : of the same shape; zeros without an intercept.
-    objectives : of the same shape.
-    converged : of the same shape: whether the gap reached the tolerance.
-    n_iters : rounds that each solution took, of the same shape.
+    dual_gaps : array of shape (n_alphas,), proven distances from the minimum.
+    intercepts : array of shape (n_alphas,) or (n_targets, n_alphas); zeros without an intercept.
+    objectives : array of shape (n_alphas,).
+    converged : array of shape (n_alphas,), whether the gap reached the tolerance.
+    n_iters : array of shape (n_alphas,), rounds that each solution took.
     feature_names : names of the features, where the data had them.
     gives_n_iters : whether it unpacks with `n_iters` as a fourth part.
     """
@@ -144,8 +144,7 @@ class RegularizationPath:
         matplotlib axes
         """
         coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[target]
-        alphas = self.alphas if self.alphas.ndim == 1 else self.alphas[target]
-        return draw_path(alphas, coefs, against, names=self.feature_names, labels=labels, ax=ax)
+        return draw_path(self.alphas, coefs, against, names=self.feature_names, labels=labels, ax=ax)
 
 
 def grid_of_alphas(
@@ -202,7 +201,7 @@ def lasso_path(
     alphas: Any = None,
     sample_weight: Any = None,
     penalty_weights: Any = None,
-    fit_intercept: bool = True,
+    fit_intercept: bool = False,
     positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -216,10 +215,15 @@ def lasso_path(
     check_input: bool = True,
     random_state: Any = None,
     selection: str = "cyclic",
+    **params: Any,
 ) -> RegularizationPath:
     r"""Solutions of the lasso for many alphas.
 
     .. math:: \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2 + \alpha \sum_j f_j |w_j|
+
+    Of several targets it is the path of :class:`MultiTaskLasso`: a feature is used for all of them or for none, and
+    :math:`|w_j|` is the length of its coefficients. As in scikit-learn's function there is no intercept by default: X
+    and y are taken as they are.
 
     Parameters
     ----------
@@ -234,10 +238,10 @@ def lasso_path(
     sample_weight : array-like of shape (n_samples,), optional
     penalty_weights : array-like of shape (n_features,), optional
         Factors of alpha for each feature; 0 leaves a feature unpenalised.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0. Unlike in scikit-learn's function, X and y need not be centred.
+    fit_intercept : bool, default=False
+        Whether b is fitted or 0.
     positive : bool, default=False
-        Whether coefficients have to be non-negative.
+        Whether coefficients have to be non-negative; for one target.
     tol : float, default=1e-8
         Largest duality gap, relative to half the (weighted) mean square of y about its mean.
     max_iter : int, default=1000
@@ -248,8 +252,13 @@ def lasso_path(
         Where the solution of the largest alpha starts.
     return_n_iter : bool, default=False
         Whether the path unpacks with the numbers of rounds as a fourth part.
-    precompute, Xy, copy_X, verbose, check_input, random_state, selection
+    precompute : bool, "auto" or array-like of shape (n_features, n_features), default="auto"
+        A Gram matrix that is given is compared with X, and refused where it is another; the solutions do not depend
+        on it.
+    Xy, copy_X, verbose, check_input, random_state, selection
         Accepted for compatibility; the solutions do not depend on them.
+    **params : dict
+        Nothing else: other arguments are refused.
 
     Returns
     -------
@@ -290,6 +299,7 @@ def lasso_path(
         check_input=check_input,
         random_state=random_state,
         selection=selection,
+        **params,
     )
 
 
@@ -303,7 +313,7 @@ def enet_path(
     alphas: Any = None,
     sample_weight: Any = None,
     penalty_weights: Any = None,
-    fit_intercept: bool = True,
+    fit_intercept: bool = False,
     positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -317,12 +327,15 @@ def enet_path(
     check_input: bool = True,
     random_state: Any = None,
     selection: str = "cyclic",
+    **params: Any,
 ) -> RegularizationPath:
     r"""Solutions of the elastic net for many alphas.
 
     .. math::
         \min_{w, b} \; \frac{1}{2 \sum_i v_i} \sum_i v_i \, (y_i - b - w'x_i)^2
         + \alpha \sum_j f_j \left( \rho |w_j| + \tfrac{1 - \rho}{2} w_j^2 \right)
+
+    Of several targets it is the path of :class:`MultiTaskElasticNet`; there is no intercept by default.
 
     Parameters
     ----------
@@ -332,7 +345,7 @@ def enet_path(
         Share of the L1 term, between 0 (ridge; then `alphas` has to be given) and 1 (lasso).
     eps, n_alphas, alphas, sample_weight, penalty_weights, fit_intercept, positive, tol, max_iter, n_jobs
         As for :func:`lasso_path`.
-    precompute, Xy, copy_X, coef_init, verbose, return_n_iter, check_input, random_state, selection
+    precompute, Xy, copy_X, coef_init, verbose, return_n_iter, check_input, random_state, selection, params
         As for :func:`lasso_path`.
 
     Returns
@@ -349,6 +362,8 @@ def enet_path(
     >>> bool(path.converged.all())
     True
     """
+    if params:
+        raise ParameterError(f"Unexpected parameters in params: {sorted(params)}")
     given = {
         "l1_ratio": l1_ratio,
         "eps": eps,
@@ -377,19 +392,20 @@ def enet_path(
         alphas, n_alphas = None, int(alphas)
     grid = None if alphas is None else checked_alphas(alphas)
     start = None if coef_init is None else start_of(coef_init, data.n_targets, data.n_features)
-    settings = PathSettings(factors, positive, fit_intercept, tol, max_iter)
+    together = not data.target_is_vector
+    if together and positive:
+        raise ParameterError("positive=True is for one target: the signs of features shared by several are not bounded")
+    settings = PathSettings(factors, positive, fit_intercept, tol, max_iter, together)
     with single_threaded_blas():
-        problem = lasso_problem(data, centre=fit_intercept, n_jobs=n_jobs, many=True)
-        grids, outcomes = [], []
-        for t, solver in enumerate(problem.solvers):
-            if start is not None:
-                solver.start_at(start[t])
-            own = grid
-            if own is None:
-                own = grid_of_alphas(solver, l1_ratio, factors, positive, eps, n_alphas)
-            grids.append(own)
-            outcomes.append(follow(solver, Grid(l1_ratio, own), settings))
-    return replace(_as_path(data, problem, grids, outcomes, grid is not None), gives_n_iters=return_n_iter)
+        check_given_gram(precompute, data, fit_intercept)
+        problem = lasso_problem(data, centre=fit_intercept, n_jobs=n_jobs, many=True, together=together)
+        solver = problem.solvers[0]
+        if grid is None:
+            grid = grid_of_alphas(solver, l1_ratio, factors, positive, eps, n_alphas)
+        if start is not None:
+            solver.start_at(start.T if together else start[0])
+        outcomes = follow(solver, Grid(l1_ratio, grid), settings)
+    return replace(_as_path(data, problem, grid, outcomes), gives_n_iters=return_n_iter)
 
 
 def start_of(given: Any, k: int, p: int) -> np.ndarray:
@@ -410,23 +426,19 @@ def path_data(X: Any, y: Any, sample_weight: Any, name: str) -> Data:
     return as_data(X, y, sample_weight, target="numeric", multi_output=True, estimator_name=name, check_finite=False)
 
 
-def _as_path(
-    data: Data, problem: LassoProblem, grids: list[np.ndarray], outcomes: list[list[Outcome]], shared: bool
-) -> RegularizationPath:
-    W = np.array([[o.x for o in row] for row in outcomes])  # (targets, alphas, features)
-    intercepts = problem.y_mean[:, None] - W @ problem.x_mean
-    columns = {
-        "dual_gaps": np.array([[o.gap for o in row] for row in outcomes]),
-        "intercepts": intercepts,
-        "objectives": np.array([[o.objective for o in row] for row in outcomes]),
-        "converged": np.array([[o.reason == "converged" for o in row] for row in outcomes]),
-        "n_iters": np.array([[o.n_rounds for o in row] for row in outcomes]),
-    }
-    alphas, coefs = np.array(grids), W.transpose(0, 2, 1).astype(data.dtype)
-    if data.target_is_vector:
-        columns = {name: column[0] for name, column in columns.items()}
-        return RegularizationPath(alphas[0], coefs[0], feature_names=data.feature_names, **columns)
-    return RegularizationPath(alphas[0] if shared else alphas, coefs, feature_names=data.feature_names, **columns)
+def _as_path(data: Data, problem: LassoProblem, grid: np.ndarray, outcomes: list[Outcome]) -> RegularizationPath:
+    W = np.array([np.atleast_2d(outcome.x) for outcome in outcomes])  # (alphas, targets, features)
+    intercepts, coefs = problem.intercepts(W).T, W.transpose(1, 2, 0).astype(data.dtype)
+    return RegularizationPath(
+        grid,
+        coefs[0] if data.target_is_vector else coefs,
+        np.array([outcome.gap for outcome in outcomes]),
+        intercepts[0] if data.target_is_vector else intercepts,
+        np.array([outcome.objective for outcome in outcomes]),
+        np.array([outcome.reason == "converged" for outcome in outcomes]),
+        np.array([outcome.n_rounds for outcome in outcomes]),
+        feature_names=data.feature_names,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ drawing

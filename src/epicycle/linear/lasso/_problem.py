@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Data
 from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_numeric_target, as_weight, require_target
@@ -95,6 +96,43 @@ def moment_problem(data: Data, centre: bool, n_jobs: int | None) -> LassoProblem
     moments = settled_moments(data, centre, n_jobs)
     mean = moments.mean if centre else np.zeros(p + data.n_targets)
     return LassoProblem(list(moment_solvers(moments, centre=centre)), mean[:p], mean[p:], moments.weight)
+
+
+def check_given_gram(gram: Any, data: Data, centre: bool) -> None:
+    """Refuse a Gram matrix that is not that of the columns of X, as they are weighted and centred.
+
+    All of it is compared by one product with a vector, G v = X'(X v). The solution is computed from X: the certificate
+    speaks of X, whatever the rounding of the matrix. Files, collections and sparse matrices are not compared.
+    """
+    if gram is None or isinstance(gram, bool | str) or not isinstance(data, ArrayData) or data.sparse:
+        return
+    G = np.asarray(gram)
+    if G.dtype.kind not in "biuf" or G.shape != (data.n_features, data.n_features):
+        raise ParameterError(f"precompute: expected a matrix of shape {(data.n_features,) * 2}, got {G.shape}")
+    X, weight = np.asarray(data.X), np.ones(data.n_rows) if data.weight is None else data.weight
+    if data.weight is not None:  # scikit-learn's scale: the weights sum to the number of rows
+        weight = weight * (data.n_rows / weight.sum())
+    mean = weight @ X / data.n_rows if centre else np.zeros(data.n_features)
+    if not np.allclose(mean, 0.0):
+        warnings.warn(
+            "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return
+    v = 1 + np.random.default_rng(0).random(data.n_features)  # any vector without zeros
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused later, in words of its own
+        length = np.sqrt(np.maximum(np.einsum("i,ij,ij->j", weight, X, X) - data.n_rows * mean**2, 0.0))
+        u = weight * (X @ v - mean @ v)
+        expected, actual = u @ X - u.sum() * mean, G @ v
+        rounding = 1e-4 if np.float32 in (G.dtype, X.dtype) else 1e-7
+        wrong = np.abs(expected - actual) > rounding * length * (length @ v) + 1e-5
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        raise ParameterError(
+            "Gram matrix passed in via 'precompute' parameter did not pass validation when it was compared with X: row "
+            f"{j} times {np.array2string(v[:3], precision=3)[:-1]} ...] is {actual[j]:.6g}, expected {expected[j]:.6g}"
+        )
 
 
 def check_columns(p: int) -> None:

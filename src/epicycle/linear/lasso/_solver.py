@@ -7,6 +7,7 @@ A solver keeps its state from one penalty to the next, so that a path is warm-st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,11 @@ FINISHING_GAP = 1e-4
 #: ... if it has no more columns than this: one factorisation then costs less than the epochs that it saves. Along a
 #: path, where every solution is only the start of the next, that is true of fewer columns.
 MAX_FINISHED, MAX_FINISHED_ON_PATH = 1000, 200
+#: Rounds after the gap holds in which columns that miss the conditions of optimality by more than this share of
+#: |x_j| |y| are solved for again: the answer is then the minimum but for rounding, however the columns are stored.
+SETTLING_ROUNDS, SETTLED, SETTLING_EPOCHS = 4, 1e-13, 60
+#: Their Gram matrix may cost as much as so many looks at all columns, or so many multiply-adds.
+SETTLING_LOOKS, SETTLING_WORK = 20, 2e7
 #: D is strongly concave with constant 1 / smoothness, so the dual optimum is within sqrt(2 smoothness gap).
 SMOOTHNESS = Squared.smoothness
 
@@ -82,7 +88,42 @@ class LassoSolver(ABC):
         self.free = np.flatnonzero((penalty.l1 == 0) & (penalty.l2 == 0) & (self.square > 0))
         # The gap over a working set leaves unpenalised columns out of account: with them, the next rounds decide.
         self.inner_gap_counts = len(self.free) == 0
-        return minimise_by_working_sets(self, self.sizes, tol=tol, max_rounds=max_rounds, report=report)
+        outcome = minimise_by_working_sets(self, self.sizes, tol=tol, max_rounds=max_rounds, report=report)
+        return self._settled(outcome) if outcome.reason == "converged" else outcome
+
+    def _settled(self, outcome: Outcome) -> Outcome:
+        """The same at the exact minimum, where the columns that decide are few enough to be solved for."""
+        lower, limit = outcome.objective - outcome.gap, SETTLED * self.norm * float(np.sqrt(self.yy))
+        for _ in range(SETTLING_ROUNDS):
+            missed = (self._excess() > limit) & (self.alive > 0)
+            columns = np.flatnonzero(missed | (self._sizes(self.w) != 0))
+            if not missed.any() or not self._can_settle(len(columns)):
+                break
+            self._settle(columns, 16 * EPS * self.total)
+            look = self.look()
+            outcome = replace(
+                outcome, x=look.point.copy(), objective=look.objective, gap=max(look.objective - lower, 0.0)
+            )
+        return outcome
+
+    def _excess(self) -> np.ndarray:
+        """By how much every column misses the conditions of optimality, after a look."""
+        size = np.maximum(self.c, 0.0) if self.penalty.positive else np.abs(self.c)
+        used = self.c - self.penalty.l1 * np.sign(self.w) - self.penalty.l2 * self.w
+        return np.asarray(np.where(self.w != 0, np.abs(used), size - self.penalty.l1))
+
+    def _can_settle(self, count: int) -> bool:
+        """Whether so many columns may be solved for."""
+        return count <= self.finish_up_to
+
+    def _settle(self, columns: np.ndarray, target: float) -> None:
+        """Minimise over a few columns, to the last digit, from a Gram matrix of their own."""
+        G, q = np.ascontiguousarray(self.gram(columns)), np.ascontiguousarray(self.correlation(columns))
+        w, part = self.w[columns], self.penalty.on(columns)
+        problem = GramProblem(G, np.arange(len(columns)), self.xy[columns], self.yy, part, w, q)
+        minimise_on_gram(problem, target, max_epochs=SETTLING_EPOCHS, finish=True)
+        self.w[columns] = w
+        self.update()
 
     def look(self) -> Look:
         """The objective, the dual value and the columns that are left at the present w."""
@@ -187,10 +228,16 @@ class ColumnSolver(LassoSolver):
         else:
             self._sweep(columns, part, w, target)
             self.w[columns] = w
-            if self.finishes(target):
-                self.update()
-                self._finish_support(target)
+            self.update()
+            support = np.flatnonzero(self.w)
+            if len(support) and self.finishes(target):
+                self._settle(support, target)
+            return
         self.update()
+
+    def _can_settle(self, count: int) -> bool:
+        looks, work = SETTLING_LOOKS * self.p, SETTLING_WORK / self.design.cost
+        return super()._can_settle(count) and count**2 <= max(looks, work)
 
     def _correlate_held(self, gram: WorkingGram) -> np.ndarray:
         """Correlations of all columns that the Gram matrix holds: read from it where they are out of date."""
@@ -231,20 +278,6 @@ class ColumnSolver(LassoSolver):
             epochs += done
             if gap <= target or done == 0:
                 return
-
-    def _finish_support(self, target: float) -> None:
-        """Newton's method on the support, where it is small enough for a Gram matrix of its own."""
-        S = np.flatnonzero(self.w)
-        if not 0 < len(S) <= self.finish_up_to:
-            return
-        G = np.ascontiguousarray(self.design.gram(S))
-        part = self.penalty.on(S)
-        w = self.w[S]
-        problem = GramProblem(
-            G, np.arange(len(S)), self.xy[S], self.yy, part, w, np.ascontiguousarray(self.correlation(S))
-        )
-        minimise_on_gram(problem, target, max_epochs=20, finish=True)
-        self.w[S] = w
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         return self.design.gram(columns)

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import CollinearityWarning, DataError, NotFittedError, ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, InstanceOf, Integer, NoneOr
+from epicycle.core._parameters import Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data, as_data
@@ -41,6 +41,7 @@ SOLVER_PARAMETERS: Mapping[str, Domain] = {
     "solver": Choice("auto", "cholesky", "qr", *SOLVERS, *RIDGE_SOLVERS),
     "solver_options": NoneOr(InstanceOf(dict)),
     "max_iter": NoneOr(Integer(minimum=1)),
+    "tol": Real(minimum=0),
     "copy_X": COMPATIBILITY_PARAMETERS["copy_X"],
     "positive": Boolean(),
 }
@@ -63,7 +64,9 @@ class LeastSquaresModel(Estimator, ABC):
     Whether coefficients have to be non-negative. An active-set method on the second moments finds them, whatever
     the solver; there are no standard errors and no leverages then.""",
         "solver_": """solver_ : str
-    The solver that ran.""",
+    The solver that was asked for; for "auto" the one that ran.
+algorithm_ : str
+    What ran: "cholesky", "qr", "active set" (`positive`), or the name of a solver that iterates.""",
         "solver_options": """solver_options : dict, optional
     Options of an iterating solver, such as ``{"step": 0.1}``.""",
         "tol": """tol : float, default={default}
@@ -124,7 +127,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         for name, value in attributes.items():
             setattr(self, name, value)
         self._keep(data, fit)
-        self.solver_ = fit.method
+        self._name_solver(fit.method)
         monitor = self._monitor(1, lambda _x: attributes)
         monitor(0, fit.coef.ravel(), objective=fit.objective)
         certificate = self._certificate(fit, attributes, fit.excess, fit.total)
@@ -132,6 +135,10 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         self._conclude(
             Solution(fit.coef.ravel(), fit.objective, monitor.history(), certificate, 1, reason, f"by {fit.method}")
         )
+
+    def _name_solver(self, ran: str) -> None:
+        asked = getattr(self, "solver", "auto")
+        self.solver_, self.algorithm_ = ran if asked == "auto" else asked, ran
 
     def _certificate(
         self, fit: LeastSquaresFit, stored: Mapping[str, Any], excess: float, total: float, coef: Any = None
@@ -286,6 +293,8 @@ def fit_by_solver(model: Any, data: Data) -> None:
         model._conclude_direct(data, fit)
     if hasattr(model, "dependent_features_"):
         model._warn_of_dependencies()
+    if model._run.warning and model.solver in RIDGE_SOLVERS:  # filters written for scikit-learn's warnings go by it
+        model._run.warning = f"{model.solver} did not converge after {model.n_iter_} iterations. {model._run.warning}"
 
 
 def _fit_nonnegative(model: Any, data: Data, penalty: QuadraticPenalty) -> None:
@@ -322,7 +331,7 @@ def _iterate(model: Any, data: Data, penalty: QuadraticPenalty, solver: str, row
 
     options = dict(model.solver_options or {})
     max_iter = MAX_ITER if model.max_iter is None else model.max_iter
-    model.solver_ = solver
+    model._name_solver(solver)
     if SOLVERS[solver].stochastic and "seed" not in options:
         options["seed"] = seed_of(model.random_state)
     solution = solve(

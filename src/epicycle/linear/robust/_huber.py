@@ -82,6 +82,8 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         The minimum.
     certificate_ : Certificate
         Duality gap.
+    n_iter_ : int
+        Passes over the rows; of a warm start those after the first, 0 where the earlier fit is the minimum.
     history_ : History
         Objective, gap, scale, outliers and seconds of every pass.
 
@@ -136,8 +138,8 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             frame = replace(frame, penalty=np.where(unused, np.inf, 0.0))
         squares = np.append(self.alpha * frame.y_scale * frame.inv_scale**2, 0.0)
         sigma, start = self._fixed_scale(absolute)
-        if self.warm_start and self._resume_state() is None:
-            start = self._earlier(frame, data.n_features) or start
+        earlier = self._earlier(frame, data.n_features) if self.warm_start and self._resume_state() is None else None
+        start = earlier or start
         objective = HuberObjective(
             data,
             frame,
@@ -172,7 +174,9 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             reason = "converged" if certificate.holds else reason
         x = np.append(at.theta, at.sigma)
         state = {"x": x}
-        self._conclude(Solution(x, self.objective_, history, certificate, history.n_iter, reason, state=state))
+        # The first row of the history is the start; where that is an earlier fit, it took no step.
+        n_iter = history.n_iter - int(earlier is not None)
+        self._conclude(Solution(x, self.objective_, history, certificate, n_iter, reason, state=state))
         return self
 
     def _fixed_scale(self, absolute: QuantileSolver) -> tuple[float | None, tuple[np.ndarray, float] | None]:

@@ -181,6 +181,8 @@ class HuberObjective:
         diagonal = np.diagonal(H)
         scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(H)), where=diagonal > 0)
         S = H * scale * scale[:, None]
+        if not len(S):
+            return lambda rhs: np.zeros_like(rhs)
         if not np.isfinite(S).all():  # a penalty times a scale beyond what numbers hold
             return lambda rhs: None if strict else np.zeros(len(rhs))
         factor, info = dpotrf(S, lower=1)

@@ -34,6 +34,8 @@ from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.robust._ransac_trials import Consensus, Trial, TrialRunner, weighted_median
 from epicycle.optim import Solution
 
+_PATIENCE = 10_000  # trials in a row without a larger consensus, where their number has no limit
+
 #: Whole numbers, and infinity for no limit.
 COUNT = AnyOf(Integer(minimum=0), Real(minimum=math.inf, allow_inf=True))
 
@@ -76,7 +78,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
     is_model_valid : callable, optional
         ``is_model_valid(model, X, y)`` of its fit; False skips it.
     max_trials : int, default=100
-        Trials at most.
+        Trials at most; inf for as many as `stop_probability` asks for, until 10,000 in a row found nothing better.
     max_skips : int, default=inf
         Trials that may be skipped: invalid ones, and those with fewer inliers than the best.
     stop_n_inliers : int, default=inf
@@ -98,7 +100,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         Which rows they are (kept as bits).
     n_trials_ : int
     n_skips_no_inliers_, n_skips_invalid_data_, n_skips_invalid_model_ : int
-        Trials that were skipped, by reason.
+        Trials that were skipped, by reason; also after a fit that failed because all of them were.
     certificate_ : Certificate
         The probability that no trial had inliers alone, if the share of inliers is the one found.
     history_ : History
@@ -169,6 +171,9 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         tags.input_tags.sparse = inner_tags(self, self._base()).input_tags.sparse
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in vars(self)  # numbers of skipped trials are set by a fit that failed too
+
     # ------------------------------------------------------------------------------------------- the fit
 
     @fitting
@@ -197,14 +202,15 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
             lambda _x: {"estimator_": runner.fitted_to(best.inliers), "n_trials_": best.n_trials},
         )
         reason = self._search(runner, best, monitor)
+        self.n_skips_no_inliers_ = best.skips["no_inliers"]
+        self.n_skips_invalid_data_ = best.skips["invalid_data"]
+        self.n_skips_invalid_model_ = best.skips["invalid_model"]
         if best.inliers is None:
+            self._run.after_failure.update({k: v for k, v in vars(self).items() if k.startswith("n_skips_")})
             raise DataError(self._why_none(best))
         self.estimator_ = runner.fitted_to(best.inliers)
         self._inlier_bits_, self._n_rows_ = np.packbits(best.inliers), data.n_rows
         self.n_trials_ = best.n_trials
-        self.n_skips_no_inliers_ = best.skips["no_inliers"]
-        self.n_skips_invalid_data_ = best.skips["invalid_data"]
-        self.n_skips_invalid_model_ = best.skips["invalid_model"]
         if best.n_skips > self.max_skips:
             self._run.notices.append(
                 ConvergenceWarning(
@@ -256,16 +262,19 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         if best.inliers is not None:
             limit = min(limit, trials_needed(best.size / n, runner.n_drawn, self.stop_probability))
         ended = "max_trials"
+        patience = _PATIENCE if math.isinf(self.max_trials) else math.inf
+        improved = best.n_trials
 
         def consume(trials: list[Trial]) -> None:
-            nonlocal limit, ended
+            nonlocal limit, ended, improved
             for trial in trials:
-                if best.n_trials >= limit:
+                if best.n_trials >= min(limit, improved + patience):
                     raise _Enough
                 if best.n_skips > self.max_skips:
                     ended = "stopped"  # there is a warning of its own
                     raise _Enough
                 if best.take(trial):
+                    improved = best.n_trials
                     limit = min(limit, trials_needed(best.size / n, runner.n_drawn, self.stop_probability))
                     if best.size >= self.stop_n_inliers or best.score >= self.stop_score:
                         limit, ended = 0, "stopped"

@@ -349,5 +349,5 @@ def check_point(start: Array, size: int) -> Array:
     if x.shape != (size,):
         raise ParameterError(f"start must have shape ({size},), the number of parameters; got {x.shape}")
     if not np.isfinite(x).all():
-        raise ParameterError("start must be finite; it contains nan or inf")
+        raise ParameterError("start must be finite; it contains nan or inf, as after a Floating-point under-/overflow")
     return x

@@ -32,15 +32,16 @@ from epicycle.tree._ensemble import (
     scores_of_batch,
     scores_of_data,
     shapley_values,
-    truncate,
 )
 from epicycle.tree._nodes import leaves_of_batch
 from epicycle.tree._parameters import n_candidate_features
 from epicycle.tree.boosting._boosting import Boosting, Round
+from epicycle.tree.boosting._held_out import hold_out
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS, growth_of
 from epicycle.tree.boosting._preparation import Preparation
-from epicycle.tree.boosting._regression_trees import regression_trees
+from epicycle.tree.boosting._regression_trees import regression_trees, tree_parameters
+from epicycle.tree.boosting._round_table import RoundTable
 from epicycle.tree.boosting._stopping import Stopping
 from epicycle.tree.boosting._validation import Validation
 
@@ -87,13 +88,18 @@ class GradientBoosting(TreeModel, ABC):
     tol: float
     warm_start: bool
     random_state: Any
+    verbose: int
 
     trees_: Ensemble
     n_estimators_: int
     _start_: np.ndarray
     _seed_: int
+    #: Parameters of the trees, by the number of rounds up to which they were grown with them.
+    _grown_with_: list[dict[str, Any]]
     #: The parameter that holds the number of rounds.
     _rounds_name: ClassVar[str] = "n_estimators"
+    #: Whether `verbose` prints a table of the rounds, as scikit-learn's class of the name does.
+    _prints_rounds: ClassVar[bool] = True
 
     @abstractmethod
     def _loss(self) -> BoostingLoss:
@@ -156,7 +162,8 @@ class GradientBoosting(TreeModel, ABC):
     def _stopping(self, data: Data, given: Data | None) -> Stopping:
         """The rule by which the fit ends early, for these rows and this validation set."""
         held_out = self.validation_fraction if given is None and self.n_iter_no_change else None
-        return Stopping(self.n_iter_no_change, self.tol, held_out)
+        # `tol` is in the units of `train_score_`.
+        return Stopping(self.n_iter_no_change, self.tol / self._loss().deviance_factor, held_out)
 
     def _fit_trees(
         self,
@@ -180,13 +187,20 @@ class GradientBoosting(TreeModel, ABC):
         # Rounds that are added later hold out the same rows.
         self._seed_ = seed = int(state.get("seed", earlier.get("_seed_", seed_of(self.random_state))))
         stopping = self._stopping(data, validation_data)
-        stopping.resume(state.get("stopping", earlier.get("_stopping_")))
+        stopping.resume(state.get("stopping"), earlier.get("_stopping_"))
         if self._loss().delta_quantile is not None and isinstance(data, DaskData):
             raise ParameterError(
                 "alpha: the quantile of Huber's loss needs rows in memory; give delta for data on Dask"
             )
         levels = {j: max(len(values), 1) for j, values in self.categories_.items()}
-        edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs)
+        held_out = None
+        if stopping.held_out is not None:
+            by_class = self._target == "labels"
+            split = self._split_seed(seed)
+            # Not by the seed of the sample for bin edges.
+            held_out = hold_out(data, stopping.held_out, seed + 1, split, stratify=by_class, n_jobs=self.n_jobs)
+        left_out = None if held_out is None else held_out.mask
+        edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs, left_out=left_out)
         # Where a fit goes on, the trees so far give the scores to start from.
         known = state.get("trees", earlier.get("trees_", empty_ensemble()))
         if n_trees(known) > self.n_estimators * self._loss().n_outputs:
@@ -196,9 +210,8 @@ class GradientBoosting(TreeModel, ABC):
             )
         preparation = Preparation(
             loss=self._loss(),
-            growth=growth_of(self, edges, data.n_rows),
+            growth=growth_of(self, edges, data.n_rows if held_out is None else held_out.n_left),
             edges=edges,
-            seed=seed,
             options={
                 "learning_rate": self.learning_rate,
                 "subsample": self.subsample,
@@ -208,11 +221,10 @@ class GradientBoosting(TreeModel, ABC):
                 "seed": seed,
             },
             factors=factors,
-            held_out=stopping.held_out,
+            held_out=held_out,
             known=known,
             start=self._given_start(state, earlier, known),
             offset=self._init_scores(X) if "init_" in vars(self) else None,
-            earlier=np.asarray(state.get("validation", [])),
             n_jobs=self.n_jobs,
         )
         self._start_, boosting, validation = preparation.begin(data, validation_data)
@@ -222,6 +234,7 @@ class GradientBoosting(TreeModel, ABC):
         if earlier:
             solution.history = concatenate_histories(earlier["history_"], solution.history)
             solution.n_iter = solution.history.n_iter
+        self._grown_with_ = [*earlier.get("_grown_with_", []), {"rounds": self.n_estimators_, **tree_parameters(self)}]
         self._conclude(solution)
         return self
 
@@ -230,6 +243,17 @@ class GradientBoosting(TreeModel, ABC):
         if n_trees(known):
             return np.asarray(state["start"] if state else earlier["_start_"])
         return None if self.init is None else np.zeros(self._loss().n_outputs)
+
+    def _split_seed(self, seed: int) -> int:
+        """The seed of the draw of the validation set: that of scikit-learn's class for the same `random_state`."""
+        return seed % 2**32
+
+    def _round_table(self, first: int, boosting: Boosting) -> RoundTable:
+        """The table of the rounds, which prints nothing unless `verbose` asks for it."""
+        level = self.verbose if self._prints_rounds else 0
+        if level and self._run.progress is not None:  # a line on the terminal would run into the table
+            self._run.progress.close()
+        return RoundTable(first, self.n_estimators, boosting, level)
 
     def _share_of_features(self, p: int) -> float:
         asked = self.max_features
@@ -257,11 +281,11 @@ class GradientBoosting(TreeModel, ABC):
             return {**kept, "trees_": ensemble(int(x[0])), "n_estimators_": int(x[0])}
 
         def state() -> dict[str, Any]:
-            seen = np.array([] if validation is None else validation.losses)
             kept = {"start": self._start_, "seed": boosting.seed, "stopping": stopping.memory()}
-            return {"trees": ensemble(done), "validation": seen, **kept}
+            return {"trees": ensemble(done), **kept}
 
         boosting.check_range()
+        table_of_rounds = self._round_table(first, boosting)
         monitor = self._monitor(self.n_estimators, attributes)
         loss, largest_rise, reason = boosting.mean_loss, 0.0 if done == self.n_estimators else -np.inf, "converged"
         idle: Round | None = None
@@ -288,16 +312,15 @@ class GradientBoosting(TreeModel, ABC):
             ):
                 reason = "stopped"
                 break
+            table_of_rounds.add(done, added)
             if asked is not None:
                 self.trees_, self.n_estimators_, self.history_ = ensemble(done), done, monitor.history()
                 if asked(done - 1, self, locals()):
                     reason = "stopped"
                     break
-            # Early stopping: where the best round is kept, the trees after it are dropped below.
             if stopping.is_stale():
                 break
-        self.n_estimators_ = stopping.kept(done)
-        self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
+        self.trees_, self.n_estimators_ = ensemble(done), done
         certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
         history = monitor.history()
         if not history.columns:

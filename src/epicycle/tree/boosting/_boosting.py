@@ -203,6 +203,11 @@ class Boosting(ABC):
         """Whether rounds see only a part of the rows or features."""
         return self.subsample < 1 or self.max_features < 1
 
+    @property
+    def has_left_out(self) -> bool:
+        """Whether rounds give the loss of the rows that they did not draw."""
+        return False
+
     def check_range(self) -> None:
         """Raise where gradients overflow the 32 bits in which they are kept."""
         largest = float(np.max(self.now.abs_gradient))
@@ -303,6 +308,10 @@ class MemoryBoosting(Boosting):
         if self.left_out is not None:
             done.left_out = (self.before, self._mean_left_out())
         return done
+
+    @property
+    def has_left_out(self) -> bool:
+        return self.subsample < 1 and not self.by_gradient
 
     def _mean_left_out(self) -> float:
         """The mean loss of the rows that this round did not draw."""

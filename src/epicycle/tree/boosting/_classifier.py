@@ -80,7 +80,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         "loss": Choice("log_loss", "exponential"),
     }
 
-    @stores_arguments(tol=1e-7, warm_start=False, random_state=None, n_jobs=None, verbose=0)
+    @stores_arguments(tol=1e-4, warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,

@@ -242,18 +242,18 @@ class DistributedValidation(Validation):
     def __init__(self, rows: States, n_parts: int, loss: BoostingLoss) -> None:
         self.rows, self.loss, self.about = rows, loss, Summary(rows, n_parts)
 
-    def begin(self, start: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
-        """Set the scores after `rounds`; partitions hold the scores of an earlier fit."""
+    def begin(self, start: np.ndarray) -> None:
+        """Set the scores before the first round; partitions hold the scores of an earlier fit."""
         self.scores = KeptScores(self.rows, self.loss, start)
-        self._begin(self._mean(), rounds, earlier)
+        self.loss_now = self._mean()
 
     def _mean(self) -> float:
         return float(self.scores.evaluate().loss / max(self.about.total_weight, np.finfo(float).tiny))
 
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         self.scores.move(trees)
-        self.losses.append(self._mean())
-        return self.losses[-1]
+        self.loss_now = self._mean()
+        return self.loss_now
 
 
 def _table(values: np.ndarray, cells: np.ndarray) -> np.ndarray:

@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
+from epicycle.data._categories import Levels, column_label, is_table, learn_levels
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
 from epicycle.tree.boosting._parameters import BOOSTING_DOMAINS
@@ -54,8 +55,9 @@ l2_regularization : float, default=0.0
 max_features : float, default=1.0
     Share of the features that a tree may use, drawn anew for every round.
 max_bins : int, default=255
-    Maximum number of bins of a feature, beside one for missing values.
+    Maximum number of bins of a feature, or of its levels, beside one for missing values.
 %(categorical_features)s
+    At most `max_bins` levels; negative numbers are missing values.
 %(monotonic_cst)s
 interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
     Features that share no group never occur on the same path; features in none of the groups form one more. The names
@@ -68,7 +70,8 @@ early_stopping : "auto" or bool, default="auto"
 scoring : str, callable or None, default="loss"
     What has to improve: the loss, a score by name or as a function, or with None that of ``score``.
 validation_fraction : int, float or None, default=0.1
-    Rows that are held out as validation set, as a number or a share, where `fit` is given no `X_val`; None looks at the
+    Rows that are held out as validation set, as a number or a share, where `fit` is given no `X_val`: class by class,
+    and up to a million rows those that scikit-learn's class holds out with the same `random_state`. None looks at the
     training rows.
 n_iter_no_change : int, default=10
     Number of rounds without improvement.
@@ -106,6 +109,7 @@ class HistGradientBoosting(GradientBoosting):
 
     _docs: ClassVar[dict[str, str]] = {"hist_parameters": _PARAMETERS, "hist_attributes": _ATTRIBUTES}
     _rounds_name = "max_iter"
+    _prints_rounds = False
 
     max_iter: int
     early_stopping: bool | str
@@ -139,20 +143,32 @@ class HistGradientBoosting(GradientBoosting):
                 "X_val and y_val are passed to fit while at the same time early_stopping=False; expected True or 'auto'"
             )
 
+    def _learn_levels(self, X: Any, columns: list[int]) -> Levels:
+        levels: Levels = {}
+        for j, found in learn_levels(X, columns, type(self).__name__).items():
+            levels[j] = found if found.dtype.kind in "OUSb" else found[found >= 0]
+            if len(levels[j]) > self.max_bins:
+                label = column_label(X, j)
+                raise DataError(
+                    f"X: Categorical feature {label if is_table(X) else f'at index {label}'} is expected to have a "
+                    f"cardinality <= {self.max_bins} but actually has a cardinality of {len(levels[j])}."
+                )
+        return levels
+
     def _stopping(self, data: Data, given: Data | None) -> Stopping:
         wanted = self.early_stopping
         if wanted == "auto":
             wanted = given is not None or data.n_rows is None or data.n_rows > _MANY_ROWS
         self.do_early_stopping_ = bool(wanted)
-        held_out: float | None = None
-        if wanted and given is None and self.validation_fraction is not None:
-            asked: float = self.validation_fraction
-            held_out = asked / data.n_rows if isinstance(asked, int) and data.n_rows else float(asked)
+        held_out = self.validation_fraction if wanted and given is None else None
         scorer = None
         if wanted and self.scoring != "loss":
             scorer = check_scoring(self, scoring=self.scoring)
         patience = self.n_iter_no_change if wanted else None
-        return Stopping(patience, self.tol, held_out, relative=False, keeps_best=False, scorer=scorer)
+        return Stopping(patience, self.tol, held_out, "before", scorer)
+
+    def _split_seed(self, seed: int) -> int:
+        return int(np.random.RandomState(seed % 2**32).randint(np.iinfo(np.uint32).max, dtype="u8"))
 
     @property
     def train_score_(self) -> np.ndarray:

@@ -146,6 +146,8 @@ class NativeLoss:
         """The best constant score where the target has this mean."""
         # The gradient of a constant score is zero where the inverse link equals the mean: logit, log or identity.
         if isinstance(self.of_row, losses.Logistic):
+            # Next to huge weights the others may vanish in the sum: a class that is there has some probability.
+            mean = min(max(mean, np.finfo(np.float64).tiny), 1 - np.finfo(np.float64).epsneg)
             return np.array([np.log(mean) - np.log1p(-mean)])
         if self.of_row.log_link:  # a mean of positive targets that underflows in the exact sums is not zero
             return np.array([np.log(max(mean, np.finfo(np.float64).tiny))])

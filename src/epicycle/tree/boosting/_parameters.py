@@ -80,18 +80,22 @@ interaction_cst : {"pairwise", "no_interactions"} or list of groups of features,
     Features that share no group never occur on the same path; features in none of the groups form one more. The names
     stand for all pairs, and for every feature alone.
 n_iter_no_change : int, optional
-    Stop when the loss of the validation set has not decreased for so many rounds, and keep the trees up to its minimum.
+    Stop after a round whose loss of the validation set is not below the largest of so many rounds before it. All rounds
+    up to there are kept.
 validation_fraction : float, default=0.1
-    Share of the rows that is held out as validation set, where `fit` is given no `X_val`.
-tol : float, default=1e-7
-    Smallest decrease of the validation loss, relative to it, that counts.
+    Share of the rows that is held out as validation set, where `fit` is given no `X_val`: class by class, and up to a
+    million rows those that ``train_test_split`` of scikit-learn draws with the same `random_state`.
+tol : float, default=1e-4
+    Smallest decrease of the validation loss that counts, in the units of `train_score_`.
 warm_start : bool, default=False
     Whether another `fit` adds rounds to the earlier ones, up to `n_estimators`.
 random_state : int, Generator, RandomState or None, default=None
     Seed of the samples of rows and features, of the validation set, and of the rows that bins are made of where there
     are more than 200,000.
 %(n_jobs)s
-%(verbose)s""",
+verbose : int, default=0
+    With 1 a table on standard output has the training loss of some rounds and the time that remains, with 2 of all.
+    Every round is logged.""",
     "boosting_attributes": """trees_ : dict of ndarray
     The trees as arrays; see :mod:`epicycle.tree._ensemble`.
 n_estimators_ : int
@@ -203,6 +207,6 @@ def growth_of(model: Any, edges: list[np.ndarray], n_rows: int | None) -> Growth
         l2=float(model.l2_regularization),
         min_gain=float(model.min_split_gain),
         smoothing=float(model.categorical_smoothing),
-        monotone=monotone_signs(model.monotonic_cst, p, names, categorical),
+        monotone=monotone_signs(model.monotonic_cst, p, names, categorical, type(model).__name__, boosting=True),
         groups=feature_groups(interaction_groups(model.interaction_cst, p), p, names),
     )

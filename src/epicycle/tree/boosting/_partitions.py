@@ -15,7 +15,7 @@ import numpy as np
 from epicycle import _native
 from epicycle.data import ArrayData
 from epicycle.data._quantiles import digit_counts
-from epicycle.tree._binning import MISSING, bin_matrix, row_priorities
+from epicycle.tree._binning import MISSING, RowMask, bin_matrix
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_batch
 from epicycle.tree.boosting._losses import BoostingLoss, UserLoss
 from epicycle.tree.boosting._sums import exact_sum
@@ -27,16 +27,15 @@ from epicycle.tree.boosting._sums import exact_sum
 class Recipe:
     """Instructions to make a :class:`Part` of rows.
 
-    `table` holds the padded bin edges, `factors` the weights of classes. Rows whose priority by `seed` is at most
-    `threshold`, where there is one, form the validation set: with ``held=True`` these are taken, otherwise the others.
-    `known` are trees of an earlier fit that started at `start`.
+    `table` holds the padded bin edges, `factors` the weights of classes. The rows of the mask `held_out`, where there
+    is one, form the validation set: with ``held=True`` these are taken, otherwise the others; without a mask
+    ``held=True`` takes all rows, those without weight too. `known` are trees of an earlier fit that started at `start`.
     """
 
     table: np.ndarray
     factors: np.ndarray | None
     weighted: bool
-    seed: int = 0
-    threshold: int | None = None
+    held_out: RowMask | None = None
     held: bool = False
     known: Ensemble | None = None
     start: np.ndarray | None = None
@@ -59,9 +58,9 @@ def make_part(data: ArrayData, number: int, start: int, recipe: Recipe) -> Part 
     weight = np.ones(len(y)) if data.weight is None else data.weight
     if recipe.factors is not None:
         weight = weight * recipe.factors[y.astype(np.intp)]
-    held_out = np.zeros(len(y), bool)
-    if recipe.threshold is not None:
-        held_out = row_priorities(start, start + len(y), recipe.seed) <= np.uint64(recipe.threshold)
+    held_out = np.full(len(y), recipe.held)
+    if recipe.held_out is not None:
+        held_out = recipe.held_out(start, start + len(y))
     which = held_out if recipe.held else (weight > 0) & ~held_out
     if not which.any():
         return None

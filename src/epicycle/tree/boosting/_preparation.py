@@ -5,21 +5,22 @@ Data in memory and data from files become bins in memory; data of a cluster is b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError
 from epicycle.core._memory import return_freed_memory
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
 from epicycle.optim._losses import Logistic
-from epicycle.tree._binning import bin_data, padded_edges, priority_limit, row_priorities, take_rows
+from epicycle.tree._binning import bin_data, padded_edges, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
 from epicycle.tree.boosting._boosting import LARGEST_SUM, LEAST_WEIGHT, Boosting, Growth, MemoryBoosting
 from epicycle.tree.boosting._distributed import DistributedBoosting, DistributedValidation, Summary, best_start
+from epicycle.tree.boosting._held_out import HeldOut
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part
 from epicycle.tree.boosting._validation import MemoryValidation, Validation
@@ -45,33 +46,29 @@ class Preparation:
 
     Attributes
     ----------
-    loss, growth, edges, seed
+    loss, growth, edges
     options : dict
         Further arguments of :class:`Boosting`.
     factors : ndarray or None
         On the weights of the classes.
-    held_out : float or None
-        Share of the rows that is held out as validation set.
+    held_out : HeldOut or None
+        Rows that are the validation set.
     known : Ensemble
         Trees of an earlier fit, which began at `start` (else None).
     offset : ndarray of shape (n, K), or None
         Scores of the rows that are added to `start`.
-    earlier : ndarray
-        Losses of the validation set up to here.
     n_jobs : int, optional
     """
 
     loss: BoostingLoss
     growth: Growth
     edges: list[np.ndarray]
-    seed: int
     options: dict[str, Any]
     factors: np.ndarray | None
-    held_out: float | None
+    held_out: HeldOut | None
     known: Ensemble
     start: np.ndarray | None
     offset: np.ndarray | None = None
-    earlier: np.ndarray = field(default_factory=lambda: np.empty(0))
     n_jobs: int | None = None
 
     @property
@@ -100,17 +97,14 @@ class Preparation:
         weight = self._class_weighted(weight, target)
         held, train = None, weight > 0
         if self.held_out is not None:
-            held = np.zeros(len(target), bool)
-            size = self._n_held_out(len(target))
-            # The rows of smallest priority are held out; another seed than that of the sample for bin edges.
-            held[np.argsort(row_priorities(0, len(target), self.seed + 1), kind="stable")[:size]] = True
+            held = self.held_out.mask(0, len(target))
             train &= ~held
         if not train.any():
             raise DataError("sample_weight: no row of positive weight is left to learn from")
         if held is not None and self.n_classes > len(np.unique(target[train])):
             raise DataError(
                 "y: The training data after the early stopping split is missing some classes; give X_val and y_val, or "
-                f"another random_state or validation_fraction than {self.held_out:g}"
+                "another random_state or validation_fraction"
             )
         check_total_weight(weight[train])
         self.loss.check_target(target[weight > 0])
@@ -136,7 +130,7 @@ class Preparation:
             validation = MemoryValidation(held_rows, target[held], weight[held] if weighted else None, self.loss)
             validation.which = held
             begin = start if scores is None else scores[held]
-            validation.begin((begin if self.offset is None else begin + self.offset[held]).T, self.first, self.earlier)
+            validation.begin((begin if self.offset is None else begin + self.offset[held]).T)
         boosting = MemoryBoosting(bins, score, self.n_jobs, self.loss, self.growth, **self.options)
         boosting.which = train
         return start, boosting, validation
@@ -146,42 +140,35 @@ class Preparation:
         self.loss.check_target(target)
         weight = self._class_weighted(weight, target)
         validation = MemoryValidation(rows, target, weight if self._weighted(data) else None, self.loss)
-        validation.begin((self._known_scores(data) if self.first else start).T, self.first, self.earlier)
+        validation.begin((self._known_scores(data) if self.first else start).T)
         return validation
 
     def _in_partitions(self, data: DaskData) -> tuple[np.ndarray, Boosting, Validation | None]:
-        limit = None
-        if self.held_out is not None:
-            engine.row_starts(data)  # counts the rows
-            n = data.n_rows or 0
-            limit = priority_limit(n, self._n_held_out(n), self.seed + 1)
-        rows = self._parts(data, limit)
+        rows = self._parts(data, self.held_out)
         about = Summary(rows, len(data.parts))
         held, ends = None, [about.low, about.high]
-        if limit is not None:
-            held = DistributedValidation(self._parts(data, limit, held=True), len(data.parts), self.loss)
+        if self.held_out is not None:
+            held = DistributedValidation(self._parts(data, self.held_out, held=True), len(data.parts), self.loss)
             ends += [held.about.low, held.about.high]
         self.loss.check_target(np.array(ends))
         start = best_start(rows, about, self.loss) if self.start is None else self.start
         if held is not None:
-            held.begin(start, self.first, self.earlier)
+            held.begin(start)
         return start, DistributedBoosting(rows, about, start, self.loss, self.growth, **self.options), held
 
     def _validation_in_partitions(self, data: DaskData, start: np.ndarray) -> Validation:
-        # All rows, those without weight too, as in memory.
-        rows = self._parts(data, 2**64 - 1, held=True)
+        rows = self._parts(data, None, held=True)
         validation = DistributedValidation(rows, len(data.parts), self.loss)
         self.loss.check_target(np.array([validation.about.low, validation.about.high]))
-        validation.begin(start, self.first, self.earlier)
+        validation.begin(start)
         return validation
 
-    def _parts(self, data: DaskData, limit: int | None, *, held: bool = False) -> engine.States:
+    def _parts(self, data: DaskData, held_out: HeldOut | None, *, held: bool = False) -> engine.States:
         recipe = Recipe(
             table=padded_edges(self.edges),
             factors=self.factors,
             weighted=self._weighted(data),
-            seed=self.seed + 1,
-            threshold=limit,
+            held_out=None if held_out is None else held_out.mask,
             held=held,
             known=self.known if self.first else None,
             start=self.start,
@@ -198,12 +185,3 @@ class Preparation:
 
     def _class_weighted(self, weight: np.ndarray, target: np.ndarray) -> np.ndarray:
         return weight if self.factors is None else weight * self.factors[target.astype(np.intp)]
-
-    def _n_held_out(self, n: int) -> int:
-        assert self.held_out is not None
-        size = int(np.ceil(self.held_out * n))
-        if size >= n:
-            raise ParameterError(
-                f"validation_fraction={self.held_out:g} leaves none of {n} rows to learn from; give X_val and y_val"
-            )
-        return size

@@ -96,7 +96,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "power": Real(1, 2, inclusive=False),
     }
 
-    @stores_arguments(tol=1e-7, warm_start=False, random_state=None, n_jobs=None, verbose=0)
+    @stores_arguments(tol=1e-4, warm_start=False, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,
         *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -25,14 +25,12 @@ class Stopping:
     patience : int or None
         Rounds without improvement that end the fit; None never ends it.
     tol : float
-        Smallest decrease that counts; relative to the loss where `relative`.
-    held_out : float or None
-        Share of the rows that is held out as validation set.
-    relative : bool
-        Whether the smallest value before the last `patience` rounds is the reference, and `tol` relative to it; else
-        the value right before them is.
-    keeps_best : bool
-        Whether the rounds after the best one are dropped.
+        Smallest decrease that counts.
+    held_out : int, float or None
+        Number or share of the rows that are held out as validation set.
+    reference : {"worst", "before"}
+        A round ends the fit when its value is not below the largest of the `patience` values before it; or when none of
+        the last `patience` values is below the one right before them.
     scorer : callable or None
         ``scorer(model, X, y)``, larger is better; None is the negative loss.
     """
@@ -40,17 +38,16 @@ class Stopping:
     patience: int | None
     tol: float
     held_out: float | None = None
-    relative: bool = True
-    keeps_best: bool = True
+    reference: Literal["worst", "before"] = "worst"
     scorer: Callable[..., float] | None = None
     #: Values, smaller is better, before the first round and after each: of the training rows and of the validation set.
     train: list[float] = field(default_factory=list)
     held: list[float] = field(default_factory=list)
     _measures: list[tuple[list[float], Callable[[], float]]] = field(default_factory=list)
-    _first: int = 0
 
-    def resume(self, memory: Any) -> None:
-        """Go on with the values of an earlier fit."""
+    def resume(self, interrupted: Any, earlier: Any) -> None:
+        """Go on with the values of a fit that was interrupted; those of an earlier one count by one rule alone."""
+        memory = earlier if interrupted is None and self.reference == "before" else interrupted
         if memory is not None:
             self.train, self.held = list(memory["train"]), list(memory["held"])
 
@@ -64,10 +61,7 @@ class Stopping:
             return
         self._measures = [(self.train, lambda: boosting.mean_loss)]
         if validation is not None:
-            self._measures.append((self.held, lambda: validation.losses[-1]))
-            if isinstance(validation, Validation) and self.relative:
-                self.held[:] = validation.losses[:-1]
-                self._first = validation.first
+            self._measures.append((self.held, lambda: validation.loss_now))
         if self.scorer is not None:
             self._measures = []
             for values, part, rows in ((self.train, boosting, X), (self.held, validation, X_val)):
@@ -80,7 +74,7 @@ class Stopping:
                 self._measures.append((values, self._scored(model, some, part.score, about)))
         # Values of an earlier fit end with those before this one.
         for values, measure in self._measures:
-            if not values or self.relative:
+            if not values:
                 values.append(measure())
 
     def _scored(self, model: Any, X: Any, score: np.ndarray, rows: Any) -> Callable[[], float]:
@@ -99,19 +93,12 @@ class Stopping:
         for values, measure in self._measures:
             values.append(measure())
         values = self._measures[-1][0]
-        if len(values) <= self.patience:
-            return False
-        recent = values[-self.patience :]
-        if not self.relative:
-            return min(recent) >= values[-self.patience - 1] - self.tol
-        before = min(values[: -self.patience])
-        return bool(min(recent) >= before - self.tol * abs(before))
-
-    def kept(self, rounds: int) -> int:
-        """Number of the rounds that are kept."""
-        if self.patience is None or not self.keeps_best or not self.held:
-            return rounds
-        return self._first + int(np.argmin(self.held))
+        if self.reference == "before":
+            return len(values) > self.patience and min(values[-self.patience :]) >= (
+                values[-self.patience - 1] - self.tol
+            )
+        after = values[1:]  # the value before the first round is not one of a round
+        return len(after) > self.patience and not after[-1] + self.tol < max(after[-self.patience - 1 : -1])
 
 
 def _rows(X: Any, which: np.ndarray) -> Any:

@@ -12,22 +12,13 @@ from epicycle.tree.boosting._losses import BoostingLoss
 
 
 class Validation(ABC):
-    """The validation set, in memory or in partitions, with its loss after every round.
+    """The validation set, in memory or in partitions, and its mean loss after the last round."""
 
-    `losses` holds the mean loss after round `first`, at which this fit began, and after each that followed.
-    """
-
-    losses: list[float]
-    first: int
+    loss_now: float
 
     @abstractmethod
     def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
         """Add the trees of one round, and return the mean loss after it."""
-
-    def _begin(self, loss: float, rounds: int, earlier: np.ndarray) -> None:
-        """Start with this loss after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
-        self.losses = [float(loss) for loss in earlier] or [loss]
-        self.first = rounds - len(self.losses) + 1
 
 
 class MemoryValidation(Validation):
@@ -39,10 +30,10 @@ class MemoryValidation(Validation):
         self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss
         self.score = np.empty((loss.n_outputs, len(y)))
 
-    def begin(self, score: np.ndarray, rounds: int, earlier: np.ndarray) -> None:
-        """Set the scores after `rounds`; `earlier` are the losses of a fit that was interrupted there."""
+    def begin(self, score: np.ndarray) -> None:
+        """Set the scores before the first round."""
         self.score[:] = score.reshape(len(self.score), -1)
-        self._begin(self._mean(), rounds, earlier)
+        self.loss_now = self._mean()
 
     def _mean(self) -> float:
         total = float(len(self.y) if self.weight is None else self.weight.sum())
@@ -53,5 +44,5 @@ class MemoryValidation(Validation):
             _native.tree.predict_bins(
                 self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
             )
-        self.losses.append(self._mean())
-        return self.losses[-1]
+        self.loss_now = self._mean()
+        return self.loss_now

@@ -326,7 +326,7 @@ def growth_rules(
         min_gain=float(parameters.min_impurity_decrease),
         max_features=n_candidate_features(parameters.max_features, p),
         random=random_splits,
-        monotone=monotone_signs(parameters.monotonic_cst, p, names, categorical),
+        monotone=monotone_signs(parameters.monotonic_cst, p, names, categorical, type(parameters).__name__),
     )
 
 

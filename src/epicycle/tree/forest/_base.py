@@ -92,10 +92,15 @@ class Forest(TreeModel, ABC):
 
     def _start(self, data: Data, X: Any) -> tuple[Rows, dict[str, Any]]:
         """(the rows of the training data, attributes of the fit that this one continues)."""
-        if self.oob_score and not self.bootstrap and self.max_samples is None:
+        if not self.bootstrap and self.max_samples is not None:
+            raise ParameterError(
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                f"`max_sample=None`. max_samples={self.max_samples!r}: without bootstrap every tree sees all rows"
+            )
+        if self.oob_score and not self.bootstrap:
             raise ParameterError(
                 "oob_score=True needs rows that a tree does not see. Out of bag estimation only available if "
-                "bootstrap=True or with max_samples"
+                "bootstrap=True"
             )
         max_bins = None if self.criterion == "absolute_error" else self.max_bins
         if max_bins is None and not isinstance(data, ArrayData):
@@ -128,6 +133,20 @@ class Forest(TreeModel, ABC):
         state = self._resume_state() or {}
         return {**found, **{"trees_" if name == "trees" else f"_{name}_": value for name, value in state.items()}}
 
+    def _has_all_trees(self) -> bool:
+        """Whether warm_start begins with all the trees that are asked for: the earlier fit stays, with a warning."""
+        before = self._run.earlier
+        if not self.warm_start or "trees_" not in before or self._resume_state() is not None:
+            return False
+        if n_trees(before["trees_"]) != self.n_estimators:
+            return False
+        _warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
+        if self.oob_score and "_oob_sum_" not in before:
+            return False
+        for name in before.keys() - vars(self).keys():
+            setattr(self, name, before[name])
+        return True
+
     def _fit_trees(
         self,
         rows: Rows,
@@ -148,8 +167,6 @@ class Forest(TreeModel, ABC):
             raise ParameterError(
                 f"n_estimators={self.n_estimators} is less than the {n_trees(known)} trees that warm_start goes on with"
             )
-        if n_trees(known) == self.n_estimators:
-            _warn("Warm-start fitting without increasing n_estimators does not fit new trees.")
         samples = RowSamples(
             rows.keys, rows.weight if rows.weighted else None, self.max_samples, bootstrap=self.bootstrap
         )
@@ -401,8 +418,8 @@ class Forest(TreeModel, ABC):
         n = data.n_rows
         if n != self._n_rows_:
             raise DataError(f"X has {n} rows; the forest was grown on {self._n_rows_}: expected the training data")
-        if not self.bootstrap and self.max_samples is None:
-            raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True or max_samples")
+        if not self.bootstrap:
+            raise ParameterError("every tree saw all rows; out-of-bag losses need bootstrap=True")
         check_repeats(n_repeats)
         target, seed = self._known_target(y, n), seed_of(random_state)
         weight = as_weight(sample_weight, n)

@@ -43,6 +43,8 @@ class ForestClassifier(TreeClassifier, Forest):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with labels y."""
+        if self._has_all_trees():
+            return self
         data, factors = self._encoded_data(X, y, sample_weight)
         columns = isinstance(self.classes_, list)
         if columns and self.oob_score and max(len(c) for c in self.classes_) > 2:

@@ -116,6 +116,8 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X; y is not used."""
+        if self._has_all_trees():
+            return self
         rows, earlier = self._start(self._training_data(X, None, sample_weight), X)
         # Numbers of no meaning: a node is split until its rows are equal, which then have equal numbers too.
         noise = uniform_of_keys(rows.keys, self._seed_)

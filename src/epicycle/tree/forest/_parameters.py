@@ -15,8 +15,7 @@ FOREST_DOCS = {
     "%(categorical_features)s\n%(handle_unknown)s\n%(warm_start)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
     "bootstrap": "bootstrap : bool, default={default}\n    Whether every tree is grown on rows drawn with replacement.",
     "max_samples": "max_samples : int, float or None, default={default}\n"
-    "    Number of rows drawn for a tree, or their share; None means as many as there are. Without `bootstrap`,\n"
-    "    rows are drawn without replacement.",
+    "    Number of rows drawn for a tree with `bootstrap`, or their share; None means as many as there are.",
     "oob_score": "oob_score : bool or callable, default={default}\n"
     "    Whether to predict every row by the trees that did not see it. A function ``(y, prediction) -> float``\n"
     "    gives `oob_score_`; of classifiers it gets numbers of classes, as positions in `classes_`.",

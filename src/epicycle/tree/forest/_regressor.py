@@ -41,6 +41,8 @@ class ForestRegressor(TreeRegressor, Forest):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees on rows X with targets y."""
+        if self._has_all_trees():
+            return self
         data = self._training_data(X, y, sample_weight)
         self._check_columns(data)
         if self.keep_leaf_values and data.n_targets > 1:

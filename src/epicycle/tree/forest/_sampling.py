@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._random import stream
 
@@ -69,12 +68,12 @@ class RowSamples:
     size : int, float or None
         Draws of one sample, as a number or as a share of all; None means as many as there are rows.
     bootstrap : bool
-        Whether rows are drawn with replacement.
+        Whether rows are drawn, with replacement; else every tree sees all of them.
     """
 
     def __init__(self, keys: np.ndarray, weight: np.ndarray | None, size: float | None, *, bootstrap: bool) -> None:
         self.n, self.bootstrap = len(keys), bootstrap
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(keys, kind="stable").astype(np.uint32 if len(keys) < 2**32 else np.uint64)
         self.rows = order if weight is None else order[weight[order] > 0]
         self.ends: np.ndarray | None = None
         self.whole = True
@@ -94,26 +93,19 @@ class RowSamples:
         if asked is None:
             return self.total
         if isinstance(asked, numbers.Integral):
-            if asked > self.total and not self.bootstrap:
-                raise ParameterError(f"max_samples={asked}; there are {self.total} rows of positive weight")
             return int(asked)
-        if asked > 1 and not self.bootstrap:
-            raise ParameterError(f"max_samples={asked:g}; expected a share of at most 1 without bootstrap")
         return max(1, round(self.total * asked))
 
     @property
     def takes_all(self) -> bool:
         """Whether every tree sees all rows once."""
-        return not self.bootstrap and self.size == self.total
+        return not self.bootstrap
 
     def counts(self, seed: int, tree: int) -> np.ndarray | None:
         """Number of times each row is in the sample of a tree; None where all are, once."""
         if self.takes_all:
             return None
         random, counts = stream(seed, "rows", tree), np.zeros(self.n)
-        if not self.bootstrap:
-            counts[self.rows[random.permutation(len(self.rows))[: self.size]]] = 1
-            return counts
         require_memory(16.0 * self.size, f"a sample of {self.size:,} rows", "take a smaller max_samples")
         drawn: Any = random.integers(0, self.total, self.size) if self.whole else random.random(self.size) * self.total
         if self.ends is not None:

@@ -1,0 +1,87 @@
+"""Rows that are held out as validation set, by their numbers: the same in memory, from files and on a cluster."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from epicycle import engine
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.data import ArrayData, Batch, DaskData, Data
+from epicycle.tree._binning import priority_limit, row_priorities
+
+# Up to so many rows the draw is scikit-learn's, with its memory for each; beyond, a hash of the row numbers draws, and
+# the shares of the classes are left to chance.
+SPLIT_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that are held out: their ascending `numbers`, or those whose priority by `seed` is at most `limit`."""
+
+    n_rows: int
+    size: int
+    numbers: np.ndarray | None
+    seed: int = 0
+    limit: int = 0
+
+    @property
+    def n_left(self) -> int:
+        """Number of the rows that are learnt from."""
+        return self.n_rows - self.size
+
+    def mask(self, start: int, stop: int) -> np.ndarray:
+        """Whether each of the rows start:stop is held out."""
+        if self.numbers is None:
+            return np.asarray(row_priorities(start, stop, self.seed) <= np.uint64(self.limit))
+        out = np.zeros(stop - start, bool)
+        first, last = np.searchsorted(self.numbers, [start, stop])
+        out[self.numbers[first:last] - start] = True
+        return out
+
+
+def hold_out(
+    data: Data, asked: float, seed: int, split_seed: int, *, stratify: bool, n_jobs: int | None = None
+) -> HeldOut:
+    """Draw a number or a share of the rows.
+
+    Up to a million rows they are those of scikit-learn's ``train_test_split`` with the seed `split_seed`, drawn class
+    by class with `stratify`; beyond, those with the smallest priorities by `seed`.
+    """
+    if isinstance(data, DaskData):
+        engine.row_starts(data)  # counts the rows
+    n, targets = data.n_rows, None
+    if n is None or (stratify and n <= SPLIT_ROWS):
+        targets = _targets(data, n_jobs)
+        n = len(targets)
+    whole = isinstance(asked, numbers.Integral)
+    size = int(asked) if whole else int(np.ceil(asked * n))
+    if size >= n:
+        raise ParameterError(
+            f"validation_fraction={asked:g} leaves none of {n} rows to learn from; give X_val and y_val"
+        )
+    if n > SPLIT_ROWS:
+        return HeldOut(n, size, None, seed, priority_limit(n, size, seed))
+    try:
+        _, held = train_test_split(
+            np.arange(n), test_size=size, random_state=split_seed, stratify=targets if stratify else None
+        )
+    except ValueError as error:
+        raise DataError(
+            f"y: {error} The rows of the validation set are drawn class by class, here by numbers of classes; give "
+            f"X_val and y_val, or another validation_fraction than {asked:g}"
+        ) from None
+    return HeldOut(n, size, np.sort(held))
+
+
+def _targets(data: Data, n_jobs: int | None) -> np.ndarray:
+    if isinstance(data, ArrayData):
+        return np.asarray(data.y)
+    return np.asarray(engine.map(_of_batch, data, n_jobs=n_jobs))
+
+
+def _of_batch(batch: Batch) -> np.ndarray:
+    return np.asarray(batch.y, np.float64)
