@@ -35,7 +35,6 @@ MODULES = (
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
-    "naive_bayes",
     "neighbors",
     "svm",
     "tree",

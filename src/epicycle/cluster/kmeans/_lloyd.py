@@ -38,7 +38,7 @@ class Clusters:
 
 @dataclass
 class Farthest:
-    """The `count` rows with the largest weighted squared distance from their centre, with their clusters."""
+    """The `count` distinct rows that are farthest from their centres, with the weight of all equal ones."""
 
     count: int
     distance: np.ndarray
@@ -48,11 +48,14 @@ class Farthest:
 
     def __add__(self, other: Farthest) -> Farthest:
         both = [np.concatenate([getattr(self, n), getattr(other, n)]) for n in ("distance", "rows", "weight", "label")]
-        return Farthest(self.count, *both).kept()
+        return Farthest(self.count, *both).merged()
 
-    def kept(self) -> Farthest:
-        at = np.argsort(-self.distance, kind="stable")[: self.count]
-        return Farthest(self.count, self.distance[at], self.rows[at], self.weight[at], self.label[at])
+    def merged(self) -> Farthest:
+        """Equal rows as one, the farthest first; which copy of a row came first plays no part."""
+        rows, first, number = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
+        weight = np.bincount(number.ravel(), weights=self.weight, minlength=len(rows))
+        at = np.argsort(-self.distance[first], kind="stable")[: self.count]
+        return Farthest(self.count, self.distance[first][at], rows[at], weight[at], self.label[first][at])
 
 
 class Assigner(ABC):
@@ -67,6 +70,7 @@ class Assigner(ABC):
 
     def farthest(self, centers: np.ndarray, count: int) -> Farthest:
         """The rows with the largest distances from their centres."""
+        found: Farthest
         (found,) = engine.sum(_farthest_rows, self.data, centers + self.origin, count, n_jobs=self.n_jobs)
         return found
 
@@ -75,6 +79,7 @@ class BatchAssigner(Assigner):
     """Rows that come in batches: every distance is computed."""
 
     def clusters(self, centers: np.ndarray, moved: np.ndarray | None) -> Clusters:
+        found: Clusters
         (found,) = engine.sum(_clusters_of_batch, self.data, self.origin, centers, n_jobs=self.n_jobs)
         return found
 
@@ -84,6 +89,7 @@ class MemoryAssigner(Assigner):
 
     def __init__(self, data: ArrayData, origin: np.ndarray, n_jobs: int | None, k: int, algorithm: str) -> None:
         super().__init__(data, origin, n_jobs)
+        self.X, self.weight = data.X, data.weight
         n = data.n_rows
         tiles = -(-k // TILE)
         if algorithm == "auto":
@@ -100,7 +106,7 @@ class MemoryAssigner(Assigner):
     def clusters(self, centers: np.ndarray, moved: np.ndarray | None) -> Clusters:
         k, before = len(centers), self.label.copy()
         _native.cluster.assign(
-            self.data.X, self.origin, centers, self.label, self.upper, self.lower, self.per_group, moved, self.threads
+            self.X, self.origin, centers, self.label, self.upper, self.lower, self.per_group, moved, self.threads
         )
         self.rounds += 1
         changed = np.flatnonzero(self.label != before)
@@ -112,15 +118,15 @@ class MemoryAssigner(Assigner):
             came = self._sums_of(changed, self.label[changed], k)
             left = self._sums_of(changed, before[changed], k)
             weight = self.sums.weight + came.weight - left.weight
-            if self.data.weight is None or (weight > 0).all():
+            if self.weight is None or (weight > 0).all():
                 self.sums = Clusters(self.sums.sums + came.sums - left.sums, weight)
             else:  # what is left of a cluster without rows is rounding
                 self.sums = self._sums_of(slice(None), self.label, k)
         return self.sums
 
     def _sums_of(self, rows: Any, label: np.ndarray, k: int) -> Clusters:
-        weight = None if self.data.weight is None else self.data.weight[rows]
-        X = self.data.X if isinstance(rows, slice) else self.data.X[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        X = self.X if isinstance(rows, slice) else self.X[rows]
         return _sums(X, label, weight, self.origin, k, self.threads)
 
 
@@ -143,10 +149,11 @@ def squared_distances(X: Any, centers: np.ndarray, label: np.ndarray) -> np.ndar
     """|x - c|^2 of every row and its centre, from differences: exact also where clusters are tight."""
     if isinstance(X, np.ndarray):
         difference = X - centers[label]
-        return np.einsum("ij,ij->i", difference, difference)
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))
     square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     product = np.asarray(X.multiply(centers[label]).sum(axis=1)).ravel()
-    return np.maximum(square - 2 * product + np.einsum("ij,ij->i", centers, centers)[label], 0.0)
+    lengths = np.asarray(np.einsum("ij,ij->i", centers, centers))
+    return np.asarray(np.maximum(square - 2 * product + lengths[label], 0.0))
 
 
 def _clusters_of_batch(batch: Batch, origin: np.ndarray, centers: np.ndarray) -> tuple[Clusters]:
@@ -158,10 +165,12 @@ def _farthest_rows(batch: Batch, centers: np.ndarray, count: int) -> tuple[Farth
     label = nearest(batch.X, centers)
     distance = squared_distances(batch.X, centers, label)
     weight = np.ones(len(label)) if batch.weight is None else batch.weight
-    at = np.argsort(-np.where(weight > 0, distance, -1.0), kind="stable")[:count]
+    distance = np.where(weight > 0, distance, -1.0)
+    least = np.unique(distance)[-count:][0]
+    at = np.flatnonzero((distance >= least) & (weight > 0))
     rows = batch.X[at]
     dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
-    return (Farthest(count, distance[at], dense, weight[at], label[at]),)
+    return (Farthest(count, distance[at], dense, weight[at], label[at]).merged(),)
 
 
 def distortion_statistic(batch: Batch, centers: np.ndarray) -> tuple[float]:

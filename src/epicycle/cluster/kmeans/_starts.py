@@ -36,8 +36,10 @@ def plus_plus(
     trials = 2 + int(np.log(k)) if trials is None else trials
     origin = X.mean(axis=0, dtype=np.float64) if isinstance(X, np.ndarray) else np.zeros(p)
     threads = n_threads(float(n) * trials * p, n_jobs)
+    # In an order by content, a row that is repeated and one that weighs more take the same room.
+    order = np.argsort(row_hashes(X), kind="stable")
     chosen = np.empty(k, dtype=np.int64)
-    chosen[0] = _draws(weight, 1, rng)[0]
+    chosen[0] = _draws(weight, order, 1, rng)[0]
 
     def closest_to(rows: np.ndarray, closest: np.ndarray | None) -> np.ndarray:
         candidates = np.ascontiguousarray(dense_rows(X, rows) - origin)
@@ -47,23 +49,27 @@ def plus_plus(
     for a in range(1, k):
         # Where all rows are centres already any row will do.
         share = weight * closest
-        rows = _draws(share if share.sum() > 0 else weight, trials, rng)
+        rows = _draws(share if share.sum() > 0 else weight, order, trials, rng)
         distances = closest_to(rows, closest)
         best = int(np.argmin(distances @ weight))
         chosen[a], closest = rows[best], distances[best]
     return chosen
 
 
-def _draws(share: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def _draws(share: np.ndarray, order: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Rows drawn with probabilities proportional to `share`, with replacement."""
-    total = np.cumsum(share)
+    total = np.cumsum(share[order])
     at = np.searchsorted(total, rng.random(count) * total[-1], side="right")
-    return np.minimum(at, np.flatnonzero(share > 0)[-1])
+    return np.asarray(order[np.minimum(at, np.flatnonzero(share[order] > 0)[-1])])
 
 
-def random_rows(weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices of k different rows, drawn with probabilities proportional to their weights."""
-    return rng.choice(len(weight), size=k, replace=False, p=weight / weight.sum())
+def random_rows(X: Any, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices of k distinct rows, drawn in proportion to their weights; some again where there are fewer."""
+    positive = np.flatnonzero(weight > 0)
+    _, first, number = np.unique(row_hashes(X[positive]), return_index=True, return_inverse=True)
+    share = np.bincount(number, weights=weight[positive])
+    drawn = rng.choice(len(first), size=min(k, len(first)), replace=False, p=share / share.sum())
+    return positive[first[np.resize(drawn, k)]]
 
 
 def given_centers(init: Any, k: int, p: int) -> np.ndarray:
@@ -115,11 +121,13 @@ def parallel_plus_plus(data: Data, k: int, seed: int, n_jobs: int | None) -> np.
         return np.concatenate([candidates, candidates[np.arange(k - len(candidates)) % len(candidates)]])
     kept = weight > 0
     rng = stream(seed, "k-means||")
-    return candidates[kept][plus_plus(candidates[kept], weight[kept], min(k, int(kept.sum())), rng)]
+    chosen: np.ndarray = candidates[kept][plus_plus(candidates[kept], weight[kept], min(k, int(kept.sum())), rng)]
+    return chosen
 
 
 def first_row(data: Data, seed: int, n_jobs: int | None) -> np.ndarray:
     """A row drawn with a probability proportional to its weight, as an array of one row."""
+    best: First
     (best,) = engine.sum(_first, data, seed, n_jobs=n_jobs)
     return best.row
 
@@ -172,5 +180,7 @@ def memory_start(data: ArrayData, init: Any, k: int, seed: int, start: int, n_jo
     if not isinstance(init, str):
         return given_centers(init, k, data.n_features)
     rng = stream(seed, "start", start)
-    rows = plus_plus(data.X, weight, k, rng, n_jobs=n_jobs) if init == "k-means++" else random_rows(weight, k, rng)
+    rows = (
+        plus_plus(data.X, weight, k, rng, n_jobs=n_jobs) if init == "k-means++" else random_rows(data.X, weight, k, rng)
+    )
     return dense_rows(data.X, rows)
