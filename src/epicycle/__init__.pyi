@@ -32,6 +32,12 @@ from .automl import (
     TrainingRun as TrainingRun,
     train as train,
 )
+from .bayes import (
+    ARDRegression as ARDRegression,
+    BayesianLinearRegression as BayesianLinearRegression,
+    BayesianRidge as BayesianRidge,
+    MultivariateNormal as MultivariateNormal,
+)
 from .cluster import (
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,

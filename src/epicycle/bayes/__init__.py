@@ -1,6 +1,9 @@
 """Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
 from epicycle.bayes import conjugate
+from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_ridge import BayesianRidge
+from epicycle.bayes._linear_regression import BayesianLinearRegression
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -14,16 +17,42 @@ from epicycle.bayes.sampling._constraints import (
     UpperBounded,
 )
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
+from epicycle.bayes.sampling._draws import Draws
+from epicycle.bayes.sampling._model import Model
+from epicycle.bayes.sampling._native_models import (
+    HierarchicalModel,
+    LinearModel,
+    LogisticModel,
+    NormalModel,
+    NormalVarianceModel,
+    PoissonModel,
+)
+from epicycle.bayes.sampling._sample import sample
+from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
+from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
+    "ARDRegression",
+    "BayesianLinearRegression",
+    "BayesianRidge",
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
+    "Draws",
+    "HierarchicalModel",
     "Interval",
+    "LinearModel",
+    "LogisticModel",
     "LowerBounded",
+    "Model",
+    "MultivariateNormal",
+    "NormalModel",
+    "NormalVarianceModel",
     "Ordered",
+    "PoissonModel",
     "Positive",
     "Real",
+    "SamplingCertificate",
     "Simplex",
     "UpperBounded",
     "bfmi",
@@ -31,4 +60,5 @@ __all__ = [
     "effective_sample_size",
     "mcse",
     "r_hat",
+    "sample",
 ]
