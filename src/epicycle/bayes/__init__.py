@@ -1,6 +1,9 @@
 """Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
 from epicycle.bayes import conjugate
+from epicycle.bayes._laplace import LaplaceApproximation, laplace
+from epicycle.bayes._psis import PSISResult, psis
+from epicycle.bayes._variational import VariationalApproximation, variational
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -21,16 +24,22 @@ __all__ = [
     "Correlation",
     "CorrelationCholesky",
     "Interval",
+    "LaplaceApproximation",
     "LowerBounded",
     "MultivariateNormal",
     "Ordered",
+    "PSISResult",
     "Positive",
     "Real",
     "Simplex",
     "UpperBounded",
+    "VariationalApproximation",
     "bfmi",
     "conjugate",
     "effective_sample_size",
+    "laplace",
     "mcse",
+    "psis",
     "r_hat",
+    "variational",
 ]
