@@ -17,20 +17,41 @@ from epicycle.bayes.sampling._constraints import (
     UpperBounded,
 )
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
+from epicycle.bayes.sampling._draws import Draws
+from epicycle.bayes.sampling._model import Model
+from epicycle.bayes.sampling._native_models import (
+    HierarchicalModel,
+    LinearModel,
+    LogisticModel,
+    NormalModel,
+    NormalVarianceModel,
+    PoissonModel,
+)
+from epicycle.bayes.sampling._sample import sample
+from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
 from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
+    "Draws",
+    "HierarchicalModel",
     "Interval",
     "LaplaceApproximation",
+    "LinearModel",
+    "LogisticModel",
     "LowerBounded",
+    "Model",
     "MultivariateNormal",
+    "NormalModel",
+    "NormalVarianceModel",
     "Ordered",
     "PSISResult",
+    "PoissonModel",
     "Positive",
     "Real",
+    "SamplingCertificate",
     "Simplex",
     "UpperBounded",
     "VariationalApproximation",
@@ -41,5 +62,6 @@ __all__ = [
     "mcse",
     "psis",
     "r_hat",
+    "sample",
     "variational",
 ]
