@@ -33,6 +33,9 @@ from .automl import (
     train as train,
 )
 from .bayes import (
+    ARDRegression as ARDRegression,
+    BayesianLinearRegression as BayesianLinearRegression,
+    BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (

@@ -1,7 +1,10 @@
 """Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
 from epicycle.bayes import conjugate
+from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_ridge import BayesianRidge
 from epicycle.bayes._laplace import LaplaceApproximation, laplace
+from epicycle.bayes._linear_regression import BayesianLinearRegression
 from epicycle.bayes._psis import PSISResult, psis
 from epicycle.bayes._variational import VariationalApproximation, variational
 from epicycle.bayes.sampling._constraints import (
@@ -32,6 +35,9 @@ from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
 from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
+    "ARDRegression",
+    "BayesianLinearRegression",
+    "BayesianRidge",
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
