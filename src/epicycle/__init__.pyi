@@ -39,6 +39,7 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
 from .core._certificate import (

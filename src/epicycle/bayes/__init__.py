@@ -3,7 +3,10 @@
 from epicycle.bayes import conjugate
 from epicycle.bayes._ard import ARDRegression
 from epicycle.bayes._bayesian_ridge import BayesianRidge
+from epicycle.bayes._laplace import LaplaceApproximation, laplace
 from epicycle.bayes._linear_regression import BayesianLinearRegression
+from epicycle.bayes._psis import PSISResult, psis
+from epicycle.bayes._variational import VariationalApproximation, variational
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -41,6 +44,7 @@ __all__ = [
     "Draws",
     "HierarchicalModel",
     "Interval",
+    "LaplaceApproximation",
     "LinearModel",
     "LogisticModel",
     "LowerBounded",
@@ -49,16 +53,21 @@ __all__ = [
     "NormalModel",
     "NormalVarianceModel",
     "Ordered",
+    "PSISResult",
     "PoissonModel",
     "Positive",
     "Real",
     "SamplingCertificate",
     "Simplex",
     "UpperBounded",
+    "VariationalApproximation",
     "bfmi",
     "conjugate",
     "effective_sample_size",
+    "laplace",
     "mcse",
+    "psis",
     "r_hat",
     "sample",
+    "variational",
 ]
