@@ -18,7 +18,7 @@ from epicycle.tree._parameters import (
     min_rows,
     monotone_signs,
 )
-from epicycle.tree.boosting._boosting import Growth
+from epicycle.tree.boosting._growth import Growth
 
 # Rows of a leaf by default, where they are at most a tenth of all.
 _LEAST_ROWS = 20
@@ -76,9 +76,7 @@ categorical_smoothing : float, default=20.0
     Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
 %(handle_unknown)s
 %(monotonic_cst)s
-interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
-    Features that share no group never occur on the same path; features in none of the groups form one more. The names
-    stand for all pairs, and for every feature alone.
+%(interaction_cst)s
 n_iter_no_change : int, optional
     Stop after a round whose loss of the validation set is not below the largest of so many rounds before it. All rounds
     up to there are kept.
@@ -115,7 +113,11 @@ init_ : estimator
     The fitted `init`, where it is an estimator.
 max_features_ : int
     Number of features that a tree may use.
-%(categories_)s
+%(boosting_evidence)s""",
+    "interaction_cst": """interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
+    Features that share no group never occur on the same path; features in none of the groups form one more. The names
+    stand for all pairs, and for every feature alone.""",
+    "boosting_evidence": """%(categories_)s
 feature_importances_ : ndarray of shape (n_features,)
     Share of every feature in the gain of the splits.
 certificate_ : Certificate
