@@ -121,6 +121,7 @@ class HistGradientBoosting(GradientBoosting):
     min_split_gain = 0.0
     categorical_smoothing = 20.0
     handle_unknown = "missing"
+    keep_best = False
     n_jobs = None
 
     @property

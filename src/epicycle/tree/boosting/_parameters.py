@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.tree._parameters import (
     GROWTH_DOMAINS,
     TREE_DOCS,
@@ -83,6 +83,10 @@ n_iter_no_change : int, optional
 validation_fraction : float, default=0.1
     Share of the rows that is held out as validation set, where `fit` is given no `X_val`: class by class, and up to a
     million rows those that ``train_test_split`` of scikit-learn draws with the same `random_state`.
+keep_best : bool, default=False
+    Whether early stopping counts from the best round: the fit then ends after `n_iter_no_change` rounds that do not
+    lower the smallest loss of the validation set, by more than `tol` relative to it, and the rounds after that are
+    dropped. Classes of a single row, which are refused otherwise, are then learnt from and not held out.
 tol : float, default=1e-4
     Smallest decrease of the validation loss that counts, in the units of `train_score_`.
 warm_start : bool, default=False
@@ -158,6 +162,7 @@ BOOSTING_DOMAINS: dict[str, Domain] = {
     "interaction_cst": NoneOr(AnyOf(Choice("pairwise", "no_interactions"), InstanceOf(list, tuple))),
     "n_iter_no_change": NoneOr(Integer(1)),
     "validation_fraction": Real(0, 1, inclusive=False),
+    "keep_best": Boolean(),
     "tol": Real(0),
 }
 
