@@ -202,7 +202,8 @@ class GradientBoosting(TreeModel, ABC):
             by_class = self._target == "labels"
             split = self._split_seed(seed)
             # Not by the seed of the sample for bin edges.
-            held_out = hold_out(data, stopping.held_out, seed + 1, split, stratify=by_class, n_jobs=self.n_jobs)
+            options: dict[str, Any] = {"spare_single": self.keep_best, "n_jobs": self.n_jobs}
+            held_out = hold_out(data, stopping.held_out, seed + 1, split, stratify=by_class, **options)
         left_out = None if held_out is None else held_out.mask
         edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs, left_out=left_out)
         # Where a fit goes on, the trees so far give the scores to start from.
