@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from epicycle.automl._budget import Budget, Messages
+from epicycle.automl._budget import Budget
 from epicycle.automl._job import Job
+from epicycle.automl._messages import Messages
 from epicycle.automl._output import check_folder
 from epicycle.automl._parts import read_parts
 from epicycle.automl._training_run import TrainingRun
@@ -99,6 +100,8 @@ def train(
         with config(on_nonconvergence="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", EpicycleWarning)
+            # What scikit-learn says of a fold, such as that it lacks a class, is not about the user's code.
+            warnings.filterwarnings("ignore", module=r"sklearn\.")
             arguments = {
                 "target": target,
                 "task": task,

@@ -2,6 +2,7 @@
 
 from epicycle.bayes import conjugate
 from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_logistic_regression import BayesianLogisticRegression
 from epicycle.bayes._bayesian_ridge import BayesianRidge
 from epicycle.bayes._laplace import LaplaceApproximation, laplace
 from epicycle.bayes._linear_regression import BayesianLinearRegression
@@ -37,6 +38,7 @@ from epicycle.stats._multivariate_normal import MultivariateNormal
 __all__ = [
     "ARDRegression",
     "BayesianLinearRegression",
+    "BayesianLogisticRegression",
     "BayesianRidge",
     "Constraint",
     "Correlation",

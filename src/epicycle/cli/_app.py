@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -245,7 +246,13 @@ def _show(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of the process by default) and return its exit status."""
     try:
-        status = app(args=None if arguments is None else list(arguments), prog_name="epicycle", standalone_mode=False)
+        with warnings.catch_warnings():
+            # What scikit-learn says of its own calls is not for the user; other warnings take one line.
+            warnings.filterwarnings("ignore", module=r"sklearn\.")
+            warnings.showwarning = _show_warning
+            status = app(
+                args=None if arguments is None else list(arguments), prog_name="epicycle", standalone_mode=False
+            )
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -260,6 +267,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"epicycle: {message}", file=sys.stderr)
         return BAD_INPUT
     return status if isinstance(status, int) else OK
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"epicycle: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _in_one_line(error: Exception) -> str | None:

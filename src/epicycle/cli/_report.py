@@ -95,10 +95,9 @@ def run_report(
         )
         return
     t = record["test"]
-    print(
-        f"{record['metric']['label']} on {t['n']:,} rows: {t['score']:.4g}, between {t['lower']:.4g} and "
-        f"{t['upper']:.4g} at {t['level']:.0%} ({t['method']})"
-    )
+    # Two rows have a score, but no interval.
+    between = "" if t["lower"] is None else f", between {t['lower']:.4g} and {t['upper']:.4g} at {t['level']:.0%}"
+    print(f"{record['metric']['label']} on {t['n']:,} rows: {t['score']:.4g}{between} ({t['method']})")
     for found in record["findings"]:
         print(f"{found['slot'].replace('_', ' ')}: {found['verdict']}")
     print(f"written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
@@ -111,6 +110,10 @@ def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, 
     task = "regression" if classes is None else "classification"
     metric = metric_for(None, task, rows.y if classes is None else np.concatenate([rows.y, classes]))
     responses = responses_of(model, rows.table, classes)
+    if classes is None and len(rows.y) < 2:
+        raise DataError(f"{source_name(data)}: {len(rows.y)} row with a {rows.target}; expected at least 2")
+    if classes is not None and not np.isfinite(metric.score(responses, rows.y)):
+        metric = metric_for("accuracy", task, classes)  # rows of one class have no curve
     score = metric.with_bound(responses, rows.y, None, seed)
     tests = {
         name: metric_for(name, task, rows.y if classes is None else classes).with_bound(responses, rows.y, None, seed)
