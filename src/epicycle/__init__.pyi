@@ -35,6 +35,7 @@ from .automl import (
 from .bayes import (
     ARDRegression as ARDRegression,
     BayesianLinearRegression as BayesianLinearRegression,
+    BayesianLogisticRegression as BayesianLogisticRegression,
     BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )

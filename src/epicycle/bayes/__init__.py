@@ -2,8 +2,12 @@
 
 from epicycle.bayes import conjugate
 from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_logistic_regression import BayesianLogisticRegression
 from epicycle.bayes._bayesian_ridge import BayesianRidge
+from epicycle.bayes._laplace import LaplaceApproximation, laplace
 from epicycle.bayes._linear_regression import BayesianLinearRegression
+from epicycle.bayes._psis import PSISResult, psis
+from epicycle.bayes._variational import VariationalApproximation, variational
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -34,6 +38,7 @@ from epicycle.stats._multivariate_normal import MultivariateNormal
 __all__ = [
     "ARDRegression",
     "BayesianLinearRegression",
+    "BayesianLogisticRegression",
     "BayesianRidge",
     "Constraint",
     "Correlation",
@@ -41,6 +46,7 @@ __all__ = [
     "Draws",
     "HierarchicalModel",
     "Interval",
+    "LaplaceApproximation",
     "LinearModel",
     "LogisticModel",
     "LowerBounded",
@@ -49,16 +55,21 @@ __all__ = [
     "NormalModel",
     "NormalVarianceModel",
     "Ordered",
+    "PSISResult",
     "PoissonModel",
     "Positive",
     "Real",
     "SamplingCertificate",
     "Simplex",
     "UpperBounded",
+    "VariationalApproximation",
     "bfmi",
     "conjugate",
     "effective_sample_size",
+    "laplace",
     "mcse",
+    "psis",
     "r_hat",
     "sample",
+    "variational",
 ]
