@@ -79,6 +79,7 @@ FAMILIES = {
     "automl._tables": "reading tables",
     "bayes.sampling._constraints": "constraints of parameters",
     "bayes.sampling._diagnostics": "diagnostics of Markov chains",
+    "bayes.sampling._native_models": "models with compiled densities",
     "core._plot_style": "the style of all figures",
     "core._settings": "config and get_config",
     "core._threads": "numbers of threads",

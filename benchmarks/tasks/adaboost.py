@@ -42,8 +42,8 @@ def fit(build: Callable[[], Any]) -> Callable[[Data], Measured]:
         model = build().fit(data["X"], data["y"])
         seconds = time.perf_counter() - began
         F = model.decision_function(data["X_test"])
-        # scikit-learn's votes have twice the weight, count twice and are divided by their sum; ours are log odds / 2.
-        scale = 1.0 if model.__module__.startswith("epicycle") else model.estimator_weights_.sum() / 4
+        # Votes count twice and are divided by their sum; scikit-learn's have twice the weight, ours are log odds / 2.
+        scale = model.estimator_weights_.sum() / (2 if model.__module__.startswith("epicycle") else 4)
         p = 1 / (1 + np.exp(-2 * scale * F))
         return Measured(seconds, {"probability": np.column_stack([1 - p, p])})
 

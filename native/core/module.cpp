@@ -18,6 +18,7 @@ void bind_logistic(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
+void bind_sampling(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
@@ -28,12 +29,14 @@ NB_MODULE(_native, m) {
     using namespace epicycle;
     m.doc() = "Compiled kernels: pure functions of arrays.";
     release_pool_before_fork();
+    nb::set_leak_warnings(false);  // a density that a module of the user holds lives to the end of the process
     const auto bind = [&m](const char *name, const char *doc, std::initializer_list<void (*)(nb::module_ &)> parts) {
         nb::module_ submodule = m.def_submodule(name, doc);
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("bayes", "Sums and moments of the rows of each class, and the scores of classes.", {bind_bayes});
+    bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
+         {bind_bayes, bind_sampling});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

@@ -32,6 +32,9 @@ from .automl import (
     TrainingRun as TrainingRun,
     train as train,
 )
+from .bayes import (
+    MultivariateNormal as MultivariateNormal,
+)
 from .cluster import (
     MaxMarginClustering as MaxMarginClustering,
 )

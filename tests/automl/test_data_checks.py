@@ -2,10 +2,12 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import epicycle as ep
-from epicycle.automl._data_checks import drift_between, duplicates, leaking_columns
+from epicycle.automl._data_checks import leaking_columns
+from epicycle.automl._part_checks import drift_between, duplicates
 
 TREE = {"time": 1.5, "models": "decisiontree"}
 
@@ -58,33 +60,106 @@ def test_duplicates_across_the_split():
     assert "duplicate rows" in kinds(run)
     assert run.without_duplicates is not None
     assert run.without_duplicates.n < run.test.n
-    counted, _ = duplicates(X[:200], y[:200], X[150:], y[150:])
+    # Pairs that are equal in all but what the model does not see.
+    effect = "makes" if run.test.score > run.without_duplicates.score else "does not make"
+    assert f"which {effect} the score look better" in found.text
+
+
+def test_duplicates_are_compared_as_they_came():
+    """Levels that an encoder counts as missing, and text that no model uses, tell rows apart."""
+    rng, X, y = plain(300)
+    y = np.where(y > 0, "up", "down")
+    ticket = [f"T{i % 40}" for i in range(300)]
+    first, second = (
+        pa.table({"x": X[rows, 0], "ticket": [ticket[i] for i in rows]}) for rows in (range(200), range(150, 300))
+    )
+    counted, _ = duplicates(first, y[:200], second, y[150:], ["x", "ticket"])
     assert counted.across.tolist() == [True] * 50 + [False] * 100
     assert counted.within == 0
-    other, _ = duplicates(X[:200], y[:200], X[150:], y[150:] + 1)  # another target is another row
+    other, _ = duplicates(first, y[:200], second, np.where(y[150:] == "up", "down", "up"), ["x", "ticket"])
+    assert not other.across.any()  # another target is another row
+    renamed = second.set_column(1, "ticket", pa.array([f"{t}/1" for t in second["ticket"].to_pylist()]))
+    other, _ = duplicates(first, y[:200], renamed, y[150:], ["x", "ticket"])
     assert not other.across.any()
+    table = pa.table(
+        {
+            "age": rng.integers(20, 24, 400),
+            "ticket": [f"T{i}" for i in rng.permutation(np.arange(400) % 330)],
+            "name": [f"person number {i} of the list" for i in range(400)],
+            "y": rng.choice(["yes", "no"], 400),
+        }
+    )
+    run = ep.train(table, **TREE)
+    assert {p.name: p.treatment for p in run.profile}["name"] == "left out: free text"
+    assert not {"duplicate rows", "duplicates across the split"} & kinds(run)
+    assert "drift" not in kinds(run)  # levels that only test rows have are no drift on their own
+
+
+@pytest.mark.parametrize("type_", [pa.int32(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("s"), pa.date32()])
+def test_equal_values_of_any_type_are_equal_rows(type_):
+    values = pa.array([0, 1, None, 0, 1, 1], pa.int32())
+    values = (
+        pc.equal(values, 1)
+        if type_ == pa.bool_()
+        else values.cast(pa.int64() if pa.types.is_timestamp(type_) else pa.int32()).cast(type_)
+    )
+    table = pa.table({"a": values, "b": values.dictionary_encode()})
+    y = np.array([0, 1, 1, 0, 1, 0])
+    found, _ = duplicates(table.slice(0, 3), y[:3], table.slice(3), y[3:], ["a", "b"])
+    assert found.across.tolist() == [True, True, False]
+    assert found.within == 0
+
+
+def test_numbers_that_float64_rounds_are_different_rows():
+    big = pa.table({"id": [2**60, 2**60 + 1, None]})
+    found, _ = duplicates(big.slice(0, 1), np.zeros(1), big.slice(1), np.zeros(2), ["id"])
+    assert not found.across.any()
 
 
 def test_drift():
     rng, X, y = plain(1000)
     later = X[500:] + np.array([0, 0.8, 0, 0])
-    levels = np.concatenate([rng.choice(3, 500), rng.choice(3, 500, p=[0.7, 0.2, 0.1])]).astype(float)
-    first, second = np.column_stack([X[:500], levels[:500]]), np.column_stack([later, levels[500:]])
-    found, warned = drift_between(first, second, [*"abcd", "level"], [4], 0)
-    assert set(warned[0].columns) == {"b", "level"}
+    levels = np.concatenate([rng.choice(3, 500), rng.choice(3, 500, p=[0.7, 0.2, 0.1])]).astype(str)
+    first, second = as_table(X[:500], y[:500], level=levels[:500]), as_table(later, y[500:], level=levels[500:])
+    kinds = {**dict.fromkeys(("x0", "x1", "x2", "x3"), "number"), "level": "category"}
+    found, warned = drift_between(first, second, kinds)
+    assert set(warned[0].columns) == {"x1", "level"}
     assert found[0].distance > 0.2
+    gaps = pa.table({"x0": pa.array(X[:500, 0], mask=rng.random(500) < 0.4)})
+    assert drift_between(first.select(["x0"]), gaps, {"x0": "number"})[1]
+    days = [pa.array((np.arange(500) + 200 * k).astype("datetime64[D]")) for k in range(2)]
+    assert drift_between(pa.table({"d": days[0]}), pa.table({"d": days[1]}), {"d": "date"})[1]
     run = ep.train(as_table(X[:500], y[:500]), test=as_table(later, y[500:]), **TREE)
     assert [w.columns for w in run.warnings if w.kind == "drift"] == [("x1",)]
 
 
+def passengers(n=600, seed=1):
+    """A table as that of the Titanic: tickets and cabins of a few rows each, prices that repeat, many gaps."""
+    rng = np.random.default_rng(seed)
+    ticket = rng.zipf(1.6, n) % 500
+    return pa.table(
+        {
+            "ticket": [f"T{t}" for t in ticket],
+            "cabin": pa.array([f"C{c}" for c in rng.integers(0, 120, n)], mask=rng.random(n) < 0.77),
+            "fare": np.round(rng.gamma(1.0, 30.0, 500), 0)[ticket],
+            "age": pa.array(rng.integers(0, 80, n).astype(float), mask=rng.random(n) < 0.2),
+            "sex": rng.choice(["male", "female"], n),
+        }
+    )
+
+
+KINDS = {"ticket": "category", "cabin": "category", "fare": "number", "age": "number", "sex": "category"}
+
+
 def test_drift_is_seldom_found_where_there_is_none():
-    rng = np.random.default_rng(3)
+    """Random splits of a table with many levels: at most one alarm in a hundred is promised."""
+    table, rng = passengers(), np.random.default_rng(3)
     alarms = 0
-    for seed in range(200):
-        a, b = rng.normal(size=(60, 5)), rng.normal(size=(40, 5))
-        a[:, 4], b[:, 4] = rng.integers(0, 3, 60), rng.integers(0, 3, 40)
-        alarms += bool(drift_between(a, b, list("abcde"), [4], seed)[1])
-    assert alarms <= 8  # one in a hundred is promised: P(more than 8 of 200) < 0.1%
+    for _ in range(400):
+        order = rng.permutation(table.num_rows)
+        first, second = (table.take(pa.array(part)) for part in (order[:480], order[480:]))
+        alarms += bool(drift_between(first, second, KINDS)[1])
+    assert alarms <= 11  # P(more than 11 of 400 at one in a hundred) < 0.1%
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -1,5 +1,7 @@
 """Bagging against brute force: members refitted to the rows they drew, averages and out-of-bag errors by hand."""
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,6 +32,19 @@ def test_members_are_fits_to_the_rows_and_features_they_drew():
         np.testing.assert_allclose(member.coef_, again.coef_, rtol=1e-8)
         total += again.predict(X[:, features])
     np.testing.assert_allclose(model.predict(X), total / 6, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_replacement_every_row_is_drawn_once_at_most(weighted):
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else None
+    model = ep.BaggingRegressor(ep.Ridge(), 5, max_samples=100, bootstrap=False, random_state=0)
+    with pytest.warns(UserWarning, match="bootstrap=True") if weighted else contextlib.nullcontext():
+        model.fit(X, Y, sample_weight=weight)
+    samples = model.estimators_samples_
+    for member, rows in zip(model.estimators_, samples, strict=True):
+        assert len(np.unique(rows)) == len(rows) == 100
+        np.testing.assert_allclose(member.coef_, clone(member).fit(X[rows], Y[rows]).coef_, rtol=1e-8)
+    assert len({tuple(rows) for rows in samples}) == 5
 
 
 def test_out_of_bag_predictions_by_hand():

@@ -190,7 +190,7 @@ def test_stages_and_members_of_adaboost():
     assert model.n_classes_ == 3
     members = zip(model.estimator_weights_, model.estimators_, strict=True)
     votes = sum(weight * (tree.predict(X)[:, None] == model.classes_) for weight, tree in members)
-    assert_allclose(votes, model.decision_function(X), atol=1e-12)
+    assert_allclose(votes, model.votes(X), atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------ extremes

@@ -84,6 +84,8 @@ def kind_of_column(column: Any, name: str) -> ColumnKind:
     return _text(as_text(column))
 
 
+#: The treatment of text that no model uses; it tells rows apart even so.
+FREE_TEXT = "left out: free text"
 _DATE = "expanded into days, year, month, weekday and hour, as far as they vary"
 _CATEGORY = "levels: as sets for trees, one column each for linear models"
 _NUMBERS = "used as a number: as it is for trees, scaled for linear models"
@@ -151,10 +153,10 @@ def _text(column: Any) -> ColumnKind:
     # Nearly every row has its own text: words make it free text, otherwise it is an identifier.
     if distinct > 0.9 * len(known) and len(known) >= 20:
         if words >= 3:
-            return ColumnKind("drop", "left out: free text", "holds free text, which no model here uses")
+            return ColumnKind("drop", FREE_TEXT, "holds free text, which no model here uses")
         return ColumnKind("drop", "left out: an identifier, another text in each row", "is like an identifier")
     if distinct > 50 and words >= 5:
-        return ColumnKind("drop", "left out: free text", "holds free text, which no model here uses")
+        return ColumnKind("drop", FREE_TEXT, "holds free text, which no model here uses")
     mixed = (
         f"mixes numbers with text: {numbers} of {len(known)} values are numbers" if numbers > 0.3 * len(known) else ""
     )

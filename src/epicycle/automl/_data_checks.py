@@ -1,7 +1,4 @@
-"""Data checks: profiles of the columns, leakage, duplicates across the split, and drift between training and test set.
-
-The checks after the profiles use rows encoded in the form for trees: numbers, and levels by number.
-"""
+"""Checks of the training rows: profiles of the columns, and leakage of the target into them."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import chdtrc, kolmogorov
 
 from epicycle.automl._columns import as_dates, as_numbers, as_text, distinct_values, kind_of_column, sample_of
 from epicycle.core._random import stream
@@ -149,60 +145,6 @@ def sketch_of(column: Any, kind: str) -> dict[str, Any]:
 _LEAK_BINS = 64
 #: Share of the variance of the target that a single column explains from which leakage is suspected.
 _LEAKAGE_SHARE = 0.99
-#: Probability of any false alarm about drift, over all columns.
-_DRIFT_LEVEL = 0.01
-#: Distance of two distributions below which drift is not reported, however significant: it hardly changes a score.
-_MIN_DRIFT = 0.1
-
-
-def row_keys(features: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
-    """A number for each row of numbers, equal for equal rows and (but for one chance in 2^64) for these alone."""
-    with np.errstate(over="ignore"):
-        # A 64-bit hash in the manner of Murmur's finalizer, column by column: no copy of the rows is made.
-        keys = np.full(len(features), 0x9E3779B97F4A7C15, dtype=np.uint64)
-        columns = [features[:, j] for j in range(features.shape[1])]
-        if y is not None:
-            columns.append(y)
-        for values in columns:
-            # Adding 0.0 turns -0.0 into 0.0, and all NaN become one value: equal rows have equal bits.
-            word = np.where(np.isnan(values.astype(np.float64)), np.inf, values.astype(np.float64) + 0.0).view(
-                np.uint64
-            )
-            keys = (keys ^ word) * np.uint64(0xFF51AFD7ED558CCD)
-            keys ^= keys >> np.uint64(32)
-    return keys
-
-
-@dataclass(frozen=True)
-class Duplicates:
-    """Number of repeated training rows, and a mask of the test rows that are also training rows."""
-
-    within: int
-    across: np.ndarray
-
-
-def duplicates(
-    train: np.ndarray, y_train: np.ndarray, test: np.ndarray, y_test: np.ndarray
-) -> tuple[Duplicates, list[DataIssue]]:
-    """Find rows that are equal in all features and the target."""
-    n = len(y_train)
-    coded = np.unique(np.concatenate([y_train, y_test]), return_inverse=True)[1].astype(np.float64)
-    own, others = row_keys(train, coded[:n]), row_keys(test, coded[n:])
-    unique = np.unique(own)
-    across = np.isin(others, unique)
-    found = Duplicates(n - len(unique), across)
-    issues = []
-    if found.within:
-        share = found.within / n
-        text = f"{found.within:,} rows ({share:.1%}) repeat another row of the training set"
-        issues.append(DataIssue("duplicate rows", "medium" if share > 0.01 else "low", text))
-    if across.any() and across.mean() > 0.002:
-        text = (
-            f"{int(across.sum()):,} of {len(others):,} test rows are equal to a training row, target included: they "
-            "make the test score too high, and it is also given without them"
-        )
-        issues.append(DataIssue("duplicates across the split", "high" if across.mean() > 0.02 else "medium", text))
-    return found, issues
 
 
 def leaking_columns(
@@ -283,94 +225,3 @@ def _straight(x: np.ndarray, t: np.ndarray, x_new: np.ndarray, t_new: np.ndarray
     slope = float(np.mean((x[known] - centre) / scale * (t[known] - t[known].mean())))
     predicted = t[known].mean() + slope * (x_new - centre) / scale
     return 1 - float(((t_new - predicted) ** 2).sum()) / total
-
-
-@dataclass(frozen=True)
-class Drift:
-    """Distance between the distributions of a column in two sets of rows, and its p-value."""
-
-    column: str
-    distance: float
-    p_value: float
-
-
-def drift_between(
-    first: np.ndarray,
-    second: np.ndarray,
-    names: Sequence[str],
-    categorical: Sequence[int],
-    seed: int,
-    rows: int = 20_000,
-) -> tuple[list[Drift], list[DataIssue]]:
-    """Columns whose distribution differs between two sets of rows.
-
-    Numbers are compared by the Kolmogorov-Smirnov test, levels and missing values by chi-squared; Holm's correction
-    keeps the probability of any false alarm below 1% over all columns.
-    """
-    a, b = (part[stream(seed, "drift").permutation(len(part))[:rows]] for part in (first, second))
-    found: dict[str, Drift] = {}
-    for j, name in enumerate(names):
-        if j in set(categorical):
-            distance, p = _chi_squared(a[:, j], b[:, j])
-        else:
-            distance, p = _kolmogorov_smirnov(a[:, j], b[:, j])
-            # A change in the share of missing values is drift too; the smaller p-value counts, times 2 for the two
-            # tests.
-            gap, p_gap = _chi_squared(np.isnan(a[:, j]).astype(float), np.isnan(b[:, j]).astype(float))
-            if p_gap < p:
-                distance, p = gap, p_gap
-            p = min(1.0, 2 * p)
-        if name not in found or p < found[name].p_value:
-            found[name] = Drift(name, distance, p)
-    ranked = sorted(found.values(), key=lambda d: d.p_value)
-    drifted = []
-    for i, one in enumerate(ranked):
-        # Holm: the i-th smallest p-value is compared with the level over the number of those left.
-        if one.p_value * (len(names) - i) > _DRIFT_LEVEL:
-            break
-        if one.distance >= _MIN_DRIFT:
-            drifted.append(one)
-    issues = []
-    if drifted:
-        listed = ", ".join(f"{d.column} ({d.distance:.2f})" for d in sorted(drifted, key=lambda d: -d.distance)[:6])
-        more = f" and {len(drifted) - 6} more" if len(drifted) > 6 else ""
-        issues.append(
-            DataIssue(
-                "drift",
-                "medium",
-                f"the test rows differ from the training rows in {listed}{more} (0: same distribution, 1: no overlap)",
-                tuple(d.column for d in drifted),
-            )
-        )
-    return ranked, issues
-
-
-def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    a, b = np.sort(a[~np.isnan(a)]), np.sort(b[~np.isnan(b)])
-    if len(a) < 5 or len(b) < 5:
-        return 0.0, 1.0
-    at = np.concatenate([a, b])
-    below = np.searchsorted(a, at, side="right") / len(a) - np.searchsorted(b, at, side="right") / len(b)
-    distance = float(np.abs(below).max())
-    m = np.sqrt(len(a) * len(b) / (len(a) + len(b)))
-    # Stephens' correction of the asymptotic distribution for small samples.
-    return distance, float(kolmogorov((m + 0.12 + 0.11 / m) * distance))
-
-
-def _chi_squared(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    a, b = np.nan_to_num(a, nan=-1.0), np.nan_to_num(b, nan=-1.0)
-    values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    counts = np.stack(
-        [np.bincount(codes[: len(a)], minlength=len(values)), np.bincount(codes[len(a) :], minlength=len(values))]
-    )
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    expected = counts.sum(axis=0) * counts.sum(axis=1, keepdims=True) / counts.sum()
-    rare = expected.min(axis=0) < 5  # the chi-squared approximation fails there: they count as one level
-    if rare.any():
-        counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
-        expected = np.column_stack([expected[:, ~rare], expected[:, rare].sum(axis=1)])
-    usable = expected.min(axis=0) >= 1
-    if usable.sum() < 2:
-        return 0.0, 1.0
-    chi = float(((counts[:, usable] - expected[:, usable]) ** 2 / expected[:, usable]).sum())
-    return float(np.abs(shares[0] - shares[1]).sum() / 2), float(chdtrc(int(usable.sum()) - 1, chi))

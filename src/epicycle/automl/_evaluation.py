@@ -87,6 +87,7 @@ class Evaluation:
     more_splits: list[Split] = field(default_factory=list)
     encoders: dict[str, TableEncoder] = field(default_factory=dict)
     matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    _codes: np.ndarray = field(default_factory=lambda: np.empty(0, np.intp))
 
     def encoder_options(self, form: str) -> dict[str, Any]:
         """Arguments of the encoder besides its columns: single precision, or sparse, where the matrix is large."""
@@ -125,12 +126,23 @@ class Evaluation:
         if rows < len(train):
             if self.facts.ordered:
                 # The latest rows, which are most like those to predict.
-                train = train[-rows:]
+                train = self._with_all_classes(train[::-1], rows)
             else:
-                train = np.sort(stream(self.seed, "rung", fold).permutation(train)[:rows])
+                train = self._with_all_classes(stream(self.seed, "rung", fold).permutation(train), rows)
             if len(test) > _MAX_TEST_ROWS:
                 test = np.sort(stream(self.seed, "scored", fold).choice(test, _MAX_TEST_ROWS, replace=False))
         return train, test
+
+    def _with_all_classes(self, ranked: np.ndarray, rows: int) -> np.ndarray:
+        """The first `rows` rows, and the next of each class that none of them has, in their order in the data."""
+        if self.facts.task != "classification":
+            return np.sort(ranked[:rows])
+        if len(self._codes) != len(self.y):
+            self._codes = np.unique(self.y, return_inverse=True)[1]
+        codes = self._codes[ranked]
+        classes, first = np.unique(codes, return_index=True)
+        lacking = first[~np.isin(classes, codes[:rows])]
+        return np.sort(np.concatenate([ranked[:rows], ranked[lacking]]))
 
     def settings(self, candidate: Candidate, rows: int) -> dict[str, Any]:
         """Parameters of a fit besides those of the candidate: how the number of rounds is found."""

@@ -15,7 +15,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
-from epicycle.select._scorers import Replay, Scorer, TestScore, score_with, scorer_of
+from epicycle.select._scorers import Replay, Scorer, TestScore, responses_of, score_with, scorer_of
 from epicycle.stats._class_scores import row_losses
 from epicycle.stats._intervals import ScoreOfCounts, bca_interval, score_of_counts
 from epicycle.theory import test_bound
@@ -42,6 +42,8 @@ _NUMBERS = ("r2", "rmse", "mse", "mae", "mape", "poisson")
 #: Accuracy is the default metric while the rarest of two classes has at least this share (0.4 / k of k classes): a
 #: constant then errs on a fifth of the rows or more.
 _SKEWED = 0.2
+#: A rarer class is missing from folds, where the ROC curve has no value.
+_FEW_ROWS = 10
 #: Bootstrap draws: 1000 for a stable 2.5% quantile, and never fewer than 200, however slow the metric is.
 _MAX_DRAWS, _MIN_DRAWS = 1000, 200
 #: The jackknife of the acceleration leaves out one of so many groups of rows: its third moment needs no more.
@@ -67,7 +69,17 @@ class Metric:
     @property
     def scoring_argument(self) -> Any:
         """Argument `scoring` of other functions: the name of a scorer where that is enough."""
-        return self.scorer if self.name in ("f1", "average_precision") else self.scoring
+        if not getattr(self.scorer, "_kwargs", None):
+            return self.scoring
+        if self.classes is None or len(self.classes) == 2:
+            return self.scorer
+
+        def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+            # A model that was fitted to a part of the rows may lack a class.
+            return self.score(responses_of(model, X, self.classes), np.asarray(y), sample_weight)
+
+        score.__name__ = self.name
+        return score
 
     def replay(self, responses: Mapping[str, np.ndarray]) -> Replay:
         """Stored predictions as a model that a scorer can call: its X are numbers of rows."""
@@ -170,25 +182,48 @@ def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
             f"metric={metric!r}; expected one of {', '.join(known)}, or the name of a scorer of scikit-learn"
         ) from None
     if short in ("f1", "average_precision") and classes is not None:
-        scorer = _for_class(scorer, classes[1])
+        scorer = _with_arguments(scorer, pos_label=classes[1])
+    elif classes is not None and len(classes) > 2 and short in ("log_loss", "brier", "roc_auc"):
+        # A fold may lack a class, and the score is over all of them.
+        scorer = _with_arguments(scorer, _area_over_classes if short == "roc_auc" else None, labels=classes)
     return Metric(short.removeprefix("neg_"), label, scorer, scoring, loss, task, classes)
 
 
-def _for_class(scorer: Any, positive: Any) -> Any:
-    """The scorer with the positive class as an argument, for labels other than 0 and 1."""
+def _with_arguments(scorer: Any, function: Any = None, **arguments: Any) -> Any:
+    """The scorer with further arguments of its function, or with another function of the same predictions."""
     from sklearn.metrics import make_scorer
 
-    needs = scorer._response_method
-    return make_scorer(scorer._score_func, response_method=needs, **{**scorer._kwargs, "pos_label": positive})
+    kept = scorer._kwargs if function is None else {}
+    return make_scorer(
+        function or scorer._score_func,
+        response_method=scorer._response_method,
+        greater_is_better=scorer._sign > 0,
+        **{**kept, **arguments},
+    )
+
+
+def _area_over_classes(
+    y: np.ndarray, probabilities: np.ndarray, *, labels: np.ndarray, sample_weight: np.ndarray | None = None
+) -> float:
+    """Mean area under the ROC curves of the classes that are among the rows, weighted by their share."""
+    from sklearn.metrics import roc_auc_score
+
+    v = np.ones(len(y)) if sample_weight is None else sample_weight
+    shares = np.array([v[y == label].sum() for label in labels])
+    there = np.flatnonzero((shares > 0) & (shares < v.sum()))
+    if len(there) == 0:
+        return float("nan")
+    areas = [roc_auc_score(y == labels[k], probabilities[:, k], sample_weight=sample_weight) for k in there]
+    return float(np.average(areas, weights=shares[there]))
 
 
 def _default(task: str, y: np.ndarray) -> str:
     if task == "regression":
         return "r2"
-    shares = np.unique(y, return_counts=True)[1] / len(y)
-    if shares.min() * len(shares) >= 2 * _SKEWED:
+    counts = np.unique(y, return_counts=True)[1]
+    if counts.min() * len(counts) >= 2 * _SKEWED * len(y):
         return "accuracy"
-    return "roc_auc" if len(shares) == 2 else "log_loss"
+    return "roc_auc" if len(counts) == 2 and counts.min() >= _FEW_ROWS else "log_loss"
 
 
 def further_metrics(metric: Metric) -> tuple[str, ...]:

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import is_classifier
 
 from epicycle.automl._columns import (
-    MAX_CLASSES,
     as_dates,
     as_numbers,
     as_text,
@@ -23,8 +21,10 @@ from epicycle.automl._columns import (
     task_of,
 )
 from epicycle.automl._data_checks import DataIssue
+from epicycle.automl._labelled_rows import like_labels
 from epicycle.automl._tables import read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._random import stream
 from epicycle.select._inputs import Rows, Split, folds_of, held_out_part
 
 
@@ -82,11 +82,20 @@ def split_rows(
         n_train = min(max(n - round(n * test_size), 1), n - 1)
         return order[:n_train], order[n_train:], "in order of time"
     classifier = task == "classification"
-    rows = Rows(np.empty((n, 1)), y, None, groups)
-    train, test = held_out_part(rows, test_size, classifier=classifier, ordered=False, seed=seed)
-    if groups is not None:
-        return train, test, "by groups"
-    return train, test, "stratified by class" if classifier else "at random"
+    if groups is not None or not classifier:
+        rows = Rows(np.empty((n, 1)), y, None, groups)
+        train, test = held_out_part(rows, test_size, classifier=classifier, ordered=False, seed=seed)
+        return train, test, "at random" if groups is None else "by groups"
+    # The only row of a class is a training row: a class that no fit has seen cannot be predicted.
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    several = np.flatnonzero(counts[codes] > 1)
+    rest = Rows(np.empty((len(several), 1)), y[several])
+    split = held_out_part(rest, test_size, classifier=True, ordered=False, seed=seed)
+    test = several[split[1]]
+    seen = np.bincount(codes, minlength=len(counts)) > np.bincount(codes[test], minlength=len(counts))
+    unseen = [test[codes[test] == k][0] for k in np.flatnonzero(~seen)]
+    test = np.setdiff1d(test, unseen)
+    return np.setdiff1d(np.arange(n), test), test, "stratified by class"
 
 
 def folds(
@@ -101,7 +110,11 @@ def folds(
         k = min(k, len(np.unique(groups)))
     k = max(2, min(k, n // 2))
     rows = Rows(np.empty((n, 1)), y, None, groups)
-    splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    if task == "classification" and groups is None and not ordered and counts.min() < k:
+        splits = _folds_with_rare_classes(codes, counts, k, seed)
+    else:
+        splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
     if task == "classification":
         # With one class only a fold can be neither fitted nor scored.
         # Ordered or grouped folds may lack a class.
@@ -110,6 +123,39 @@ def folds(
             usable = folds_of(Rows(np.empty((n, 1)), y), k, classifier=True, seed=seed)
         splits = usable or splits
     return splits[-1:] if n > 2_000_000 else splits
+
+
+def _folds_with_rare_classes(codes: np.ndarray, counts: np.ndarray, k: int, seed: int) -> list[Split]:
+    """Stratified folds where a class has fewer rows than there are folds: each class is in every training part.
+
+    The rows of each class are dealt out in turn. The only row of a class is never a test row.
+    """
+    order = stream(seed, "folds").permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    dealt = order[counts[codes[order]] > 1]
+    fold = np.full(len(codes), -1)
+    fold[dealt] = np.arange(len(dealt)) % k
+    return [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k) if (fold == j).any()]
+
+
+#: Test rows of a class from which it is judged: with fewer, all of them right, the 95% interval of its share of right
+#: predictions still holds one half (0.025^(1/5) = 0.48).
+_JUDGED_ROWS = 6
+
+
+def rare_classes(y_train: np.ndarray, y_test: np.ndarray, name: str) -> list[DataIssue]:
+    """An issue that names the classes which are too rare for a judgement about them."""
+    classes, codes = np.unique(np.concatenate([y_train, y_test]), return_inverse=True)
+    learnt, tested = (
+        np.bincount(part, minlength=len(classes)) for part in (codes[: len(y_train)], codes[len(y_train) :])
+    )
+    rare = [k for k in np.argsort(tested, kind="stable") if tested[k] < _JUDGED_ROWS]
+    if not rare:
+        return []
+    listed = ", ".join(f"{classes[k]!s:.40} ({learnt[k]:,} training and {tested[k]:,} test rows)" for k in rare[:6])
+    more = f" and {len(rare) - 6} more" if len(rare) > 6 else ""
+    text = f"{name}: too rare to be judged, with fewer than {_JUDGED_ROWS} test rows: {listed}{more}"
+    return [DataIssue("rare classes", "medium" if (learnt[rare] < _JUDGED_ROWS).any() else "low", text, (name,))]
 
 
 def group_labels(table: pa.Table, name: str) -> np.ndarray:
@@ -238,6 +284,8 @@ def read_parts(
         later, y_test, rows_test, more = _given_test(test, table, y, roles, name, task)
         w_test = None if weight is None else _weights(later[weight], weight)
         warned += more
+    if task == "classification":
+        warned += rare_classes(y[train], y_test, name)
     earlier = table if test is not None and at is None else table.take(pa.array(train))
     # The parts are copies: without this the source would stay in memory during the whole search.
     del table
@@ -309,79 +357,7 @@ def _given_test(
         raise DataError(f"test: no row of {source_name(source)} has a {name}")
     y_test = target_values(held[name], classes=task == "classification", name=name)
     if task == "classification":
-        y_test, new = _like_labels(y_test, np.unique(y))
+        y_test, new = like_labels(y_test, np.unique(y))
         if new:
             raise DataError(f"test: {name!r} has classes that the training rows do not have: {', '.join(new[:5])}")
     return held, y_test, rows, issues
-
-
-@dataclass(frozen=True)
-class LabelledRows:
-    """Rows with a target: the table without rows whose target is missing, and the indices of the rows in the source."""
-
-    table: pa.Table
-    y: np.ndarray
-    target: str
-    rows: np.ndarray
-    left_out: int
-
-
-def read_rows(data: Any, model: Any, target: str | None = None, *, fitted: bool = True) -> LabelledRows:
-    """Rows of a source with the target of a model; a fitted classifier has to know their classes.
-
-    A fitted model predicts its own target: another column may be given where it means the same, but no feature.
-    """
-    table = read_table(data)
-    name = target or getattr(model, "target", None)
-    if name is None:
-        raise ParameterError("target: the model does not name the column that it predicts; expected --target COLUMN")
-    if name not in table.column_names:
-        raise DataError(f"{source_name(data)}: has no column {name!r}, the target")
-    if fitted:
-        refuse_feature(model, name)
-    classes = bool(is_classifier(model))
-    known = known_rows(table[name], classes=classes)
-    if not known.any():
-        what = "no row has one" if classes or table[name].null_count == table.num_rows else "holds no numbers"
-        raise DataError(f"{source_name(data)}: target {name!r}: {what}; the model predicts numbers")
-    if not known.all():
-        table = table.filter(pa.array(known))
-    y = target_values(table[name], classes=classes, name=name)
-    if classes and fitted:
-        y, new = _like_labels(y, np.asarray(model.classes_))
-        if new:
-            raise DataError(f"{name!r}: has classes that the model does not know: {', '.join(new[:5])}")
-    elif classes and len(np.unique(y)) > min(MAX_CLASSES, len(y) / 2):
-        raise DataError(f"target {name!r}: {len(np.unique(y))} different values in {len(y)} rows; expected classes")
-    return LabelledRows(table, y, name, np.flatnonzero(known), int((~known).sum()))
-
-
-def refuse_feature(model: Any, name: str) -> None:
-    """Refuse a target that a fitted model reads as a feature: its score would not be that of a prediction."""
-    columns = getattr(getattr(model, "encoder_", None), "columns_", getattr(model, "feature_names_in_", ()))
-    if name in columns:
-        own = getattr(model, "target", None)
-        expected = "the column that it predicts" if own is None else f"{own!r}, the column that it predicts"
-        raise DataError(f"target={name!r}: is a feature of the model; expected {expected}")
-
-
-def _like_labels(y: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Targets with the type of the sorted labels, and those that are none of them.
-
-    A file may hold as text or numbers what another holds as booleans: labels of other types are compared as text.
-    """
-    if y.dtype.kind == labels.dtype.kind:
-        return y, [str(label) for label in np.setdiff1d(y, labels)]
-    known = {_label_text(label): label for label in labels}
-    values, codes = np.unique(y, return_inverse=True)
-    texts = [_label_text(value, labels.dtype.kind) for value in values]
-    new = [text for text in texts if text not in known]
-    return (y, new) if new else (np.array([known[text] for text in texts], dtype=labels.dtype)[codes], [])
-
-
-def _label_text(label: Any, wanted: str = "") -> str:
-    """A label as text; 0 and 1 as false and true where labels are booleans, and these as 0 and 1 among integers."""
-    text = str(label).lower() if isinstance(label, bool | np.bool_) or wanted == "b" else str(label)
-    if wanted == "b":
-        return {"0": "false", "1": "true"}.get(text, text)
-    return {"false": "0", "true": "1"}.get(text.lower(), text) if wanted in ("i", "u") else text

@@ -14,16 +14,39 @@ from epicycle.bayes.sampling._constraints import (
     UpperBounded,
 )
 from epicycle.bayes.sampling._diagnostics import bfmi, effective_sample_size, mcse, r_hat
+from epicycle.bayes.sampling._draws import Draws
+from epicycle.bayes.sampling._model import Model
+from epicycle.bayes.sampling._native_models import (
+    HierarchicalModel,
+    LinearModel,
+    LogisticModel,
+    NormalModel,
+    NormalVarianceModel,
+    PoissonModel,
+)
+from epicycle.bayes.sampling._sample import sample
+from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
+from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
+    "Draws",
+    "HierarchicalModel",
     "Interval",
+    "LinearModel",
+    "LogisticModel",
     "LowerBounded",
+    "Model",
+    "MultivariateNormal",
+    "NormalModel",
+    "NormalVarianceModel",
     "Ordered",
+    "PoissonModel",
     "Positive",
     "Real",
+    "SamplingCertificate",
     "Simplex",
     "UpperBounded",
     "bfmi",
@@ -31,4 +54,5 @@ __all__ = [
     "effective_sample_size",
     "mcse",
     "r_hat",
+    "sample",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 from epicycle.automl import TrainingRun, train
 from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.automl._output import check_folder
+from epicycle.automl._part_checks import ACROSS
 from epicycle.cli._report import report_files
 from epicycle.plot import short
 from epicycle.report._plain import plain
@@ -52,7 +53,8 @@ def print_run(run: TrainingRun, folder: Path) -> None:
         f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
     if run.without_duplicates is not None:
-        print(f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")
+        with_them = next((w.text for w in run.warnings if w.kind == ACROSS), None)
+        print(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")
     print(f"certificate: {run.certificate}")
     if run.certificate.kind != "none" and run.certificate.holds and run.certificate.meaning:
         print(f"  {run.certificate.meaning}")

@@ -80,6 +80,11 @@ def as_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 def as_partial_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     """The same for some of the rows, whose weights may all be zero."""
     weight = _plain(sample_weight, "sample_weight")
+    if weight.ndim == 0:
+        raise DataTypeError(
+            "sample_weight: Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar "
+            f"`{_as_float64(weight, 'sample_weight')!r}` instead."
+        )
     if weight.ndim != 1:
         raise DataError(
             f"sample_weight: Sample weights must be 1D array or scalar, got shape {weight.shape}; expected ({n_rows},)"

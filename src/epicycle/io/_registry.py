@@ -87,7 +87,9 @@ _DATACLASS = Form(lambda obj: {f.name: getattr(obj, f.name) for f in dataclasses
 #: Small classes that are no estimators, and their forms.
 _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
+    "epicycle.MultivariateNormal": ("epicycle.stats._multivariate_normal", "MultivariateNormal", _OWN),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
+    "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),
     "scipy.interpolate.BSpline": (

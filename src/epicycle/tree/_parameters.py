@@ -74,12 +74,21 @@ class Share(Real):
         return super().has_type(value) and not isinstance(value, numbers.Integral)
 
 
+class RowsOrShare(AnyOf):
+    """A number of rows or a share of them: 1 is too few rows, where 1.0 is all of them."""
+
+    def hint(self, value: object) -> str:
+        return (
+            "the 'min_samples_split' parameter must be an int in the range [2, inf) or a float in the range (0.0, 1.0]"
+        )
+
+
 _SHARE = Share(0, 1, inclusive=(False, True))
 
 GROWTH_DOMAINS: dict[str, Domain] = {
     **TREE_DOMAINS,
     "max_depth": NoneOr(Integer(1)),
-    "min_samples_split": AnyOf(Integer(2), _SHARE),
+    "min_samples_split": RowsOrShare(Integer(2), _SHARE),
     "min_samples_leaf": AnyOf(Integer(1), Real(0, 1, inclusive=False)),
     "min_weight_fraction_leaf": Real(0, 0.5),
     "max_features": NoneOr(AnyOf(Integer(1), _SHARE, Choice("sqrt", "log2"))),

@@ -11,6 +11,7 @@ import epicycle as ep
 from epicycle import GeneralizedLinearModel
 from epicycle.exceptions import DataError, SeparationError
 from epicycle.linear import families
+from epicycle.stats.links import as_link
 
 KINDS = {
     ("gaussian",): ("gaussian", "auto"),
@@ -82,8 +83,15 @@ def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, 
             return
     w, b = model.coef_, float(model.intercept_)
     assert np.isfinite(w).all()
-    counted = np.ones(n, dtype=bool) if weight is None else weight > 0  # others may lie where the link has no mean
-    assert np.isfinite(model.predict(X, offset=offset)[counted]).all()
+    counted = np.ones(n, dtype=bool) if weight is None else weight > 0
+    low, high = as_link(model.link_).domain if domain else (-np.inf, np.inf)
+    eta = model.predict_linear(X, offset=offset)
+    inside = (eta > low) & (eta < high)
+    assert inside[counted].all()  # rows of weight 0 may lie where the link has no mean, and are refused by name
+    assert np.isfinite(model.predict(X[inside], offset=None if offset is None else offset[inside])).all()
+    if not inside.all():
+        with pytest.raises(DataError, match=f"first in row {np.flatnonzero(~inside)[0]}"):
+            model.predict(X, offset=offset)
     certificate = model.certificate_
     if not certificate.holds:
         return

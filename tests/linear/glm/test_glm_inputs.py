@@ -194,3 +194,14 @@ def test_residual_kinds():
 def test_the_penalty_is_in_the_representation():
     model = GeneralizedLinearModel("gamma", alpha=0.5, l1_ratio=0.2).fit(X3, Y3)
     assert "0.5 (0.2 |w|_1 + 0.4 |w|^2)" in model.describe()
+
+
+def test_rows_without_a_mean_are_refused():
+    """A row of weight 0 holds nothing back: the reciprocal of its mean may come out below zero."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0]])
+    y, weight = np.array([1.0, 1.4, 1.9, 4.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    model = GeneralizedLinearModel(family="gamma", link="inverse").fit(X, y, weight)
+    assert model.predict_linear(X)[4] < 0 < model.predict_linear(X)[:4].min()
+    assert (model.predict(X[:4]) > 0).all()
+    with pytest.raises(DataError, match=r"1 of 5 rows .* link='inverse' .* row 4"):
+        model.predict(X)

@@ -75,7 +75,7 @@ def test_the_training_error_is_under_the_product(algorithm, weighted):
     model = AdaBoostClassifier(n_estimators=60, algorithm=algorithm).fit(X, y, sample_weight=weight)
     history = model.history_
     sign, w = 2.0 * y - 1, np.ones(len(y)) if weight is None else weight
-    for m, F in enumerate(model.staged_decision_function(X)):
+    for m, F in enumerate(model.staged_votes(X)):
         assert history["training_error"][m] == pytest.approx(np.average(sign * F <= 0, weights=w), abs=1e-12)
         assert history["bound"][m] == pytest.approx(np.average(np.exp(-sign * F), weights=w), rel=1e-9)
         assert history["training_error"][m] <= history["bound"][m]
@@ -158,11 +158,31 @@ def test_weights_are_repetitions():
     assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-7)
 
 
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_decision_functions_are_those_of_scikit_learn(load):
+    X, y = load(return_X_y=True)
+    ours = AdaBoostClassifier(n_estimators=8).fit(X, y)
+    theirs = Peer(n_estimators=8)
+    # scikit-learn's sums over our members, with its weights, which for two classes are twice ours.
+    theirs.estimators_, theirs.classes_, theirs.n_classes_ = ours.estimators_, ours.classes_, len(ours.classes_)
+    theirs.estimator_weights_ = ours.estimator_weights_ * (2 if theirs.n_classes_ == 2 else 1)
+    theirs.n_features_in_ = X.shape[1]
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-12)
+    staged = zip(ours.staged_decision_function(X), theirs.staged_decision_function(X), strict=True)
+    for stage, expected in staged:
+        assert_allclose(stage, expected, atol=1e-12)
+    for algorithm in ("discrete", "real"):
+        model = AdaBoostClassifier(n_estimators=8, algorithm=algorithm).fit(X, y)
+        scores = model.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        assert_array_equal(model.classes_[chosen], model.predict(X))
+
+
 def test_shapley_values_of_votes():
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=30).fit(X, y)
     phi = model.shap_values(X)
-    assert_allclose(phi.sum(axis=1) + model.average_score_, model.decision_function(X), atol=1e-10)
+    assert_allclose(phi.sum(axis=1) + model.average_score_, model.votes(X), atol=1e-10)
 
 
 def test_a_perfect_member_ends_the_fit():

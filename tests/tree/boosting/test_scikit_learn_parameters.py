@@ -166,6 +166,35 @@ def test_targets_beyond_32_bits_are_refused_in_our_words(scale, options):
         ep.GradientBoostingRegressor(**options).fit(X, Y**2 * scale / Y.max() ** 2)
 
 
+@pytest.mark.parametrize("light", [0, 1])
+@pytest.mark.parametrize("subsample", [0.9, 1.0])
+def test_a_class_of_next_to_no_weight_has_finite_scores(light, subsample):
+    weight = np.where(light == LABELS, 1e-300, 1.0)
+    model = ep.GradientBoostingClassifier(n_estimators=5, subsample=subsample, random_state=0)
+    model.fit(X, LABELS, sample_weight=weight)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert (model.predict(X) == 1 - light).all()
+
+
+LOSSES = [{}, {"loss": "absolute_error"}, {"order": 1, "loss": "poisson"}, {"loss": "huber"}]
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e20, 1e150, 1e300])
+@pytest.mark.parametrize("options", LOSSES)
+def test_learning_rates_of_any_size(rate, options):
+    y = np.abs(Y) if options.get("loss") == "poisson" else Y
+    model = ep.GradientBoostingRegressor(n_estimators=20, learning_rate=rate, **options).fit(X, y)
+    # Steps that raise the loss are halved or taken back, and leave the scores as the trees give them.
+    assert (np.diff(model.history_.objective) <= 0).all()
+    assert_allclose(model._loss().row_values(y, model._scores(X)).mean(), model.history_.objective[-1], rtol=1e-6)
+    for sampled in ({"subsample": 0.5}, {"max_features": 2}):
+        model.set_params(**sampled, random_state=0)
+        try:
+            assert np.isfinite(model.fit(X, y).predict(X)).all()
+        except ParameterError as error:
+            assert f"learning_rate={rate:g}: the steps on samples" in str(error)  # noqa: PT017
+
+
 @pytest.mark.parametrize("weight", [1e200, 1e307, 1e-200])
 @pytest.mark.parametrize("cls", [ep.GradientBoostingRegressor, ep.HistGradientBoostingRegressor])
 def test_weights_beyond_32_bits_are_refused_in_our_words(cls, weight):

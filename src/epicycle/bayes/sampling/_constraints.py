@@ -79,7 +79,8 @@ class _Elementwise(Constraint):
         self.size = int(np.prod(self.shape, dtype=int))
 
     def constrain(self, u: Array) -> Array:
-        return self._map(u).reshape((*u.shape[:-1], *self.shape))
+        mapped = self._map(u)
+        return mapped if len(self.shape) == 1 else mapped.reshape((*u.shape[:-1], *self.shape))
 
     def unconstrain(self, x: Array) -> Array:
         x = np.asarray(x, dtype=np.float64)
@@ -126,6 +127,9 @@ class Real(_Elementwise):
 
     def _slope(self, u: Array) -> tuple[Array, Array]:
         return np.ones_like(u), np.zeros_like(u)
+
+    def pull_back(self, u: Array, gradient: Array) -> Array:
+        return np.array(gradient, dtype=np.float64).reshape(self.size)
 
 
 class LowerBounded(_Elementwise):

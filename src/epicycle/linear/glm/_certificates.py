@@ -33,21 +33,22 @@ stationary point, to so many digits.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.linear.glm._statistics import floor_statistic, predictor
+from epicycle.linear._storage import after_rounding
+from epicycle.linear.glm._statistics import floor_statistic
 from epicycle.linear.logistic._objective import inverse_factor, self_concordant_bound
-from epicycle.linear.logistic._statistics import Largest
 
 if TYPE_CHECKING:
     from epicycle.data import Batch
     from epicycle.linear.glm._objective import GlmObjective, SecondOrder
     from epicycle.linear.glm._statistics import Model
+    from epicycle.optim import Solution
 
 Array = np.ndarray
 
@@ -55,8 +56,8 @@ Array = np.ndarray
 MAX_EIGENVALUES = 800
 #: A null direction of H moves no eta by more than this share of its terms: some thousand roundings.
 NULL_MOVE = 1e-12
-#: Each null direction costs a pass over the rows: beyond this many no bound is computed.
-MAX_NULL = 64
+#: How many null directions one pass over the rows looks at.
+NULL_BLOCK = 64
 #: Parameters without a penalty that may stand next to penalised ones.
 MAX_FREE = 500
 
@@ -78,6 +79,14 @@ def certify(objective: GlmObjective, x: Array, tol: float, value: float, u: Arra
     relative = bound / scale
     meaning = f"the objective is at most {relative:.1e} of {objective.totals.unit} above its minimum"
     return Certificate(kind, relative, tol, meaning)
+
+
+def as_stored(objective: GlmObjective, solution: Solution, x: Array, dtype: np.dtype[Any]) -> Solution:
+    """The solution with a certificate for x, its parameters as they are stored."""
+    if np.array_equal(x, solution.x):
+        return solution
+    found = objective.certify(x, solution.certificate.tolerance)
+    return replace(solution, certificate=after_rounding(found, solution.certificate.value, dtype))
 
 
 def _by_hessian(objective: GlmObjective, x: Array, _value: float, u: Array, goal: float) -> float:
@@ -119,12 +128,12 @@ def _estimate(objective: GlmObjective, u: Array) -> float:
 def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Array) -> float:
     response = objective.model.response
     half, null, _ = second.factor
-    if null.shape[1] and not _moves_nothing(objective, null):
+    if null.shape[1] and (objective.penalty.any or not moves_nothing(objective, null)):
         return np.inf
     L = _row_moves(second, half, objective)
     step = x - second.x
     moved = float(np.sqrt(max(step @ second.H @ step, 0.0)))
-    nu = float(np.linalg.norm(half.T @ u))
+    nu = float(np.linalg.norm(half.T @ u)) + _rounding(second, x, objective.n_coefficients)
     if response.curvature_rate is not None:
         M = response.curvature_rate
         if M == 0.0:
@@ -153,6 +162,16 @@ def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Arr
     return nu * nu / (2 * kappa) if kappa >= 0.5 else np.inf
 
 
+def _rounding(second: SecondOrder, x: Array, p: int) -> float:
+    """How much of ||u||_{H^-1} the rounding of eta may hide.
+
+    The eta of a row is off by delta_i <= eps/2 (|b| + (p + 1) sum_j |x_ij w_j|), and u by the mean of h_i delta_i x_i,
+    whose norm is at most that of delta with the curvatures h for weights.
+    """
+    terms = np.sqrt(np.maximum(np.diagonal(second.H), 0.0)) * np.abs(x)
+    return float(np.finfo(np.float64).eps / 2 * ((p + 1) * terms[:p].sum() + terms[p:].sum()))
+
+
 def _row_moves(second: SecondOrder, half: Array, objective: GlmObjective) -> float:
     """L: no row moves by more than L ||v||_H."""
     own = 1 / np.sqrt(second.least) if second.least > 0 else np.inf
@@ -165,29 +184,35 @@ def _row_moves(second: SecondOrder, half: Array, objective: GlmObjective) -> flo
     return min(own, float(np.sqrt(second.reach * largest)))
 
 
-def _moves_nothing(objective: GlmObjective, null: Array) -> bool:
-    """Whether eta stays where it is along every direction that H ignores, so that F does too."""
-    if null.shape[1] > MAX_NULL or objective.penalty.any:
-        return False
-    for direction in null.T:
-        w, b = objective.unpack(np.ascontiguousarray(direction))
-        move, size = engine.sum(move_statistic, objective.data, objective.model, w, b, n_jobs=objective.n_jobs)
-        if move > NULL_MOVE * size:
+def moves_nothing(objective: GlmObjective, directions: Array) -> bool:
+    """Whether eta, and with it the loss, stays where it is along directions of shape (parameters, any number)."""
+    p = objective.n_coefficients
+    for first in range(0, directions.shape[1], NULL_BLOCK):
+        block = directions[:, first : first + NULL_BLOCK]
+        W, b = np.ascontiguousarray(block[:p]), block[p] if objective.intercept else np.zeros(block.shape[1])
+        (moves,) = engine.sum(move_statistic, objective.data, objective.model, W, b, n_jobs=objective.n_jobs)
+        if (moves.values[0] > NULL_MOVE * moves.values[1]).any():
             return False
     return True
 
 
-def move_statistic(batch: Batch, model: Model, w: Array, b: float) -> tuple[Largest, Largest]:
-    """The largest move of the eta of a row along (w, b), and the largest size of the terms that add up to it."""
-    rows = replace(model.target.rows(batch), offset=None)
-    move = np.abs(predictor(batch, model, rows, w, b))
-    size = (
-        model.design.predictor(abs(batch.X), np.abs(w))
-        + abs(b)
-        + float(np.abs(model.shift) @ np.abs(w[: model.design.n_dense]))
-    )
+class Maxima:
+    """Numbers that add up by taking the larger of each two."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __add__(self, other: Maxima) -> Maxima:
+        return Maxima(np.maximum(self.values, other.values))
+
+
+def move_statistic(batch: Batch, model: Model, W: Array, b: Array) -> tuple[Maxima]:
+    """For every column of (W, b) the largest move of the eta of a row, and the largest size of the terms of one."""
+    design, rows = model.design, model.target.rows(batch)
+    moves = np.abs(design.predictor(batch.X, W) + (b - model.shift @ W[: design.n_dense]))
+    sizes = design.predictor(abs(batch.X), np.abs(W)) + np.abs(b) + np.abs(model.shift) @ np.abs(W[: design.n_dense])
     used = rows.weights > 0
-    return Largest(move[used].max(initial=0.0)), Largest(size[used].max(initial=0.0))
+    return (Maxima(np.array([moves[used].max(axis=0, initial=0.0), sizes[used].max(axis=0, initial=0.0)])),)
 
 
 # ------------------------------------------------------------------------------------------------ by the penalty

@@ -89,13 +89,13 @@ class Design:
         return dense, (codes, *self.tables())
 
     def predictor(self, X: Any, coef: Array) -> Array:
-        """X w for a batch; unknown levels add nothing."""
+        """X w for a batch, of one or several columns of coefficients; unknown levels add nothing."""
         if sp.issparse(X) or not self.levels:
             return np.asarray(X @ coef)
         dense, codes = self.split(X)
         eta = np.asarray(dense @ coef[: self.n_dense], dtype=coef.dtype)
         for c, (first, count, skip) in enumerate(zip(*self.tables(), strict=True)):
-            own = np.zeros(count + 1, coef.dtype)  # the last is for unknown levels
+            own = np.zeros((count + 1, *coef.shape[1:]), coef.dtype)  # the last is for unknown levels
             own[skip:count] = coef[first : first + count - skip]
             eta += own[codes[:, c].astype(np.intp)]
         return eta

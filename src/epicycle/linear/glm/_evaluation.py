@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epicycle import engine
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.data import Batch, Data, Scan, as_data
 from epicycle.linear.glm._design import Design
@@ -58,7 +58,16 @@ def row_residuals(kind: str, response: Response, rows: Rows, eta: Array, phi: fl
 
 
 def mean(eta: Array, response: Response) -> Array:
-    """The mean of the response at the linear predictor, in its type."""
+    """The mean of the response at the linear predictor, in its type; refused where the link has none."""
+    low, high = response.link.domain
+    outside = np.flatnonzero(((eta <= low) & np.isfinite(low)) | ((eta >= high) & np.isfinite(high)))
+    if len(outside):
+        first, name = outside[0], response.link.name
+        raise DataError(
+            f"X: the linear predictor of {len(outside)} of {len(eta)} rows is not between {low:g} and {high:g}, where "
+            f"link={name!r} has a mean (first in row {first}: {eta[first]:g}); leave such rows out, or fit with a link "
+            "that takes all numbers, such as 'log'"
+        )
     with np.errstate(over="ignore"):
         return response.mean(eta).astype(eta.dtype, copy=False)
 

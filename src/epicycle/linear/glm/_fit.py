@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.optimize import minimize_scalar
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError, SeparationError
 from epicycle.data import Data
+from epicycle.linear.glm._certificates import moves_nothing
 from epicycle.linear.glm._design import Design, in_large_blocks
 from epicycle.linear.glm._inputs import Target
 from epicycle.linear.glm._objective import GlmObjective, Totals
@@ -29,6 +31,10 @@ Array = np.ndarray
 
 # --------------------------------------------------------------------------------------------------------------------
 # The model without features: mu the same for all rows but for offsets. Its deviance is the scale of everything.
+
+
+#: Mean squares of a Gaussian y up to this share of its own are those of a constant and its rounding.
+ROUNDED_SQUARES = 128 * float(np.finfo(np.float64).eps) ** 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,9 @@ def null_model(data: Data, target: Target, response: Response, *, intercept: boo
     if float(top) == -float(bottom) and not offset:
         half = 0.0  # but for rounding
     other = max(abs(constant), size) / weight
-    scale, unit = (half, Totals.unit) if half > 1e-12 * other else (other, "the size of the responses")
+    # Squares of differences are known down to those of roundings; a unit deviance of another kind cancels before.
+    least = ROUNDED_SQUARES * (size / weight) ** 2 if response.native == 0 else 1e-12 * other
+    scale, unit = (half, Totals.unit) if half > least else (other, "the size of the responses")
     deviance = 2 * weight * max(half, 0.0) if inside else np.nan
     totals = Totals(rows, weight, constant, max(scale, float(np.finfo(float).tiny)), unit)
     return NullModel(b, deviance, totals)
@@ -220,7 +228,8 @@ def _shift(problem: Problem) -> Array:
 def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
     """Newton steps until the parameters, and not only F, have settled; and the information there, if it is regular.
 
-    An objective within 1e-8 of its minimum leaves parameters some thousandths of their standard errors off.
+    An objective within 1e-8 of its minimum leaves parameters some thousandths of their standard errors off. Where
+    columns depend on each other, the coefficients of least norm are taken.
     """
     objective, solution = fitted.objective, fitted.solution
     x, V = solution.x, objective.totals.weight
@@ -234,9 +243,8 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
         last = objective.last_second
         same = last is not None and last.H is H
         half, null, _ = last.factor if last is not None and same else inverse_factor(H)
-        if null.shape[1]:
+        if null.shape[1] and x is solution.x:
             refuse_separation(objective, x, names)
-            return fitted, None
         step = half.T @ g
         if last is not None and same and np.linalg.norm(step) > SEPARATION_MOVE * np.sqrt(max(last.least, 0.0)):
             refuse_separation(objective, x, names)
@@ -246,11 +254,13 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
         x = x - half @ step  # a penalised fit takes the last step too: it is in hand, and small coefficients gain by it
         if settled:
             break
+    if null.shape[1]:
+        x = _of_least_norm(objective, x, null)
     if x is not solution.x:
         certificate = objective.certify(x, solution.certificate.tolerance)
         if certificate.holds:
             solution = replace(solution, x=x, value=value, certificate=certificate)
-    if objective.penalty.any:
+    if objective.penalty.any or null.shape[1]:
         return replace(fitted, solution=solution), None
     last = objective.last_second
     if fitted.response.canonical and last is not None and np.array_equal(last.x, solution.x):
@@ -258,6 +268,15 @@ def polish(fitted: Fit, names: list[str]) -> tuple[Fit, Array | None]:
     else:
         information = objective.information(solution.x)
     return replace(fitted, solution=solution), information
+
+
+def _of_least_norm(objective: GlmObjective, x: Array, null: Array) -> Array:
+    """Of all x + N z, which the loss does not tell apart, the one with the shortest w."""
+    N = scipy.linalg.qr(null, mode="economic", check_finite=False)[0]
+    p = objective.n_coefficients
+    z = scipy.linalg.lstsq(N[:p], x[:p], check_finite=False)[0]
+    move = N @ z
+    return x - move if moves_nothing(objective, move[:, None]) else x
 
 
 def _best_alpha(problem: Problem) -> tuple[float, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -17,6 +18,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data._dask_data import is_dask
 from epicycle.linear._scikit_learn import GLM_SOLVERS
+from epicycle.linear.glm._certificates import as_stored
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
 from epicycle.linear.glm._fit import Fit, Problem, fit, polish
@@ -275,7 +277,8 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         statistics = statistics_of(fitted, self.dispersion)
         for field in fields(statistics):
             setattr(self, f"{field.name}_", getattr(statistics, field.name))
-        self._conclude(fitted.solution)
+        stored = self._worked(fitted.objective, self.coef_, self.intercept_)
+        self._conclude(as_stored(fitted.objective, fitted.solution, stored, self.coef_.dtype))
         return self
 
     def _attributes(self, objective: GlmObjective, x: np.ndarray) -> dict[str, Any]:
@@ -302,10 +305,18 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         design = objective.model.design
         if not getattr(self, "warm_start", False) or np.shape(earlier.get("coef_", ())) != (design.size,):
             return None
+        return self._worked(objective, earlier["coef_"], earlier["intercept_"])
+
+    @staticmethod
+    def _worked(objective: GlmObjective, coef: np.ndarray, intercept: Any) -> np.ndarray:
+        """The parameters of the objective for coefficients as they are reported."""
+        design, shift = objective.model.design, objective.model.shift
         w = np.empty(design.size)
-        w[design.reported()] = earlier["coef_"]
-        b = float(earlier["intercept_"]) + float(objective.model.shift @ w[: design.n_dense])
-        return np.append(w, b) if objective.intercept else w
+        w[design.reported()] = coef
+        b = Fraction(float(intercept))
+        for j in np.flatnonzero(shift):  # rounded once, at the end: b and its shift nearly cancel
+            b += Fraction(float(shift[j])) * Fraction(float(w[j]))
+        return np.append(w, float(b)) if objective.intercept else w
 
     def _keep_inference(self, fitted: Fit, names: list[str]) -> Fit:
         """The inverse information of an unpenalised fit. Polishes the solution."""
@@ -343,7 +354,8 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            A lazy Dask array for a Dask collection.
+            A lazy Dask array for a Dask collection. Rows whose linear predictor is outside the domain of the link
+            (below zero for "inverse" and "sqrt") have no mean and are refused; `predict_linear` takes them.
         """
         eta = self.predict_linear(X, offset=offset, exposure=exposure)
         if isinstance(self.family_, Multinomial):

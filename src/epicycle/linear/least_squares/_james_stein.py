@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
@@ -23,7 +22,7 @@ from epicycle.core.estimator._estimator import Estimator, fitting, stores_argume
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
-from epicycle.linear.least_squares._objective import excess_certificate
+from epicycle.linear.least_squares._objective import StorageError, excess_certificate
 from epicycle.optim import Solution
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._class_scores import linear_predictor
@@ -145,8 +144,8 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
         Whether b is fitted (and not shrunken) or 0.
     tol : float, default=1e-10
-        Distance of the least-squares objective from its minimum, relative to half the sum of squares of y, that the
-        certificate asserts of the fit that is shrunken.
+        Half the sum of squares of the distance of the fitted values from those of shrunken least squares, relative to
+        that of y, that the certificate asserts of the coefficients as they are stored.
 
     Attributes
     ----------
@@ -227,8 +226,23 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
         self.prior_variance_ = float(max(variance * factor / (1 - factor), 0.0)) if factor < 1 else np.inf
         monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})
         monitor(1, coef, objective=fit.objective, shrinkage=factor)
-        least = excess_certificate(fit.excess, fit.total, self.tol, mean=mean[p:], weight=fit.weight)
-        certificate = Certificate(least.kind, least.value, least.tolerance, f"before shrinking, {least.meaning}")
+        storage = StorageError.of(
+            {"coef_": self.coef_, "intercept_": self.intercept_},
+            coef[:, None],
+            mean=mean,
+            lengths=fit.lengths,
+            weight=fit.weight,
+            intercept=self.fit_intercept,
+        )
+        certificate = excess_certificate(
+            factor**2 * fit.excess,
+            fit.total,
+            self.tol,
+            mean=mean[p:],
+            weight=fit.weight,
+            storage=storage,
+            claim="half the squares of the distance from the fitted values of shrunken least squares are {:.1e}",
+        )
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(coef, fit.objective, monitor.history(), certificate, 1, reason))
         return self

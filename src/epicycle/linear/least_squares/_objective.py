@@ -187,7 +187,14 @@ class StorageError:
 
 
 def excess_certificate(
-    excess: float, total: float, tol: float, *, mean: np.ndarray, weight: float, storage: StorageError | None = None
+    excess: float,
+    total: float,
+    tol: float,
+    *,
+    mean: np.ndarray,
+    weight: float,
+    storage: StorageError | None = None,
+    claim: str = "the objective is within {:.1e} of its minimum",
 ) -> Certificate:
     """The excess of a quadratic, 1/2 g'H^-1 g, against half the sum of squares of y, at the coefficients as stored.
 
@@ -206,7 +213,7 @@ def excess_certificate(
             limit = excess / total if storage.single and solved else 0.0
     total = max(total, resolution)
     relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
-    meaning = f"the objective is within {relative:.1e} of its minimum, relative to half the sum of squares of y{why}"
+    meaning = f"{claim.format(relative)}, relative to half the sum of squares of y{why}"
     return Certificate("newton decrement", relative, max(tol, limit), meaning)
 
 

@@ -23,6 +23,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._storage import after_rounding
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
@@ -167,9 +168,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             mask = engine.map(_outlier_batch, data, coef, intercept, self.epsilon * self.scale_, n_jobs=self.n_jobs)
             self._outlier_bits_, self._n_rows_ = np.packbits(mask), len(mask)
         history = monitor.history()
-        gap = at.gap
-        meaning = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y"
-        certificate = Certificate("duality gap", gap, self.tol, meaning)
+        certificate = self._certificate(objective, at)
         if reason != "stopped":
             reason = "converged" if certificate.holds else reason
         x = np.append(at.theta, at.sigma)
@@ -305,6 +304,15 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
             if found is not None:
                 return found
         return None, False
+
+    def _certificate(self, objective: HuberObjective, at: Point) -> Certificate:
+        """The duality gap of the coefficients as they are stored."""
+        frame, stored = objective.frame, self.coef_.astype(np.float64)
+        exact = frame.scaled(stored.astype(np.longdouble), np.longdouble(self.intercept_))  # type: ignore[arg-type]
+        theta = np.where(np.isinf(frame.penalty), 0.0, exact).astype(np.float64)
+        gap = objective.gap_nearby(at, theta, self.scale_ / frame.y_scale, enough=self.tol)
+        meaning = f"the objective is within {gap:.1e} of its minimum, relative to it or to the spread of y"
+        return after_rounding(Certificate("duality gap", gap, self.tol, meaning), at.gap, self.coef_.dtype)
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
         w, b = objective.frame.original(theta)

@@ -281,10 +281,22 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
     # ------------------------------------------------------------------------------------------- prediction
 
-    def decision_function(self, X: Any) -> Any:
+    def votes(self, X: Any) -> Any:
         """Return votes F: (n_samples,) for two classes, positive for ``classes_[1]``, else (n_samples, n_classes)."""
         votes = self._votes(X)
         return votes[:, 0] if len(self.classes_) == 2 else votes
+
+    def decision_function(self, X: Any) -> Any:
+        r"""Return the votes on scikit-learn's scale: divided by the sum of all, and zero on average over the classes.
+
+        For two classes :math:`2 F(x) / \sum_m \beta_m`, between -2 and 2, else (n_samples, n_classes), at most 1.
+        """
+        scores = map_rows(self._votes(X), _mean_votes, *self._vote_scale(self.n_estimators_))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _vote_scale(self, m: int) -> tuple[float, bool]:
+        """(the sum of the weights of the first m members, whether members vote for one class alone)."""
+        return float(self.estimator_weights_[:m].sum()), self.algorithm == "discrete"
 
     def predict(self, X: Any) -> Any:
         """Predict the class with most votes for every row."""
@@ -326,10 +338,16 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
         for labels in self.staged_predict(X):
             yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_votes(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the votes after each round."""
         for votes in self._staged(X):
             yield votes[:, 0] if len(self.classes_) == 2 else votes
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the scores of :meth:`decision_function` after each round."""
+        for m, votes in enumerate(self._staged(X), start=1):
+            scores = _mean_votes(votes, *self._vote_scale(m))
+            yield scores[:, 0] if len(self.classes_) == 2 else scores
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the class with most votes after each round."""
@@ -433,6 +451,16 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
 
 def _choose(F: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.repeat(classes, len(F)) if len(classes) == 1 else choose_class(F, classes)
+
+
+def _mean_votes(F: np.ndarray, total: float, centred: bool) -> np.ndarray:
+    """The votes for each unit of weight; those for one of K classes count -1 / (K - 1) for the others."""
+    if total == 0:  # a single class: there are no members
+        return np.zeros_like(F)
+    if F.shape[1] == 1:
+        return np.asarray(2 * F / total)
+    mean = F / total
+    return np.asarray(mean - (1 - mean) / (F.shape[1] - 1) if centred else mean)
 
 
 def _probabilities(F: np.ndarray, n_classes: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import _native
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.engine import n_threads
 from epicycle.tree._binning import Bins
@@ -33,6 +33,8 @@ from epicycle.tree.boosting._row_sampling import Drawn, bucket_counts, draw, rid
 
 # A step that does not lower the training loss is halved at most so often: a step of 1/256 that does not is rounding.
 _MAX_HALVINGS = 8
+# Larger learning rates lower the loss no more than this one, of which a step that is taken back leaves less rounding.
+_LARGEST_RATE = 2.0**20
 #: Range of the sums of weights and of weighted gradients: rows are kept in float32.
 LEAST_WEIGHT, LARGEST_SUM = 1e-37, 1e38
 # Operations for a row and an output in passes over rows: decides on the number of threads.
@@ -179,11 +181,12 @@ class Boosting(ABC):
     ) -> None:
         self.loss, self.growth = loss, growth
         self.by_gradient = sampling == "gradient" and subsample < 1
-        self.learning_rate, self.subsample, self.max_features, self.seed = learning_rate, subsample, max_features, seed
+        self.asked_rate, self.learning_rate = learning_rate, min(learning_rate, _LARGEST_RATE)
+        self.subsample, self.max_features, self.seed = subsample, max_features, seed
         # With curvature one both orders are the same; quantiles are the best constants of leaves in either order.
         self.first_order = order == 1 and not loss.unit_curvature and loss.leaf_quantile is None
         # A Newton step may overshoot where the curvature changes quickly; a best constant cannot.
-        self.longest_step = np.inf if self.first_order else loss.longest_step(learning_rate)
+        self.longest_step = np.inf if self.first_order else loss.longest_step(self.learning_rate)
 
     @abstractmethod
     def _grow(self, number: int, features: np.ndarray) -> list[Grown]:
@@ -227,6 +230,8 @@ class Boosting(ABC):
         self._move(grown, 1.0)
         # With samples the loss of all rows may rise by chance, and halving would bias the steps.
         done.gained = self.samples or self.now.loss < before
+        if self.samples:
+            self._check_divergence(number)
         while not done.gained and done.step > 2.0**-_MAX_HALVINGS:
             done.step /= 2
             self._move(grown, -done.step)  # from twice the step to the step
@@ -237,6 +242,16 @@ class Boosting(ABC):
         done.trees = [(tree, done.step * value) for tree, value in done.trees]
         done.loss = self.mean_loss
         return done
+
+    def _check_divergence(self, number: int) -> None:
+        """Raise where steps on samples, which are never shortened, have left the range of the derivatives."""
+        largest = float(np.max(self.now.abs_gradient))
+        if not (np.isfinite(self.now.loss) and largest <= LARGEST_SUM):
+            raise ParameterError(
+                f"learning_rate={self.asked_rate:g}: the steps on samples of rows or features diverge; after round "
+                f"{number + 1} the mean loss is {self.mean_loss:.1e}. Expected a smaller learning_rate, or subsample=1 "
+                "and max_features=1.0, with which steps that raise the loss are halved"
+            )
 
     def _draw_features(self, number: int) -> np.ndarray:
         if self.max_features == 1 or not len(self.usable):

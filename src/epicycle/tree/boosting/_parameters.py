@@ -138,7 +138,7 @@ BOOSTING_DOMAINS: dict[str, Domain] = {
     "max_leaf_nodes": NoneOr(Integer(2)),
     "max_depth": NoneOr(Integer(1)),
     "min_samples_leaf": AnyOf(Integer(1), Share(0, 1, inclusive=False), Choice("auto")),
-    "min_samples_split": AnyOf(Integer(2), Share(0, 1, inclusive=(False, True))),
+    "min_samples_split": GROWTH_DOMAINS["min_samples_split"],
     "min_impurity_decrease": Real(0),
     "min_weight_fraction_leaf": GROWTH_DOMAINS["min_weight_fraction_leaf"],
     "ccp_alpha": GROWTH_DOMAINS["ccp_alpha"],

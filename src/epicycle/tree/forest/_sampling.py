@@ -68,7 +68,7 @@ class RowSamples:
     size : int, float or None
         Draws of one sample, as a number or as a share of all; None means as many as there are rows.
     bootstrap : bool
-        Whether rows are drawn, with replacement; else every tree sees all of them.
+        Whether rows are drawn with replacement; otherwise there are at least `size` of them.
     """
 
     def __init__(self, keys: np.ndarray, weight: np.ndarray | None, size: float | None, *, bootstrap: bool) -> None:
@@ -99,13 +99,16 @@ class RowSamples:
     @property
     def takes_all(self) -> bool:
         """Whether every tree sees all rows once."""
-        return not self.bootstrap
+        return not self.bootstrap and self.size == self.total
 
     def counts(self, seed: int, tree: int) -> np.ndarray | None:
         """Number of times each row is in the sample of a tree; None where all are, once."""
         if self.takes_all:
             return None
         random, counts = stream(seed, "rows", tree), np.zeros(self.n)
+        if not self.bootstrap:
+            counts[self.rows[random.permutation(len(self.rows))[: self.size]]] = 1
+            return counts
         require_memory(16.0 * self.size, f"a sample of {self.size:,} rows", "take a smaller max_samples")
         drawn: Any = random.integers(0, self.total, self.size) if self.whole else random.random(self.size) * self.total
         if self.ends is not None:

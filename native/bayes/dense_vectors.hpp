@@ -1,0 +1,81 @@
+// The few operations on short vectors and small matrices that samplers need. Sums have eight partial sums of a fixed
+// shape, so that they do not depend on the width of the registers.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <vector>
+
+#include "core/simd.hpp"
+
+namespace epicycle {
+
+using Vec = std::vector<double>;
+
+EPICYCLE_CLONES inline double dot(const double *a, const double *b, std::size_t n) {
+    double part[8] = {};
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t c = 0; c < 8; ++c) part[c] += a[i + c] * b[i + c];
+    for (; i < n; ++i) part[i % 8] += a[i] * b[i];
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+EPICYCLE_CLONES inline void add_scaled(double *out, double a, const double *x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] += a * x[i];
+}
+
+// A symmetric matrix whose rows are padded with zeros to a multiple of eight, for products with vectors.
+class Symmetric {
+public:
+    Symmetric() = default;
+    Symmetric(const double *values, std::size_t n) : n(n), stride((n + 7) / 8 * 8), a(stride * n) {
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < n; ++j) a[i * stride + j] = values[i * n + j];
+    }
+
+    // out = A x; x has n entries, out room for n.
+    void times(const double *x, double *out) const { product(a.data(), stride, n, x, out); }
+
+    std::size_t n = 0, stride = 0;
+    Vec a;
+
+private:
+    // Eight columns of the result at a time stay in registers while the rows of A go by: with A = A', out = sum x_j
+    // a_j.
+    EPICYCLE_CLONES static void product(const double *a, std::size_t stride, std::size_t n, const double *x,
+                                        double *out) {
+        std::size_t i = 0;
+        for (; i + 32 <= stride; i += 32) {
+            double part[32] = {};
+            for (std::size_t j = 0; j < n; ++j) {
+                const double *row = a + j * stride + i;
+                const double xj = x[j];
+                for (std::size_t c = 0; c < 32; ++c) part[c] += xj * row[c];
+            }
+            for (std::size_t c = 0; c < 32 && i + c < n; ++c) out[i + c] = part[c];
+        }
+        for (; i < stride; i += 8) {
+            double part[8] = {};
+            for (std::size_t j = 0; j < n; ++j) {
+                const double *row = a + j * stride + i;
+                const double xj = x[j];
+                for (std::size_t c = 0; c < 8; ++c) part[c] += xj * row[c];
+            }
+            for (std::size_t c = 0; c < 8 && i + c < n; ++c) out[i + c] = part[c];
+        }
+    }
+};
+
+// The lower Cholesky factor of a row-major matrix, in place; throws where it is not positive definite.
+inline void cholesky(Vec &a, std::size_t n) {
+    for (std::size_t j = 0; j < n; ++j) {
+        const double pivot = a[j * n + j] - dot(&a[j * n], &a[j * n], j);
+        if (!(pivot > 0.0)) throw std::domain_error("the covariance of the warm-up is not positive definite");
+        const double root = a[j * n + j] = std::sqrt(pivot);
+        for (std::size_t i = j + 1; i < n; ++i) a[i * n + j] = (a[i * n + j] - dot(&a[i * n], &a[j * n], j)) / root;
+    }
+}
+
+}  // namespace epicycle

@@ -1,0 +1,354 @@
+"""The steps of a training run: check the data, search, refit, score the test set once, diagnose."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from epicycle.automl._budget import Budget, Messages, return_freed_memory
+from epicycle.automl._candidates import Candidate, Family, families_for, type_name
+from epicycle.automl._columns import FREE_TEXT, is_count
+from epicycle.automl._data_checks import DataIssue, leaking_columns, profile_columns
+from epicycle.automl._diagnoses import Diagnoses
+from epicycle.automl._evaluation import Evaluation, Facts, constant_model
+from epicycle.automl._metrics import Metric, further_metrics, metric_for
+from epicycle.automl._output import script_of
+from epicycle.automl._part_checks import ACROSS, drift_between, duplicates
+from epicycle.automl._parts import Parts, folds
+from epicycle.automl._search import Entry, Search, final_candidate
+from epicycle.automl._table_encoder import TableEncoder, is_feature
+from epicycle.automl._table_model import TableModel
+from epicycle.automl._tables import source_name
+from epicycle.automl._training_run import TestPart, TrainingRun, now
+from epicycle.core._exceptions import DataError
+from epicycle.core._random import stream
+from epicycle.plot import short
+from epicycle.select._scorers import TestScore, responses_of
+from epicycle.stats._intervals import standard_error
+
+#: Share of the time that is reserved for the diagnoses.
+_DIAGNOSES_SHARE = 0.2
+#: Training rows that are kept unencoded, for diagnoses that fit to tables.
+_RAW_ROWS = 20_000
+#: Test rows up to which further metrics are computed however little time is left: they take a fraction of a second.
+_CHEAP_ROWS = 20_000
+#: Rows up to which the finalists are compared again on other folds.
+_CONFIRM_ROWS = 3_000
+
+
+class Job:
+    """One training run, step by step."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        data: Any,
+        arguments: dict[str, Any],
+        budget: Budget,
+        messages: Messages,
+        metric: str | None,
+        drop: Sequence[str],
+        models: Any,
+        seed: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.parts, self.data, self.arguments, self.budget, self.messages = parts, data, arguments, budget, messages
+        self.seed, self.n_jobs, self.models = seed, n_jobs, models
+        # Groups or an order of time may leave a class to the test rows alone: the score is over all known classes.
+        self.y_known = np.concatenate([parts.y_train, parts.y_test])
+        self.metric: Metric = metric_for(metric, parts.task, self.y_known)
+        self.drop = (drop,) if isinstance(drop, str) else tuple(drop)
+        for name in self.drop:
+            if name not in parts.train.column_names:
+                raise DataError(f"drop={name!r}: the table has no such column")
+        self.issues: list[DataIssue] = list(parts.warned)
+        self.search_history: list[dict[str, Any]] = []
+        self.best = -math.inf
+
+    def run(self) -> TrainingRun:
+        evaluation = self._evaluation()
+        families = families_for(evaluation.facts, self.models)
+        raw_rows = self._sample_rows()
+        raw = self.parts.train.take(pa.array(raw_rows))
+        drift, issues = self._compare_parts()
+        evaluation.encode(family.form for family in families)
+        self.parts.train = raw  # the matrix replaces the table, of which a sample is enough from here on
+        return_freed_memory()
+        self._check_leakage(evaluation.encoders["trees"], evaluation.matrix)
+        self._say_issues(issues)
+        baseline = self._baseline(evaluation)
+        entry, search = self._search(evaluation, families)
+        candidate = final_candidate(entry, search.full)
+        model, seconds = self._refit(evaluation, candidate)
+        test = self._predict_test_set(model)
+        run = self._result(evaluation, search.leaderboard(entry, candidate), candidate, model, test, baseline, drift)
+        diagnoses = Diagnoses(
+            evaluation=evaluation,
+            candidate=candidate,
+            budget=self.budget,
+            keep=0.05 * self.budget.seconds,
+            seconds_per_fit=seconds,
+            raw=raw,
+            raw_rows=raw_rows,
+            report_stage=lambda what: self.messages.stage(f"diagnosing: {what}"),
+        )
+        self._diagnose(run, diagnoses, search, entry)
+        run.seconds = self.budget.spent()
+        return run
+
+    # ---------------------------------------------------------------------------------------------- before
+
+    def _evaluation(self) -> Evaluation:
+        parts = self.parts
+        self.messages.line(
+            f"{source_name(self.data)}: {parts.n_rows:,} rows x {parts.train.num_columns} columns; target "
+            f"{parts.target} ({parts.why_target}), {parts.task}"
+        )
+        self.messages.line(f"test set: {len(parts.y_test):,} rows, split {parts.how}")
+        self.messages.stage("checking the columns")
+        self.profile, issues = profile_columns(parts.train, parts.roles, self.drop)
+        self.issues += issues
+        kinds = {p.name: p.kind for p in self.profile}
+        if not any(is_feature(kind) for kind in kinds.values()):
+            raise DataError("no column is left that a model can use; every one is constant, missing or left out")
+        facts = Facts(
+            parts.task,
+            len(parts.y_train),
+            sum(map(is_feature, kinds.values())),
+            weighted=parts.weight_train is not None,
+            counts=parts.task == "regression" and is_count(parts.y_train),
+            ordered=parts.ordered,
+        )
+        options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
+        evaluation = Evaluation(
+            parts.train,
+            kinds,
+            parts.y_train,
+            parts.weight_train,
+            folds(parts.y_train, seed=self.seed, **options),
+            facts,
+            self.metric,
+            self.seed,
+            self.n_jobs,
+            {p.name: min(p.distinct, 40) for p in self.profile if p.kind == "category"},
+        )
+        if len(parts.y_train) <= _CONFIRM_ROWS and not parts.ordered:
+            evaluation.more_splits = folds(parts.y_train, seed=self.seed + 1, **options)
+        return evaluation
+
+    def _compare_parts(self) -> tuple[list[dict[str, Any]], list[DataIssue]]:
+        """Drift of the columns, and issues of duplicates and drift, while the training rows are there as they came."""
+        parts = self.parts
+        self.messages.stage("checking for leakage, duplicates and drift")
+        kinds = {p.name: p.kind for p in self.profile if is_feature(p.kind)}
+        # Text that no model uses tells rows apart: people of the same age and class are not the same.
+        told_apart = [p.name for p in self.profile if p.name in kinds or p.treatment == FREE_TEXT]
+        self.duplicates, repeated = duplicates(parts.train, parts.y_train, parts.test, parts.y_test, told_apart)
+        drifts, drifted = drift_between(parts.train, parts.test, kinds, self.seed)
+        return [asdict(drift) for drift in drifts[:20]], [*repeated, *drifted]  # the clearest first
+
+    def _check_leakage(self, trees: TableEncoder, features: np.ndarray) -> None:
+        parts = self.parts
+        _, leaks = leaking_columns(features, trees.sources_, trees.categorical_, parts.y_train, parts.task, self.seed)
+        self.issues += leaks
+        for leak in leaks:
+            next(p for p in self.profile if p.name == leak.columns[0]).warnings.append("suspected leakage")
+
+    def _say_issues(self, more: Sequence[DataIssue]) -> None:
+        self.issues += more
+        for issue in self.issues:
+            self._say(issue)
+
+    def _say(self, issue: DataIssue) -> None:
+        mark = {"high": "!!", "medium": "! "}.get(issue.severity, "  ")
+        self.messages.line(f"{mark} {issue.text}")
+
+    def _sample_rows(self) -> np.ndarray:
+        n = len(self.parts.y_train)
+        if n <= _RAW_ROWS:
+            rows = np.arange(n)
+            # In random order where no other matters, so that the first rows are a random sample.
+            return rows if self.parts.ordered else stream(self.seed, "raw").permutation(rows)
+        if self.parts.ordered:
+            return np.arange(n - _RAW_ROWS, n)
+        return stream(self.seed, "raw").choice(n, _RAW_ROWS, replace=False)
+
+    def _baseline(self, evaluation: Evaluation) -> dict[str, Any]:
+        mean, error = evaluation.baseline()
+        name = "the most frequent class" if evaluation.facts.task == "classification" else "the mean"
+        self.messages.line(f"{self.budget.spent():6.1f} s  baseline, {name}: {self.metric.label} {mean:.4g}")
+        return {"name": name, "score_mean": mean, "score_se": error}
+
+    # ---------------------------------------------------------------------------------------------- search
+
+    def _search(self, evaluation: Evaluation, families: Sequence[Family]) -> tuple[Entry, Search]:
+        reserved = max(_DIAGNOSES_SHARE * self.budget.seconds, 0.2)
+
+        def after(refit: float) -> float:
+            # The refit may take 15% longer than extrapolated; 4% of the time is a reserve for writing the results.
+            return 1.15 * refit + reserved + 0.04 * self.budget.seconds
+
+        self.messages.stage("comparing models")
+        search = Search(evaluation, families, self.budget, self._on_evaluated, after)
+        try:
+            entry = search.run()
+        except RuntimeError:
+            raise DataError(self._why_none(search)) from None
+        return entry, search
+
+    def _why_none(self, search: Search) -> str:
+        failed = [entry for entry in search.entries if entry.failure()]
+        if failed:
+            return f"no model could be fitted; {failed[0].candidate.family.name}: {failed[0].failure()}"
+        return f"time={self.budget.seconds:g} is too short to fit a model to these rows; give more seconds"
+
+    def _on_evaluated(self, entry: Entry, leads: bool) -> None:
+        """Note a candidate in the history of the search, and print the leaders and the first candidates."""
+        at = entry.most_rows()
+        scores = entry.scores(at)
+        score = self.metric.shown(float(scores.mean()))
+        if leads:
+            self.best = score
+        name, seconds = entry.candidate.name, self.budget.spent()
+        self.search_history.append({"seconds": round(seconds, 3), "name": name, "score": score, "best": self.best})
+        self.messages.leader("" if not leads else f"{entry.candidate.family.name} {score:.4g}")
+        if not leads and entry.trial:
+            return
+        error = f" +- {standard_error(scores):.2g}" if len(scores) > 1 else ""
+        mark = "best   " if leads else "       "
+        self.messages.line(
+            f"{seconds:6.1f} s  {mark}{self.metric.label} {score:.4g}{error}  {short(name, 72)}  "
+            f"({len(scores)} folds of {at:,} rows)"
+        )
+
+    def _refit(self, evaluation: Evaluation, candidate: Candidate) -> tuple[TableModel, float]:
+        self.messages.stage(f"fitting {candidate.family.name} to all training rows")
+        form = candidate.family.form
+        encoder, features = evaluation.encoders[form], evaluation.features(form)
+        self.options = {name: value for name, value in evaluation.encoder_options(form).items() if value}
+        if form == "trees":
+            self.options.pop("form")
+        model = TableModel(candidate.build(self.seed), dict(evaluation.kinds), **self.options)
+        if "n_jobs" in model.estimator.get_params():
+            model.estimator.set_params(n_jobs=self.n_jobs)
+        began = self.budget.spent()
+        weight = evaluation.weight if candidate.family.takes_weight else None
+        model.fit_encoded(encoder, features, evaluation.y, weight)
+        return model, self.budget.spent() - began
+
+    # ---------------------------------------------------------------------------------------------- after
+
+    def _predict_test_set(self, model: TableModel) -> TestPart:
+        self.messages.stage("scoring the test set")
+        responses = responses_of(model, self.parts.test, self.metric.classes)
+        kept = {name: values for name, values in responses.items() if name in ("predict", "predict_proba")}
+        return TestPart(self.parts.rows_test, self.parts.y_test, kept, self.parts.weight_test)
+
+    def _result(
+        self,
+        evaluation: Evaluation,
+        leaderboard: list[dict[str, Any]],
+        candidate: Candidate,
+        model: TableModel,
+        test: TestPart,
+        baseline: dict[str, Any],
+        drift: list[dict[str, Any]],
+    ) -> TrainingRun:
+        parts, metric = self.parts, self.metric
+        score, tests, without_duplicates = self._test_scores(test)
+        if without_duplicates is not None:
+            self._say_effect_of_duplicates(score, without_duplicates)
+        constant = constant_model(parts.task).fit(np.empty((len(evaluation.y), 1)), evaluation.y)
+        responses = responses_of(constant, np.empty((len(test.y), 1)), metric.classes)
+        settings = dict(candidate.settings)
+        if "random_state" in candidate.build(self.seed).get_params(deep=False):
+            settings["random_state"] = self.seed
+        name = type_name(candidate.family)
+        return TrainingRun(
+            model_=model,
+            metric=metric,
+            task=parts.task,
+            source=source_name(self.data),
+            target=parts.target,
+            how=parts.how,
+            leaderboard=leaderboard,
+            baseline=baseline,
+            test=score,
+            tests=tests,
+            baseline_test=metric.shown(metric.score(responses, test.y, test.weight)),
+            certificate=model.certificate_,
+            profile=self.profile,
+            warnings=self.issues,
+            test_part=test,
+            script=script_of(self.data, name, settings, evaluation.kinds, self.options, self._read_arguments()),
+            sizes={"train": len(evaluation.y), "test": len(test.y)},
+            seed=self.seed,
+            budget=self.budget.seconds,
+            drift=drift,
+            search_history=self.search_history,
+            without_duplicates=without_duplicates,
+            created=now(),
+        )
+
+    def _test_scores(self, test: TestPart) -> tuple[TestScore, dict[str, TestScore], TestScore | None]:
+        """The score of the test set, further metrics as the time allows, and the score without duplicated rows."""
+        metric, seconds = self.metric, 0.02 * self.budget.seconds
+        score = metric.with_bound(test.responses, test.y, test.weight, self.seed, seconds=2 * seconds)
+        tests = {}
+        for name in further_metrics(metric):
+            if len(test.y) > _CHEAP_ROWS and self.budget.left(0.1 * self.budget.seconds) < 0:
+                break
+            other = metric_for(name, self.parts.task, self.y_known)
+            tests[name] = other.with_bound(test.responses, test.y, test.weight, self.seed, seconds=seconds / 2)
+        # Too few other rows would leave no score to compare with.
+        repeated = self.duplicates.across
+        if not 0 < repeated.sum() < len(test.y) - 10:
+            return score, tests, None
+        kept = {name: values[~repeated] for name, values in test.responses.items()}
+        weight = None if test.weight is None else test.weight[~repeated]
+        return score, tests, metric.with_bound(kept, test.y[~repeated], weight, self.seed, seconds=seconds)
+
+    def _say_effect_of_duplicates(self, score: TestScore, without: TestScore) -> None:
+        """Complete the issue about test rows that are training rows: whether they make the score better."""
+        gain = (score.score - without.score) * (-1 if self.metric.loss else 1)
+        effect = "makes the score look better" if gain > 0 else "does not make the score look better"
+        for i, issue in enumerate(self.issues):
+            if issue.kind == ACROSS:
+                text = (
+                    f"{issue.text.partition(':')[0]}, which {effect}: {self.metric.label} {score.score:.4g} with them, "
+                    f"{without.score:.4g} without"
+                )
+                self.issues[i] = replace(issue, text=text)
+
+    def _read_arguments(self) -> dict[str, Any]:
+        """Arguments of `read_parts` that give the same split again."""
+        given = {**self.arguments, "target": self.parts.target, "task": self.parts.task}
+        if isinstance(given["test"], os.PathLike):
+            given["test"] = os.fspath(given["test"])
+        elif given["test"] is not None and not isinstance(given["test"], str):
+            given["test"] = None
+        return {name: value for name, value in given.items() if value is not None or name == "order"}
+
+    def _diagnose(self, run: TrainingRun, diagnoses: Diagnoses, search: Search, entry: Entry) -> None:
+        diagnoses.run_importances()
+        diagnoses.run_slices(run.model_, self.parts.test, self.parts.y_test)
+        if run.task == "classification":
+            diagnoses.run_threshold(entry)
+        diagnoses.run_bias_variance(entry.mean(search.full) if entry.most_rows() >= search.full else None)
+        ranked = [e.candidate for e in search.ranked()]
+        # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.
+        linear = next((c for c in ranked if c.family.form == "linear" and c.family.grows == 1), None)
+        other = next((c for c in ranked if linear is not None and c.family is not linear.family), None)
+        diagnoses.run_optimizer_or_objective(linear, other)
+        diagnoses.run_ablation()
+        found = diagnoses.found
+        run.findings, run.skipped = found.findings, found.skipped
+        run.importances, run.examples = found.importances, found.examples
+        for slot, finding in run.findings.items():
+            self.messages.line(f"{self.budget.spent():6.1f} s  {slot.replace('_', ' ')}: {finding.verdict}")
