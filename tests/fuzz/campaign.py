@@ -2,8 +2,8 @@
 
 ``python -m tests.fuzz.campaign --minutes 60 --jobs 2`` from the root of the repository draws new cases until the time
 is over and prints each kind of complaint when it is first met, with the seed of its case, and all of them at the end;
-``--case SEED --only Ridge`` runs one again, with its traceback, and ``--only Ridge`` looks at one class. Fits run in processes that
-are ended when one of them takes too long; which cases are run does not depend on their number.
+``--case SEED --only Ridge`` runs one again, with its traceback, and ``--only Ridge`` looks at one class. Fits run in
+processes that are ended when one of them takes too long; which cases are run does not depend on their number.
 """
 
 from __future__ import annotations
@@ -59,10 +59,9 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{self.cases} cases from seed {self.seed}: {len(self.found)} kinds of complaints"]
         for entry in self.found.values():
-            name = entry["words"].partition("(")[0]
-            lines.append(
-                f"--case {entry['seed']} --only {name} ({entry['times']} times) {entry['complaint']}\n    {entry['words'][:500]}"
-            )
+            name, words = entry["words"].partition("(")[0], entry["words"][:500]
+            times = entry["times"]
+            lines.append(f"--case {entry['seed']} --only {name} ({times} times) {entry['complaint']}\n    {words}")
         return "\n".join(lines)
 
 
