@@ -9,10 +9,11 @@ import scipy.sparse as sp
 
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Target, Task
-from benchmarks.tasks._lasso import ESTIMATORS, LIMITS, TOLERANCES, fit, gap_of_fit, largest_alpha, setup, tight
+from benchmarks.tasks._lasso import ESTIMATORS, LIMITS, TOLERANCES, fit, gap_of_fit, largest_alpha, matrix, setup, tight
 
 
-def make(directory: Path, quick: bool) -> Data:
+def sparse_columns(quick: bool, *, noise: float) -> Data:
+    """A sparse matrix and y with noise of this share of the signal."""
     n, p, active = (2_000, 10_000, 50) if quick else (20_000, 100_000, 500)
     rng = np.random.default_rng(11)
     X = sp.random_array(
@@ -21,10 +22,15 @@ def make(directory: Path, quick: bool) -> Data:
     w = np.zeros(p)
     w[rng.choice(p, active, replace=False)] = rng.standard_normal(active)
     signal = X @ w
-    y = signal + 0.5 * signal.std() * rng.standard_normal(n) + 1.0
-    alpha = np.array([largest_alpha(X, y) / 10])
+    y = signal + noise * signal.std() * rng.standard_normal(n)
     parts = {"data": X.data, "indices": X.indices.astype(np.int32), "indptr": X.indptr.astype(np.int32)}
-    return {**parts, "y": y, "alpha": alpha}
+    return {**parts, "y": y}
+
+
+def make(directory: Path, quick: bool) -> Data:
+    data = sparse_columns(quick, noise=0.5)
+    y = data["y"] + 1.0
+    return {**data, "y": y, "alpha": np.array([largest_alpha(matrix(data), y) / 10])}
 
 
 TASK = Task(

@@ -60,6 +60,7 @@ inline double dual_penalty(double s, double c, double l1, double l2, bool positi
 
 // X'X and q = X'r: r itself is not needed. Moves go along row j of the Gram matrix.
 struct GramProblem {
+    static constexpr bool walks_columns = false;  // a column that stays at zero costs nothing
     const double *G;
     std::size_t ld, m;         // leading dimension, columns of which q is kept
     const std::int64_t *slot;  // row of G of each column
@@ -125,6 +126,7 @@ EPICYCLE_PER_TYPE(float)
 // Columns of a column-major matrix where they are. The state is u = v r, with row weights v that sum to one.
 template <class T>
 struct DenseProblem {
+    static constexpr bool walks_columns = true;
     Dense<T> X;
     const std::int64_t *column;
     const double *mean, *norm2;
@@ -158,6 +160,7 @@ struct DenseProblem {
 // R = sqrt(v) (r - delta) with one number delta, so that a move touches the stored entries and delta only, and
 // x_j'r about the mean is  x_j'R + delta mean_j  because the weighted sum of r is zero.
 struct SparseProblem {
+    static constexpr bool walks_columns = true;
     std::vector<double> value;
     std::vector<std::int32_t> row;
     std::vector<std::size_t> begin;
@@ -294,6 +297,58 @@ struct Descent {
     bool settled = false;                                  // the last epochs changed no sign
 };
 
+// What an epoch over some columns did: the sum of the decreases that its steps guarantee, and its multiply-adds.
+struct Epoch {
+    double drop = 0.0, work = 0.0;
+    bool sign_changed = false;
+};
+
+// The exact minimum in one coordinate after the other; `column(i)` is the i-th of `count`.
+template <class Problem, class Column>
+Epoch coordinate_epoch(Problem &problem, const Penalty &penalty, double *w, std::size_t count, Column column) {
+    Epoch done;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t j = column(i);
+        const double curvature = problem.norm2[j] + penalty.l2[j];
+        if (!(curvature > 0.0)) continue;  // a constant column without ridge: w_j stays
+        const double old = w[j];
+        const double g = problem.correlation(j) + problem.norm2[j] * old;
+        const double fresh = soft_threshold(g, penalty.l1[j], penalty.positive) / curvature;
+        done.work += static_cast<double>(problem.cost(j));
+        if (fresh == old) continue;
+        problem.move(j, fresh - old);
+        w[j] = fresh;
+        done.drop += 0.5 * curvature * (fresh - old) * (fresh - old);
+        done.sign_changed |= (fresh > 0.0) != (old > 0.0) || (fresh < 0.0) != (old < 0.0);
+    }
+    return done;
+}
+
+// Goes to `trial` if the objective is lower there; returns the multiply-adds.
+template <class Problem>
+double try_point(Problem &problem, const Penalty &penalty, double *w, std::size_t k, std::vector<double> &trial,
+                 std::vector<double> &backup) {
+    const double before = penalised(problem, penalty, w, k), shift = problem.shift();
+    double work = 0.0;
+    backup.assign(problem.state(), problem.state() + problem.state_size());
+    for (std::size_t j = 0; j < k; ++j) {
+        if (penalty.positive) trial[j] = std::max(trial[j], 0.0);
+        if (trial[j] != w[j]) problem.move(j, trial[j] - w[j]), work += static_cast<double>(problem.cost(j));
+    }
+    if (penalised(problem, penalty, trial.data(), k) < before)
+        std::copy(trial.begin(), trial.end(), w);
+    else {
+        std::copy(backup.begin(), backup.end(), problem.state());
+        problem.set_shift(shift);
+    }
+    return work;
+}
+
+// Epochs over the columns in use between two over all: as long as they gain more than this share of what the epoch over
+// all gained, and at most so many. They pay where at most every other column is in use.
+constexpr double WORTH_ANOTHER = 0.03;
+constexpr std::size_t EPOCHS_OF_SUPPORT = 10;
+
 // Epochs until the gap over these columns is at most `target`, `max_epochs` are done or about `max_work`
 // multiply-adds; with `until_settled` also as soon as two epochs in a row change no sign.
 template <class Problem>
@@ -302,52 +357,41 @@ Descent descend(Problem &problem, const Penalty &penalty, double *w, std::size_t
     Descent done;
     Anderson anderson(k);
     std::vector<double> trial(k), c(k), backup;
-    double work = 0.0;
-    std::size_t unchanged = 0, since_check = 0;
+    std::vector<std::size_t> support;
+    double work = 0.0, worth = 0.0;
+    std::size_t unchanged = 0, since_check = 0, of_support = 0;
     anderson.remember(w);
     while (done.epochs < max_epochs && work < max_work) {
-        double drop = 0.0;
-        bool sign_changed = false;
-        for (std::size_t j = 0; j < k; ++j) {
-            const double curvature = problem.norm2[j] + penalty.l2[j];
-            if (!(curvature > 0.0)) continue;  // a constant column without ridge: w_j stays
-            const double old = w[j];
-            const double g = problem.correlation(j) + problem.norm2[j] * old;
-            const double fresh = soft_threshold(g, penalty.l1[j], penalty.positive) / curvature;
-            work += static_cast<double>(problem.cost(j));
-            if (fresh == old) continue;
-            problem.move(j, fresh - old);
-            w[j] = fresh;
-            drop += 0.5 * curvature * (fresh - old) * (fresh - old);
-            sign_changed |= (fresh > 0.0) != (old > 0.0) || (fresh < 0.0) != (old < 0.0);
-        }
-        ++done.epochs, ++since_check;
-        unchanged = sign_changed ? 0 : unchanged + 1;
-        done.settled = unchanged >= 2;
-        // What one epoch gains is a lower bound of what was missing: no gap below it is worth computing.
-        if (drop <= target || since_check >= 10) {
-            done.gap = duality_gap(problem, penalty, w, k, c);
-            since_check = 0;
-            if (done.gap <= target || drop == 0.0) return done;
-        }
-        if (until_settled && done.settled) return done;
+        const bool all = of_support == 0;
+        const Epoch epoch =
+            all ? coordinate_epoch(problem, penalty, w, k, [](std::size_t i) { return i; })
+                : coordinate_epoch(problem, penalty, w, support.size(), [&](std::size_t i) { return support[i]; });
+        work += epoch.work;
+        ++done.epochs;
+        if (all) {
+            ++since_check;
+            unchanged = epoch.sign_changed ? 0 : unchanged + 1;
+            done.settled = unchanged >= 2;
+            // What one epoch gains is a lower bound of what was missing: no gap below it is worth computing.
+            if (epoch.drop <= target || since_check >= 10) {
+                done.gap = duality_gap(problem, penalty, w, k, c);
+                since_check = 0;
+                if (done.gap <= target || epoch.drop == 0.0) return done;
+            }
+            if (until_settled && done.settled) return done;
+            if (Problem::walks_columns) {
+                support.clear();
+                for (std::size_t j = 0; j < k; ++j)
+                    if (w[j] != 0.0) support.push_back(j);
+                worth = WORTH_ANOTHER * epoch.drop;
+                if (2 * support.size() <= k) of_support = EPOCHS_OF_SUPPORT;
+            }
+        } else
+            of_support = epoch.drop > worth ? of_support - 1 : 0;
         if (!anderson.remember(w)) continue;
         const bool found = anderson.extrapolate(trial);
         anderson.forget();
-        if (found) {
-            const double before = penalised(problem, penalty, w, k), shift = problem.shift();
-            backup.assign(problem.state(), problem.state() + problem.state_size());
-            for (std::size_t j = 0; j < k; ++j) {
-                if (penalty.positive) trial[j] = std::max(trial[j], 0.0);
-                if (trial[j] != w[j]) problem.move(j, trial[j] - w[j]), work += static_cast<double>(problem.cost(j));
-            }
-            if (penalised(problem, penalty, trial.data(), k) < before)
-                std::copy(trial.begin(), trial.end(), w);
-            else {
-                std::copy(backup.begin(), backup.end(), problem.state());
-                problem.set_shift(shift);
-            }
-        }
+        if (found) work += try_point(problem, penalty, w, k, trial, backup);
         anderson.remember(w);
     }
     return done;

@@ -33,9 +33,14 @@ from .automl import (
     train as train,
 )
 from .bayes import (
+    ARDRegression as ARDRegression,
+    BayesianLinearRegression as BayesianLinearRegression,
+    BayesianLogisticRegression as BayesianLogisticRegression,
+    BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
 from .core._certificate import (

@@ -146,3 +146,24 @@ def test_no_model_leaves_no_folder(tmp_path, monkeypatch, table):
 def test_bad_arguments_are_named(table, arguments, named):
     with pytest.raises((ParameterError, DataError), match=named):
         ep.train(table, "answer", **{"time": 1, **arguments})
+
+
+def test_elastic_net_does_not_depend_on_the_unit_of_the_target(tmp_path):
+    """In dollars or in millions: the L2 part of its penalty is not of the same degree as the errors."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = X @ [3.0, -2.0, 1.0, 0.0] + rng.normal(size=200)
+    scores = []
+    for unit, weight in ((1.0, None), (1e6, None), (1e-6, "w")):
+        table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "w": np.full(200, 2.0), "y": unit * y + 3 * unit})
+        run = ep.train(table, "y", time=1, models="elasticnet", weight=weight, out=tmp_path / f"{unit:g}")
+        assert run.certificate.holds
+        scores.append(run.leaderboard[-1]["score_mean"])
+        model = ep.load(tmp_path / f"{unit:g}" / "model.epi")
+        assert np.array_equal(model.predict(table), run.model_.predict(table))
+        assert model.certificate_ == run.certificate
+    assert scores[0] > 0.9
+    assert scores[1] == pytest.approx(scores[0], rel=1e-6)
+    space = {}
+    exec(compile((tmp_path / "1" / "train.py").read_text(), "train.py", "exec"), {**space, "__name__": "script"}, space)
+    assert type(space["model"].estimator).__name__ == "TransformedTargetRegressor"

@@ -5,9 +5,11 @@ import io
 import json
 import os
 import sys
+import warnings
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.json
@@ -259,3 +261,48 @@ def test_compare_two_models(trained, tmp_path, capsys):
     assert told["lower"] <= told["difference"] <= told["upper"]
     assert main(["compare", *files, "--data", str(tmp_path / "later.csv")]) == 0
     assert "McNemar" in capsys.readouterr().out
+
+
+def test_report_of_rows_that_lack_a_class_gives_no_raw_warnings(tmp_path, capsys):
+    """Scores that have no value there are left out; scikit-learn's remarks about them are not for the user."""
+    command = ["train", "iris", "--time", "1", "--models", "logistic", "--out", str(tmp_path / "model")]
+    assert main(command) == 0
+    table = ep.training.read_table("iris")
+    model = str(tmp_path / "model" / "model.epi")
+    for n in (2, 30, 60, 101):
+        pa.csv.write_csv(table.slice(0, n), tmp_path / "rows.csv")
+        capsys.readouterr()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert main(["report", model, str(tmp_path / "rows.csv"), "--out", str(tmp_path / f"{n}")]) == 0
+        said = capsys.readouterr()
+        assert said.err == ""
+        assert caught == []
+        assert f"accuracy on {n} rows" in said.out or f"log loss on {n} rows" in said.out
+
+
+def test_report_of_one_class_of_two(tmp_path, capsys):
+    """There is no ROC curve of one class: accuracy is reported."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    table = pa.table({"a": a, "y": np.where(a + 0.5 * rng.normal(size=300) > 1.2, "rare", "usual")})
+    pa.csv.write_csv(table, tmp_path / "data.csv")
+    command = ["train", str(tmp_path / "data.csv"), "--time", "1", "--models", "logistic", "--out", str(tmp_path / "m")]
+    assert main(command) == 0
+    pa.csv.write_csv(table.filter(pc.equal(table["y"], "rare")), tmp_path / "rare.csv")
+    capsys.readouterr()
+    model = str(tmp_path / "m" / "model.epi")
+    assert main(["report", model, str(tmp_path / "rare.csv"), "--out", str(tmp_path / "r")]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "accuracy on " in said.out
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_takes_one_line(capsys, monkeypatch):
+    def warns(*_, **__):
+        warnings.warn("something\n  odd", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr("epicycle.cli._info.print_methods", warns)
+    assert main(["methods"]) == 0
+    assert capsys.readouterr().err == "epicycle: warning: something odd\n"

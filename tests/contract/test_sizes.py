@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 import epicycle as ep
@@ -141,3 +142,31 @@ def test_robust_iterations_end_where_nothing_changes(rows):
     assert model.history_.n_iter < 2_000
     again = ep.LocallyWeightedRegression(span=0.8, robust_iterations=model.history_.n_iter + 5).fit(X[:, :1], y)
     assert_allclose(again.predict(X[:, :1]), model.predict(X[:, :1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (ep.SVR(), "X: its variance is too large for gamma='scale'"),
+        (ep.NuSVC(nu=0.3), "X: its variance is too large for gamma='scale'"),
+        (ep.BackwardSelection(ep.LinearRegression()), "X: sums of squares of its columns"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_rows_whose_squares_overflow_are_refused_by_name(rows, model, words):
+    X, y = rows
+    labels = (y > 0).astype(int) if isinstance(model, ep.NuSVC) else y
+    with pytest.raises(DataError, match=words):
+        model.fit(1e200 * X, labels)
+
+
+def test_distances_with_a_huge_power_are_those_of_the_largest_difference(rows):
+    X, _ = rows
+    found, largest = (ep.NearestNeighbors(n_neighbors=3, p=p).fit(X).kneighbors(X)[0] for p in (1e300, np.inf))
+    assert_allclose(found, largest, rtol=1e-12)
+
+
+def test_an_empty_sparse_matrix_is_boosted_to_the_larger_class(rows):
+    labels = (rows[1] > 0).astype(int)
+    model = ep.AdaBoostClassifier().fit(sp.csr_matrix((30, 2)), labels)
+    assert set(model.predict(rows[0])) == {np.bincount(labels).argmax()}

@@ -3,6 +3,7 @@
 from epicycle._native import (
     bayes as bayes,
     cart as cart,
+    cluster as cluster,
     core as core,
     glm as glm,
     kernel as kernel,

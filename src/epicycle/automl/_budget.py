@@ -1,20 +1,15 @@
-"""Budgets of time and memory, and the progress messages of a training run."""
+"""Budgets of time and memory of a training run."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from epicycle.core import _memory
-from epicycle.core._exceptions import ParameterTypeError
-from epicycle.core.estimator._progress import ProgressLine
 
 
 class Budget:
@@ -79,53 +74,3 @@ def return_freed_memory() -> None:
     """Return free memory to the system now."""
     pa.default_memory_pool().release_unused()
     _memory.return_freed_memory()
-
-
-class Messages:
-    """Progress messages of a training run: lines, and on a terminal a bar with the leading candidate.
-
-    Parameters
-    ----------
-    progress : bool, callable or None
-        False is silent, True prints to standard error, a callable gets every line; None is True on a terminal.
-    seconds : float
-        The budget, which the bar shows.
-    """
-
-    def __init__(self, progress: Any, seconds: float) -> None:
-        terminal = sys.stderr is not None and sys.stderr.isatty()
-        if progress is None:
-            progress = terminal
-        if not isinstance(progress, bool) and not callable(progress):
-            raise ParameterTypeError(f"progress={progress!r:.40}; expected True, False, a callable or None")
-        self._write: Callable[[str], object] | None = None
-        if callable(progress):
-            self._write = progress
-        elif progress:
-            self._write = partial(print, file=sys.stderr, flush=True)
-        self._began, self._seconds = time.perf_counter(), seconds
-        self._bar = ProgressLine("training", max(round(seconds), 1), delay=0.3) if terminal and progress else None
-        self._stage = "reading"
-        self._leader = ""
-
-    def line(self, text: str) -> None:
-        if self._write is not None:
-            self._write(text)
-        self._update()
-
-    def stage(self, text: str) -> None:
-        self._stage = text
-        self._update()
-
-    def leader(self, text: str) -> None:
-        self._leader = text
-        self._update()
-
-    def _update(self) -> None:
-        if self._bar is not None:
-            spent = min(round(time.perf_counter() - self._began), max(round(self._seconds), 1))
-            self._bar.update(spent, note=f"{self._stage}{'; leads: ' + self._leader if self._leader else ''}")
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.preprocessing import StandardScaler
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.gp import GaussianProcessClassifier, GaussianProcessRegressor
@@ -67,6 +69,7 @@ class Family:
     form : encoding of its features, "trees" or "linear".
     grows : exponent of rows in the time of a fit.
     rounds : whether the number of trees is found by early stopping where there are enough rows.
+    scales_target : whether the fit depends on the unit of the target, which is then standardised before it.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Family:
     grows: float = 1.0
     rounds: bool = False
     takes_weight: bool = True
+    scales_target: bool = False
     suits: Callable[[Any], bool] = lambda _: True
 
 
@@ -100,7 +104,10 @@ class Candidate:
         known = estimator.get_params(deep=False)
         if "random_state" in known:
             more = {"random_state": seed, **more}
-        return estimator.set_params(**{name: value for name, value in more.items() if name in known})
+        estimator.set_params(**{name: value for name, value in more.items() if name in known})
+        if self.family.scales_target:
+            return TransformedTargetRegressor(estimator, transformer=StandardScaler(), check_inverse=False)
+        return estimator
 
 
 _LEAVES = Axis(4, 256, log=True, whole=True)
@@ -147,8 +154,9 @@ _TABLE = (
     Family("ExtraTrees", "classification", ExtraTreesClassifier, "trees", _FOREST_STARTS[:1],
            {**_FOREST_SPACE, "max_features": Axis(0.05, 0.8, log=True)}, grows=1.1),
     Family("ExtraTrees", "regression", ExtraTreesRegressor, "trees", _FOREST_STARTS[:1], _FOREST_SPACE, grows=1.1),
+    # With y twice as large the same alpha counts twice in its L2 part, against the L1 part and the errors.
     Family("ElasticNetCV", "regression", ElasticNetCV, "linear", ({"l1_ratio": 0.9, "n_alphas": 30},),
-           {"l1_ratio": Axis(0.1, 1.0)}),
+           {"l1_ratio": Axis(0.1, 1.0)}, scales_target=True),
     Family("PoissonRegression", "regression", GeneralizedLinearModel, "linear", ({"family": "poisson", "alpha": 1e-3},),
            {"alpha": Axis(1e-6, 1.0, log=True)}, suits=lambda facts: facts.counts),
     Family("GradientBoosting for counts", "regression", GradientBoostingRegressor, "trees",

@@ -157,7 +157,8 @@ class Evaluation:
             # Without a validation set the number of rounds follows the learning rate: n_estimators x learning_rate =
             # 12.
             return {"n_estimators": int(np.clip(12 / rate, 30, 600))}
-        return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), "n_iter_no_change": 25, "validation_fraction": 0.1}
+        stopping = {"n_iter_no_change": 25, "validation_fraction": 0.1, "keep_best": True, "tol": 1e-7}
+        return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), **stopping}
 
     def baseline(self) -> tuple[float, float]:
         """Mean score of a constant on the same folds, and its standard error."""
@@ -193,7 +194,8 @@ class Evaluation:
         began = time.perf_counter()
         try:
             model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
-            if time.perf_counter() - began >= limit and not getattr(model, "converged_", True) and not trees_of(model):
+            ended = getattr(getattr(model, "regressor_", model), "converged_", True)
+            if time.perf_counter() - began >= limit and not ended and not trees_of(model):
                 # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
                 raise RuntimeError("the fit did not end within its time limit")
             responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
@@ -215,8 +217,9 @@ class Evaluation:
         """The candidate fitted to some training rows."""
         model = candidate.build(self.seed, n_jobs=n_jobs, **self.settings(candidate, len(rows)))
         with_categories(model, self.encoders[candidate.family.form])
-        if limit is not None and hasattr(model, "set_callbacks"):
-            model.set_callbacks(TimeLimit(max(limit, 0.05)))
+        inner = getattr(model, "regressor", model)  # of one that transforms the target
+        if limit is not None and hasattr(inner, "set_callbacks"):
+            inner.set_callbacks(TimeLimit(max(limit, 0.05)))
         weights = (
             {} if self.weight is None or not candidate.family.takes_weight else {"sample_weight": self.weight[rows]}
         )

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._budget import Budget, Messages, return_freed_memory
-from epicycle.automl._candidates import Candidate, Family, families_for, type_name
+from epicycle.automl._budget import Budget, return_freed_memory
+from epicycle.automl._candidates import Candidate, Family, families_for
 from epicycle.automl._columns import FREE_TEXT, is_count
 from epicycle.automl._data_checks import DataIssue, leaking_columns, profile_columns
 from epicycle.automl._diagnoses import Diagnoses
 from epicycle.automl._evaluation import Evaluation, Facts, constant_model
+from epicycle.automl._messages import Messages
 from epicycle.automl._metrics import Metric, further_metrics, metric_for
+from epicycle.automl._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl._output import script_of
 from epicycle.automl._part_checks import ACROSS, drift_between, duplicates
 from epicycle.automl._parts import Parts, folds
@@ -158,7 +160,28 @@ class Job:
         _, leaks = leaking_columns(features, trees.sources_, trees.categorical_, parts.y_train, parts.task, self.seed)
         self.issues += leaks
         for leak in leaks:
-            next(p for p in self.profile if p.name == leak.columns[0]).warnings.append("suspected leakage")
+            self._suspect(leak)
+
+    def _suspect(self, leak: DataIssue) -> None:
+        for profile in self.profile:
+            if profile.name in leak.columns:
+                profile.warnings.append("suspected leakage")
+
+    def _check_score(self, run: TrainingRun, diagnoses: Diagnoses, entry: Entry) -> None:
+        """A nearly perfect score is an alarm, with the columns named that explain it."""
+        evaluation, part = diagnoses.evaluation, run.test_part
+        unseen = unseen_predictions(evaluation, entry, part.y, part.responses["predict"])
+        if not is_nearly_perfect(*unseen, run.task):
+            return
+        self.messages.stage("looking for the columns that explain the score")
+        names, enough = explaining_columns(evaluation, diagnoses.candidate, self.budget, diagnoses.keep)
+        named = {name for issue in self.issues if issue.kind == "leakage" for name in issue.columns}
+        if set(names) <= named or (named and not enough):
+            return  # what explains it has been said
+        issue = alarm(f"{run.metric.label} {run.test.score:.4g}", names, enough=enough)
+        self.issues.append(issue)
+        self._suspect(issue)
+        self._say(issue)
 
     def _say_issues(self, more: Sequence[DataIssue]) -> None:
         self.issues += more
@@ -222,10 +245,15 @@ class Job:
             return
         error = f" +- {standard_error(scores):.2g}" if len(scores) > 1 else ""
         mark = "best   " if leads else "       "
-        self.messages.line(
-            f"{seconds:6.1f} s  {mark}{self.metric.label} {score:.4g}{error}  {short(name, 72)}  "
-            f"({len(scores)} folds of {at:,} rows)"
+        width = self.messages.width
+        label = self.metric.label if width is None or width >= 120 else self.metric.name
+        before = f"{seconds:6.1f} s  {mark}{label} {score:.4g}{error}  "
+        after = (
+            f"  ({len(scores)} folds of {at:,} rows)" if width is None or width >= 100 else f"  ({len(scores)} folds)"
         )
+        # On a terminal the name is as long as the line allows.
+        room = 72 if width is None else max(width - len(before) - len(after), 16)
+        self.messages.line(f"{before}{short(name, min(room, 72))}{after}")
 
     def _refit(self, evaluation: Evaluation, candidate: Candidate) -> tuple[TableModel, float]:
         self.messages.stage(f"fitting {candidate.family.name} to all training rows")
@@ -234,9 +262,7 @@ class Job:
         self.options = {name: value for name, value in evaluation.encoder_options(form).items() if value}
         if form == "trees":
             self.options.pop("form")
-        model = TableModel(candidate.build(self.seed), dict(evaluation.kinds), **self.options)
-        if "n_jobs" in model.estimator.get_params():
-            model.estimator.set_params(n_jobs=self.n_jobs)
+        model = TableModel(candidate.build(self.seed, n_jobs=self.n_jobs), dict(evaluation.kinds), **self.options)
         began = self.budget.spent()
         weight = evaluation.weight if candidate.family.takes_weight else None
         model.fit_encoded(encoder, features, evaluation.y, weight)
@@ -267,9 +293,8 @@ class Job:
         constant = constant_model(parts.task).fit(np.empty((len(evaluation.y), 1)), evaluation.y)
         responses = responses_of(constant, np.empty((len(test.y), 1)), metric.classes)
         settings = dict(candidate.settings)
-        if "random_state" in candidate.build(self.seed).get_params(deep=False):
+        if "random_state" in candidate.family.make(**settings).get_params(deep=False):
             settings["random_state"] = self.seed
-        name = type_name(candidate.family)
         return TrainingRun(
             model_=model,
             metric=metric,
@@ -286,7 +311,9 @@ class Job:
             profile=self.profile,
             warnings=self.issues,
             test_part=test,
-            script=script_of(self.data, name, settings, evaluation.kinds, self.options, self._read_arguments()),
+            script=script_of(
+                self.data, candidate.family, settings, evaluation.kinds, self.options, self._read_arguments()
+            ),
             sizes={"train": len(evaluation.y), "test": len(test.y)},
             seed=self.seed,
             budget=self.budget.seconds,
@@ -333,9 +360,11 @@ class Job:
             given["test"] = os.fspath(given["test"])
         elif given["test"] is not None and not isinstance(given["test"], str):
             given["test"] = None
-        return {name: value for name, value in given.items() if value is not None or name == "order"}
+        given = {name: value for name, value in given.items() if value is not None or name == "order"}
+        return {name: value for name, value in given.items() if name != "header" or not value}
 
     def _diagnose(self, run: TrainingRun, diagnoses: Diagnoses, search: Search, entry: Entry) -> None:
+        self._check_score(run, diagnoses, entry)
         diagnoses.run_importances()
         diagnoses.run_slices(run.model_, self.parts.test, self.parts.y_test)
         if run.task == "classification":

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from epicycle.automl._candidates import Family, type_name
+from epicycle.automl._files import several_files
 from epicycle.core._exceptions import DataFileError
 
 
@@ -60,12 +62,12 @@ _TEXT = '''\
 
 import sys
 
-import epicycle as ep
+{imports}import epicycle as ep
 
 DATA = {data}
 
 model = ep.TableModel(
-    ep.{estimator},
+    {estimator},
     columns={{
 {columns}    }},{options}
 )
@@ -88,7 +90,7 @@ if __name__ == "__main__":
 
 def script_of(
     data: Any,
-    class_name: str,
+    family: Family,
     settings: Mapping[str, Any],
     kinds: Mapping[str, str],
     options: Mapping[str, Any],
@@ -98,17 +100,29 @@ def script_of(
 
     `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`.
     """
-    path = None
+    path: Any = None
     if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
-        path = os.path.abspath(data) if os.path.exists(data) else os.fspath(data)
+        known = os.path.exists(data) or several_files(data) is not None
+        path = os.path.abspath(data) if known else os.fspath(data)
+    elif (files := several_files(data)) is not None:
+        path = [os.path.abspath(file) for file in files]
     parameters = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     columns = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
     more = "".join(f"\n    {name}={value!r}," for name, value in options.items())
     given = "".join(f"        {name}={value!r},\n" for name, value in arguments.items())
+    class_name = type_name(family)
+    estimator, imports = f"ep.{class_name}({parameters})", ""
+    if family.scales_target:
+        estimator = f"TransformedTargetRegressor({estimator}, transformer=StandardScaler(), check_inverse=False)"
+        imports = (
+            "from sklearn.compose import TransformedTargetRegressor\n"
+            "from sklearn.preprocessing import StandardScaler\n\n"
+        )
     return _TEXT.format(
         what=f"the {class_name} of this folder",
         data="None  # give the path of the table" if path is None else repr(path),
-        estimator=f"{class_name}({parameters})",
+        estimator=estimator,
+        imports=imports,
         columns=columns,
         options=more,
         arguments=given,

@@ -144,7 +144,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             The fitted model.
         """
         model = with_categories(clone(self.estimator), encoder)
-        if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
+        # One that transforms the target hands the weights on.
+        if sample_weight is not None and not has_fit_parameter(getattr(model, "regressor", model), "sample_weight"):
             raise ParameterError(f"sample_weight: {type(model).__name__} takes none")
         weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight, dtype=np.float64)}
         self.model_ = model.fit(features, y, **weights)
@@ -243,13 +244,18 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def certificate_(self) -> Certificate:
         """The certificate of the model."""
         self._check_fitted()
-        return getattr(self.model_, "certificate_", Certificate("none", np.nan, np.nan, "the model gives none"))
+        return getattr(self._solved, "certificate_", Certificate("none", np.nan, np.nan, "the model gives none"))
 
     @property
     def history_(self) -> History:
         """Iterations of the fit."""
         self._check_fitted()
-        return getattr(self.model_, "history_", History())
+        return getattr(self._solved, "history_", History())
+
+    @property
+    def _solved(self) -> Any:
+        """The model whose optimum was computed, inside one that transforms the target."""
+        return getattr(self.model_, "regressor_", self.model_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to an ``.epi`` file; :func:`epicycle.load` reads it back.

@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from epicycle.automl._budget import Budget, Messages
+from epicycle.automl._budget import Budget
 from epicycle.automl._job import Job
+from epicycle.automl._messages import Messages
 from epicycle.automl._output import check_folder
 from epicycle.automl._parts import read_parts
 from epicycle.automl._training_run import TrainingRun
@@ -30,6 +31,7 @@ def train(
     groups: str | None = None,
     weight: str | None = None,
     order: str | None = "auto",
+    header: bool = True,
     drop: Sequence[str] = (),
     models: Any = None,
     seed: int = 0,
@@ -45,9 +47,10 @@ def train(
 
     Parameters
     ----------
-    data : str, path or frame
-        A CSV, Parquet, Arrow or JSON lines file, ``"-"`` for standard input, the name of a data set that comes with
-        scikit-learn ("breast_cancer", "diabetes", "digits", "iris", "wine"), or a frame.
+    data : str, path, list of paths or frame
+        A CSV, Parquet, Arrow or JSON file, several of them as a list or a pattern (``"data/*.csv"``), ``"-"`` for
+        standard input, the name of a data set that comes with scikit-learn ("breast_cancer", "diabetes", "digits",
+        "iris", "wine"), or a frame.
     target : str, optional
         The column to predict; by default one with a usual name, else the last.
     task : {"auto", "regression", "classification"}, default="auto"
@@ -67,6 +70,8 @@ def train(
     order : str, optional
         A column of time: the last rows are the test set, and every fold is predicted from the rows before it. "auto"
         finds a column of dates by which the rows are sorted already, None splits at random.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
     drop : list of str, optional
         Columns to leave out.
     models : str or list of str, optional
@@ -99,6 +104,8 @@ def train(
         with config(on_nonconvergence="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", EpicycleWarning)
+            # What scikit-learn says of a fold, such as that it lacks a class, is not about the user's code.
+            warnings.filterwarnings("ignore", module=r"sklearn\.")
             arguments = {
                 "target": target,
                 "task": task,
@@ -107,6 +114,7 @@ def train(
                 "groups": groups,
                 "weight": weight,
                 "order": order,
+                "header": bool(header),
                 "seed": int(seed),
             }
             parts = read_parts(data, **arguments)

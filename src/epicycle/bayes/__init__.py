@@ -1,6 +1,13 @@
 """Bayesian inference: conjugate models, draws from a posterior and how far they can be trusted."""
 
 from epicycle.bayes import conjugate
+from epicycle.bayes._ard import ARDRegression
+from epicycle.bayes._bayesian_logistic_regression import BayesianLogisticRegression
+from epicycle.bayes._bayesian_ridge import BayesianRidge
+from epicycle.bayes._laplace import LaplaceApproximation, laplace
+from epicycle.bayes._linear_regression import BayesianLinearRegression
+from epicycle.bayes._psis import PSISResult, psis
+from epicycle.bayes._variational import VariationalApproximation, variational
 from epicycle.bayes.sampling._constraints import (
     Constraint,
     Correlation,
@@ -29,12 +36,17 @@ from epicycle.bayes.sampling._sampling_certificate import SamplingCertificate
 from epicycle.stats._multivariate_normal import MultivariateNormal
 
 __all__ = [
+    "ARDRegression",
+    "BayesianLinearRegression",
+    "BayesianLogisticRegression",
+    "BayesianRidge",
     "Constraint",
     "Correlation",
     "CorrelationCholesky",
     "Draws",
     "HierarchicalModel",
     "Interval",
+    "LaplaceApproximation",
     "LinearModel",
     "LogisticModel",
     "LowerBounded",
@@ -43,16 +55,21 @@ __all__ = [
     "NormalModel",
     "NormalVarianceModel",
     "Ordered",
+    "PSISResult",
     "PoissonModel",
     "Positive",
     "Real",
     "SamplingCertificate",
     "Simplex",
     "UpperBounded",
+    "VariationalApproximation",
     "bfmi",
     "conjugate",
     "effective_sample_size",
+    "laplace",
     "mcse",
+    "psis",
     "r_hat",
     "sample",
+    "variational",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -45,8 +46,12 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set such as iris.",
+        help="A CSV, Parquet, Arrow or JSON file, a pattern in quotes ('data/*.csv'), - for standard input, or a data "
+        "set such as iris.",
     ),
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line of a CSV file is a row; columns are called x0, x1, ...")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
@@ -66,8 +71,9 @@ def _train(
         typer.Argument(
             metavar="[DATA]",
             show_default=False,
-            help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set that comes with "
-            "scikit-learn: breast_cancer (the default), diabetes, digits, iris, wine.",
+            help="A CSV, Parquet, Arrow or JSON file (.gz, .bz2, .xz, .zip, .zst too), a pattern in quotes "
+            "('data/*.csv'), - for standard input, or a data set that comes with scikit-learn: "
+            "breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,
     target: Target = None,
@@ -88,6 +94,7 @@ def _train(
     ] = None,
     weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Sample weights.")] = None,
     order: Order = "auto",
+    no_header: NoHeader = False,
     drop: Annotated[
         list[str] | None,
         typer.Option("--drop", metavar="COLUMN", help="Leave it out; may be given more than once."),
@@ -121,6 +128,7 @@ def _train(
         groups=groups,
         weight=weight,
         order=None if order == "none" else order,
+        header=not no_header,
         drop=tuple(drop or ()),
         models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
         seed=seed,
@@ -145,13 +153,14 @@ def _predict(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    no_header: NoHeader = False,
     seed: Seed = 0,  # noqa: ARG001 - every command takes it
     jobs: Jobs = None,
 ) -> None:
     """Predict every row of a table, block by block: any number of rows in constant memory."""
     from epicycle.cli._predict import run_prediction
 
-    run_prediction(model, data, proba=proba, out=out, as_json=json, n_jobs=jobs)
+    run_prediction(model, data, proba=proba, out=out, as_json=json, n_jobs=jobs, header=not no_header)
 
 
 @app.command("report")
@@ -162,6 +171,7 @@ def _report(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to write report.html and .json.")
     ] = None,
+    no_header: NoHeader = False,
     json: Json = False,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -169,7 +179,7 @@ def _report(
     """Score and diagnose a model on new rows."""
     from epicycle.cli._report import run_report
 
-    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs)
+    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs, header=not no_header)
 
 
 @app.command("cv")
@@ -183,6 +193,7 @@ def _cv(
         str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of a group stay in one fold.")
     ] = None,
     order: Order = "auto",
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     json: Json = False,
@@ -198,6 +209,7 @@ def _cv(
         metric=metric,
         groups=groups,
         order=None if order == "none" else order,
+        header=not no_header,
         seed=seed,
         n_jobs=jobs,
         as_json=json,
@@ -210,6 +222,7 @@ def _compare(
     second: Annotated[Path, typer.Argument(metavar="B.epi", help="Another.")],
     data: Annotated[str, typer.Option("--data", metavar="DATA", help="Rows that neither was fitted to.")],
     target: Target = None,
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,  # noqa: ARG001 - every command takes it
     json: Json = False,
@@ -217,7 +230,7 @@ def _compare(
     """Compare two models by a paired test on the same rows."""
     from epicycle.cli._score import run_comparison
 
-    run_comparison(first, second, data, target=target, seed=seed, as_json=json)
+    run_comparison(first, second, data, target=target, header=not no_header, seed=seed, as_json=json)
 
 
 @app.command("methods")
@@ -245,7 +258,13 @@ def _show(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (that of the process by default) and return its exit status."""
     try:
-        status = app(args=None if arguments is None else list(arguments), prog_name="epicycle", standalone_mode=False)
+        with warnings.catch_warnings():
+            # What scikit-learn says of its own calls is not for the user; other warnings take one line.
+            warnings.filterwarnings("ignore", module=r"sklearn\.")
+            warnings.showwarning = _show_warning
+            status = app(
+                args=None if arguments is None else list(arguments), prog_name="epicycle", standalone_mode=False
+            )
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -260,6 +279,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"epicycle: {message}", file=sys.stderr)
         return BAD_INPUT
     return status if isinstance(status, int) else OK
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"epicycle: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _in_one_line(error: Exception) -> str | None:

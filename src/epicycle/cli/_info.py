@@ -37,13 +37,41 @@ def _print_table(found: list[MethodInfo]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    cells = {
+        "method": [m.name for m in found],
+        "summary": [m.summary for m in found],
+        "solvers": [", ".join(m.solvers) for m in found],
+        "engines": [", ".join(m.engines) for m in found],
+        "certificate": [m.certificate for m in found],
+    }
+    chosen = _columns_that_fit(cells, console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("method", "summary", "solvers", "engines", "certificate"):
-        table.add_column(column, overflow="fold", no_wrap=column == "method")
-    for m in found:
-        row = (m.name, m.summary, ", ".join(m.solvers), ", ".join(m.engines), m.certificate)
+    for name, least in chosen.items():
+        table.add_column(name, overflow="fold", no_wrap=name == "method", min_width=least)
+    for row in zip(*(cells[name] for name in chosen), strict=True):
         table.add_row(*(Text(cell, style="bold" if i == 0 else "") for i, cell in enumerate(row)))
-    Console().print(table)
+    console.print(table)
+    if left := [name for name in cells if name not in chosen]:
+        console.print(Text(f"{' and '.join(left)}: on a wider terminal, or with --json"))
+
+
+#: Columns of text that a summary has at least, and those around a column.
+_SUMMARY, _BETWEEN = 32, 3
+
+
+def _columns_that_fit(cells: dict[str, list[str]], width: int) -> dict[str, int]:
+    """The columns for which there is room without a word being broken, and the width that each needs."""
+    least = {
+        name: max(len(word) for cell in [name, *column] for word in cell.split()) for name, column in cells.items()
+    }
+    least["method"] = max(map(len, cells["method"]))
+    least["summary"] = max(least["summary"], _SUMMARY)
+    chosen = {"method", "summary"}
+    for name in ("certificate", "engines", "solvers"):
+        if sum(least[one] + _BETWEEN for one in (*chosen, name)) <= width:
+            chosen.add(name)
+    return {name: least[name] for name in cells if name in chosen}
 
 
 def print_model(path: Path, *, as_json: bool) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from epicycle.automl import TrainingRun, train
 from epicycle.automl._budget import keep_no_freed_memory
+from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
 from epicycle.automl._part_checks import ACROSS
 from epicycle.cli._report import report_files
@@ -44,48 +46,72 @@ def default_folder(source: str) -> str:
 def print_run(run: TrainingRun, folder: Path) -> None:
     """Print the leaderboard, the test score and the next steps."""
     print()
-    for line in leaderboard_lines(run):
+    width = terminal_width(sys.stdout)
+
+    def say(text: str) -> None:
+        print(wrapped(text, width))
+
+    for line in leaderboard_lines(run, width=width):
         print(line)
     t = run.test
     print()
-    print(
+    say(
         f"{run.metric.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} at "
         f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
     if run.without_duplicates is not None:
         with_them = next((w.text for w in run.warnings if w.kind == ACROSS), None)
-        print(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")
-    print(f"certificate: {run.certificate}")
+        say(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")
+    say(f"certificate: {run.certificate}")
     if run.certificate.kind != "none" and run.certificate.holds and run.certificate.meaning:
-        print(f"  {run.certificate.meaning}")
+        say(f"  {run.certificate.meaning}")
     steps = list(dict.fromkeys(step for finding in run.findings.values() for step in finding.next_steps[:2]))
     if steps:
-        print("next steps:")
+        say("next steps:")
         for step in steps[:6]:
-            print(f"  - {step}")
-    print(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
+            say(f"  - {step}")
+    say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
 
 
-def leaderboard_lines(run: TrainingRun, n_rows: int = 8) -> list[str]:
-    """The best candidates, one in each line, and the baseline."""
-    rows = [("model", run.metric.name, "std err", "folds", "rows", "seconds", "")]
-    for row in [row for row in run.leaderboard if row["score_mean"] is not None][:n_rows]:
-        error = "" if row["score_se"] is None else f"{row['score_se']:.2g}"
-        rows.append(
-            (
-                short(row["name"], 64),
-                f"{row['score_mean']:.4g}",
-                error,
-                str(row["n_folds"]),
-                f"{row['rows']:,}",
-                f"{row['seconds']:.2f}",
-                row["status"],
-            )
-        )
-    rows.append((f"baseline: {run.baseline['name']}", f"{run.baseline['score_mean']:.4g}", "", "", "", "", ""))
-    widths = [max(len(row[j]) for row in rows) for j in range(7)]
+#: Columns of the leaderboard that a narrow terminal does without, the first to go first.
+_SPARE = ("seconds", "rows", "std err", "folds")
+#: Columns that the name of a candidate has at least.
+_NAME = 24
+
+
+def leaderboard_lines(run: TrainingRun, n_rows: int = 8, width: int | None = None) -> list[str]:
+    """The best candidates, one in each line of at most `width` columns, and the baseline."""
+    rows = [row for row in run.leaderboard if row["score_mean"] is not None][:n_rows]
+    table = {
+        "model": [row["name"] for row in rows],
+        run.metric.name: [f"{row['score_mean']:.4g}" for row in rows],
+        "std err": ["" if row["score_se"] is None else f"{row['score_se']:.2g}" for row in rows],
+        "folds": [str(row["n_folds"]) for row in rows],
+        "rows": [f"{row['rows']:,}" for row in rows],
+        "seconds": [f"{row['seconds']:.2f}" for row in rows],
+        "": [row["status"] for row in rows],
+    }
+    last = {"model": f"baseline: {run.baseline['name']}", run.metric.name: f"{run.baseline['score_mean']:.4g}"}
+    for name, cells in table.items():
+        cells.append(last.get(name, ""))
+    for spare in _SPARE:
+        if width is not None and width - _taken(table) < _NAME:
+            del table[spare]
+    if width is not None and (over := _NAME + _taken(table) - width) > 0:
+        room = max(max(map(len, table[""])) - over, 8)
+        table[""] = [short(status, room) for status in table[""]]
+    names = table.pop("model")
+    room = 64 if width is None else max(min(64, width - _taken(table)), _NAME)
+    first = max(len("model"), *(len(short(name, room)) for name in names))
     lines = []
-    for cells in rows:
-        middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells[1:6], widths[1:6], strict=True))
-        lines.append(f"{cells[0]:<{widths[0]}}  {middle}  {cells[6]}".rstrip())
+    for number, name in enumerate(["model", *names]):
+        cells = [(title, cells[number - 1] if number else title) for title, cells in table.items()]
+        middle = "  ".join(f"{cell:>{max(map(len, [title, *table[title]]))}}" for title, cell in cells[:-1])
+        line = f"{short(name, room):<{first}}  {middle}  {cells[-1][1]}".rstrip()
+        lines.append(line if width is None else short(line, width))
     return lines
+
+
+def _taken(table: dict[str, list[str]]) -> int:
+    """Columns that all but the names take."""
+    return sum(2 + max(map(len, [title, *cells])) for title, cells in table.items() if title != "model")

@@ -1,5 +1,6 @@
 """Clustering."""
 
+from epicycle.cluster.kmeans import KMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 
-__all__ = ["MaxMarginClustering"]
+__all__ = ["KMeans", "MaxMarginClustering"]

@@ -25,6 +25,10 @@ ROUGH_ACCURACY = 0.3
 ENOUGH_OF_TOLERANCE = 0.3
 #: A round that lowers the gap by less than this share has stalled.
 LEAST_GAIN = 1e-3
+#: Rounds over all columns that are left, in a row, that do not lower the objective: rounding is all that there is.
+IDLE_ROUNDS = 3
+
+EPS = float(np.finfo(np.float64).eps)
 
 #: (iteration, point, objective, columns of the history) -> whether to stop.
 Report = Callable[..., bool]
@@ -116,10 +120,11 @@ def minimise_by_working_sets(
     Returns
     -------
     Outcome
-        Its reason is "converged", "stopped", "max_iter" or "stalled".
+        Its reason is "converged", "stopped", "max_iter" or "stalled": the gap falls no more, or only its rounding is
+        left.
     """
-    lower, last, accuracy = -np.inf, np.inf, INNER_ACCURACY
-    size = worked_on = stalled = support = done = 0
+    lower, last, accuracy, least = -np.inf, np.inf, INNER_ACCURACY, np.inf
+    size = worked_on = stalled = support = done = idle = 0
     while True:
         look = problem.look()
         lower = max(lower, look.lower)
@@ -128,11 +133,13 @@ def minimise_by_working_sets(
         columns = {"gap": problem.unit * gap, "working_set": float(worked_on), "not_screened": float(look.left)}
         stop = report is not None and report(done + 1, look.point, problem.unit * look.objective, **columns)
         stalled = stalled + 1 if gap >= last * (1 - LEAST_GAIN) else 0
+        idle = idle + 1 if stalled and worked_on >= look.left and not look.objective < least else 0
+        least = min(least, look.objective)
         ends = {
             "converged": gap <= tol * look.scale,
             "stopped": stop,
             "max_iter": done == max_rounds,
-            "stalled": stalled >= sizes.stalls,
+            "stalled": stalled >= sizes.stalls or idle >= IDLE_ROUNDS or gap <= 2 * EPS * abs(look.objective),
         }
         if reason := next((name for name, true in ends.items() if true), ""):
             return Outcome(look.point.copy(), problem.unit * look.objective, problem.unit * gap, done, reason)

@@ -1,5 +1,7 @@
 """The lasso for several tasks: scikit-learn, one task, proximal gradient, the gap as a true bound, properties."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn import linear_model as sk
 
 import epicycle as ep
-from epicycle import Lasso, MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV, Ridge
+from epicycle import Lasso, LassoCV, MultiTaskElasticNet, MultiTaskElasticNetCV, MultiTaskLasso, MultiTaskLassoCV, Ridge
 from epicycle.exceptions import ConvergenceWarning
 from epicycle.linear.lasso import _multi_task_solver
 
@@ -154,3 +156,32 @@ def test_rows_in_files(tmp_path):
         coef = model.fit(X, Y).coef_
         outside = model.fit(ep.scan(path, target=["a", "b"]))
         assert_allclose(outside.coef_, coef, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", [MultiTaskLassoCV, MultiTaskElasticNetCV, LassoCV])
+def test_a_tolerance_of_zero_ends_at_rounding(model):
+    """Without an end at the rounding of the gap, every alpha of every fold took steps without number or gain."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 40))
+    Y = 1e5 * rng.normal(size=(6, 2))
+    began = time.process_time()
+    with ep.config(on_nonconvergence="ignore"):
+        fitted = model(tol=0, n_alphas=40, cv=2).fit(X, Y if model is not LassoCV else Y[:, 0])
+    assert time.process_time() - began < 10
+    assert fitted.certificate_.value < 1e-14
+
+
+def test_a_sparse_matrix_with_very_many_columns_in_the_model():
+    """Working sets grow by what is seen to come into use: few rounds, the gap holds, the minimum is scikit-learn's."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((600, 3000), density=0.02, rng=rng, format="csc")
+    y = X[:, :100] @ rng.normal(size=100)
+    y += 0.1 * rng.normal(size=600)
+    alpha = 0.003 * np.abs(X.T @ y).max() / 600
+    model = Lasso(alpha, fit_intercept=False, tol=1e-8).fit(X, y)
+    other = sk.Lasso(alpha, fit_intercept=False, tol=1e-10, max_iter=10**6).fit(X, y)
+    assert np.count_nonzero(model.coef_) > 250
+    assert model.certificate_.holds
+    assert model.n_iter_ <= 15
+    loss = [((y - X @ w) ** 2).mean() / 2 + alpha * np.abs(w).sum() for w in (model.coef_, other.coef_)]
+    assert loss[0] <= loss[1] + 1e-8 * (y @ y) / 1200

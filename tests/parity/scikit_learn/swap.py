@@ -27,6 +27,7 @@ from epicycle.core.estimator import Estimator
 
 #: Modules of scikit-learn whose public names are replaced.
 MODULES = (
+    "cluster",
     "decomposition",
     "discriminant_analysis",
     "ensemble",

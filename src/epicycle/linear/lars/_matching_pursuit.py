@@ -201,8 +201,8 @@ class MatchingPursuit(SparseLinearModel):
         left = state() if reason == "stopped" else {}
         return Solution(pursuit.w, pursuit.half_square, monitor.history(), certificate, len(taken), reason, state=left)
 
-    def _predict_data(self, X: Any) -> Data:
-        data = super()._predict_data(X)
+    def _predict_data(self, X: Any, *, missing: bool = False) -> Data:
+        data = super()._predict_data(X, missing=missing)
         if self.dictionary is None:
             return data
         if not hasattr(self, "dictionary_"):

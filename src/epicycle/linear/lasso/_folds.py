@@ -15,7 +15,7 @@ from epicycle.engine._ordered import in_order
 from epicycle.linear._folds import Cells, Fold, mean_squares, sum_of_cells, training_weights
 from epicycle.linear.lasso._path import Grid, PathSettings, follow
 from epicycle.linear.lasso._problem import LassoProblem, lasso_problem
-from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, LassoSolver, moment_solvers
+from epicycle.linear.lasso._solver import LassoSolver, moment_solvers
 from epicycle.stats._moments import Moments
 
 
@@ -122,7 +122,7 @@ def problem_from_moments(moments: Moments, centre: bool, together: bool = False)
     mean = moments.mean if centre else np.zeros(len(moments.shift))
     solvers: list[LassoSolver] = list(moment_solvers(moments, centre=centre))
     for solver in solvers:
-        solver.finish_up_to = MAX_FINISHED_ON_PATH
+        solver.prepare_for_path()
     problem = LassoProblem(solvers, mean[: moments.p], mean[moments.p :], moments.weight)
     return problem.together() if together else problem
 

@@ -23,7 +23,7 @@ import scipy.linalg
 
 from epicycle import _native
 from epicycle.linear.lasso._design import WORK_PER_CALL
-from epicycle.linear.lasso._gram import solve_positive
+from epicycle.linear.lasso._gram import IDLE_CALLS, solve_positive
 from epicycle.linear.lasso._solver import (
     EPOCHS_PER_ROUND,
     EPS,
@@ -152,8 +152,9 @@ def _minimise_piece(
         A = G + np.diag(penalty.l2)
         return np.asarray(W + scipy.linalg.lstsq(A, Q - penalty.l2[:, None] * W)[0])
     weights = _native.linear.Penalty(penalty.l1, penalty.l2)
-    done = 0
-    while done < epochs:
+    done = idle = 0
+    least_gap, least_value = np.inf, np.inf
+    while done < epochs and idle < IDLE_CALLS:
         budget = _native.linear.Budget(rounds=20, target=target, work=WORK_PER_CALL)
         n, gap, rr = _native.linear.multi_task_descend(G, weights, W, Q, rr, budget)
         done += n
@@ -162,6 +163,11 @@ def _minimise_piece(
                 _newton_step(G, Q, W, rr, penalty)
             break
         rr = _newton_step(G, Q, W, rr, penalty)
+        length = np.linalg.norm(W, axis=1)
+        value = rr / 2 + float(penalty.l1 @ length) + float(penalty.l2 @ length**2) / 2
+        # A gap that rounding keeps above the target: neither it nor the objective falls any more.
+        idle = 0 if gap < least_gap or value < least_value * (1 - EPS) else idle + 1
+        least_gap, least_value = min(gap, least_gap), min(value, least_value)
     return W
 
 

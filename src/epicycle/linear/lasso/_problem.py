@@ -16,7 +16,7 @@ from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_numeric_target, as_weight, require_target
 from epicycle.linear.lasso._design import columns_of
 from epicycle.linear.lasso._multi_task_solver import MultiTaskSolver
-from epicycle.linear.lasso._solver import MAX_FINISHED_ON_PATH, ColumnSolver, LassoSolver, moment_solvers
+from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, moment_solvers
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.stats._moments import refuse_non_finite
 
@@ -68,7 +68,7 @@ def lasso_problem(
         problem = column_problem(data, centre, n_jobs)
     if many:
         for solver in problem.solvers:
-            solver.finish_up_to = MAX_FINISHED_ON_PATH
+            solver.prepare_for_path()
     return problem.together() if together else problem
 
 

@@ -23,8 +23,9 @@ from epicycle.stats._moments import Moments
 EPS = float(np.finfo(np.float64).eps)
 #: Epochs over one working set before all columns are looked at again: more are spent on columns that will leave.
 EPOCHS_PER_ROUND = 200
-#: Columns of the first working set, and beyond the support of later ones.
-FIRST_WORKING_SET, GROWTH = 100, 200
+#: Columns of the first working set, and beyond the support of later ones; of sparse columns four times the support
+#: where more than this share of the new ones came into use: with a small penalty there are many to find.
+FIRST_WORKING_SET, GROWTH, SATURATION = 100, 200, 0.3
 #: Once a round is to end at a gap of this share of |y|^2 / 2, Newton's method finishes the support exactly ...
 FINISHING_GAP = 1e-4
 #: ... if it has no more columns than this: one factorisation then costs less than the epochs that it saves. Along a
@@ -58,6 +59,11 @@ class LassoSolver(ABC):
         self.score, self.alive = np.empty(p), np.empty(0, dtype=np.uint8)
         self.free = np.empty(0, dtype=np.intp)
         self._inverse: tuple[np.ndarray, np.ndarray] | None = None
+
+    def prepare_for_path(self) -> None:
+        """Expect many penalties, each solution the start of the next: supports grow little by little."""
+        self.finish_up_to = MAX_FINISHED_ON_PATH
+        self.sizes = replace(self.sizes, saturation=None)
 
     def start_at(self, w: np.ndarray) -> None:
         """Go on from w."""
@@ -181,7 +187,9 @@ class ColumnSolver(LassoSolver):
     """
 
     def __init__(self, design: Columns, response: Response) -> None:
-        super().__init__(design.p, design.square, response.xy, response.yy, Sizes(FIRST_WORKING_SET, GROWTH))
+        # Columns of a dense array enter a Gram matrix, which is dear; a sparse one is quicker to walk through.
+        sizes = Sizes(FIRST_WORKING_SET, GROWTH, SATURATION if isinstance(design, SparseColumns) else None)
+        super().__init__(design.p, design.square, response.xy, response.yy, sizes)
         self.design, self.y = design, response.y
         self.r = response.y.copy()
         self._way, self._seen = 0.0, np.zeros(design.p)

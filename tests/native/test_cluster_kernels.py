@@ -1,0 +1,64 @@
+"""The nearest of many centres: against brute force, with and without bounds, and refusals at the boundary."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from epicycle._native import cluster
+
+
+def state(n, k, per_group):
+    tiles = (k + 15) // 16
+    groups = (tiles + per_group - 1) // per_group if per_group else 0
+    return np.zeros(n, np.int64), np.zeros(n if groups else 0), np.zeros((n, groups))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 5, 16, 50])
+@pytest.mark.parametrize("per_group", [0, 1, 9])
+def test_labels_and_bounds_over_rounds(dtype, k, per_group):
+    rng = np.random.default_rng(k)
+    X = (rng.normal(size=(203, 6)) * (rng.random((203, 6)) > 0.3)).astype(dtype)
+    centers = rng.normal(size=(k, 6))
+    for table in (X, np.asfortranarray(X), sp.csr_array(X)):
+        origin = np.zeros(6) if sp.issparse(table) else X.mean(axis=0, dtype=float)
+        label, upper, lower = state(len(X), k, per_group)
+        about, moved = centers - origin, None
+        for _ in range(6):
+            cluster.assign(table, origin, about, label, upper, lower, per_group, moved, 2)
+            squares = ((X[:, None] - (about + origin)) ** 2).sum(axis=2)
+            assert_array_equal(label, squares.argmin(axis=1))
+            after = about + rng.normal(scale=0.02, size=about.shape)
+            moved, about = np.linalg.norm(after - about, axis=1), after
+        assert_allclose(
+            cluster.closest_distances(table, origin, about, None, 2),
+            ((X[:, None] - (about + origin)) ** 2).sum(axis=2).T,
+            atol=1e-5 if dtype == np.float32 else 1e-12,
+        )
+
+
+def test_of_equal_distances_the_first_is_taken():
+    label, upper, lower = state(3, 40, 1)
+    centers = np.tile([[1.0, 2.0]], (40, 1))
+    X = np.array([[1.0, 2.0], [0.0, 0.0], [5.0, 1.0]])
+    for moved in (None, np.zeros(40)):
+        cluster.assign(X, np.zeros(2), centers, label, upper, lower, 1, moved, 1)
+        assert_array_equal(label, 0)
+
+
+def test_wrong_arguments_are_refused():
+    X, origin, centers = np.zeros((4, 2)), np.zeros(2), np.zeros((3, 2))
+    label, upper, lower = state(4, 3, 1)
+    with pytest.raises(ValueError, match="assign: expected"):
+        cluster.assign(X, origin, centers[:, :1].copy(), label, upper, lower, 1, None, 1)
+    with pytest.raises(ValueError, match="assign: expected"):
+        cluster.assign(X, origin, centers, label[:2].copy(), upper, lower, 1, None, 1)
+    with pytest.raises(ValueError, match="assign: expected"):
+        cluster.assign(X, origin, centers, label + 7, upper, lower, 1, np.zeros(3), 1)
+    with pytest.raises(ValueError, match="assign: expected"):
+        cluster.assign(X, origin, centers, label, upper, lower, 0, None, 1)
+    with pytest.raises(ValueError, match="expected"):
+        cluster.assign(sp.csr_array(X), origin + 1, centers, label, upper, lower, 1, None, 1)
+    with pytest.raises(ValueError, match="closest_distances: expected"):
+        cluster.closest_distances(X, origin, centers, np.zeros(3), 1)
