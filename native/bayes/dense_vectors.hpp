@@ -2,8 +2,10 @@
 // shape, so that they do not depend on the width of the registers.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <stdexcept>
 #include <vector>
 
@@ -12,6 +14,12 @@
 namespace epicycle {
 
 using Vec = std::vector<double>;
+
+// A vector of eight numbers: two registers or four where they are shorter. Memory is read through copies, which the
+// compiler turns into loads that need no alignment.
+typedef double Eight __attribute__((vector_size(64)));
+EPICYCLE_INLINE void load(Eight &v, const double *x) { std::memcpy(&v, x, sizeof v); }
+EPICYCLE_INLINE void store(double *x, const Eight &v) { std::memcpy(x, &v, sizeof v); }
 
 EPICYCLE_CLONES inline double dot(const double *a, const double *b, std::size_t n) {
     double part[8] = {};
@@ -42,28 +50,29 @@ public:
     Vec a;
 
 private:
-    // Eight columns of the result at a time stay in registers while the rows of A go by: with A = A', out = sum x_j
-    // a_j.
+    // 32 columns of the result at a time stay in registers while the rows of A go by: with A = A', out = sum x_j a_j.
     EPICYCLE_CLONES static void product(const double *a, std::size_t stride, std::size_t n, const double *x,
                                         double *out) {
+        double result[32];
         std::size_t i = 0;
         for (; i + 32 <= stride; i += 32) {
-            double part[32] = {};
-            for (std::size_t j = 0; j < n; ++j) {
-                const double *row = a + j * stride + i;
-                const double xj = x[j];
-                for (std::size_t c = 0; c < 32; ++c) part[c] += xj * row[c];
+            Eight p = {}, q = {}, r = {}, s = {}, v;
+            const double *row = a + i;
+            for (std::size_t j = 0; j < n; ++j, row += stride) {
+                load(v, row), p += v * x[j];
+                load(v, row + 8), q += v * x[j];
+                load(v, row + 16), r += v * x[j];
+                load(v, row + 24), s += v * x[j];
             }
-            for (std::size_t c = 0; c < 32 && i + c < n; ++c) out[i + c] = part[c];
+            store(result, p), store(result + 8, q), store(result + 16, r), store(result + 24, s);
+            std::memcpy(out + i, result, std::min<std::size_t>(32, n - i) * sizeof(double));
         }
         for (; i < stride; i += 8) {
-            double part[8] = {};
-            for (std::size_t j = 0; j < n; ++j) {
-                const double *row = a + j * stride + i;
-                const double xj = x[j];
-                for (std::size_t c = 0; c < 8; ++c) part[c] += xj * row[c];
-            }
-            for (std::size_t c = 0; c < 8 && i + c < n; ++c) out[i + c] = part[c];
+            Eight p = {}, v;
+            const double *row = a + i;
+            for (std::size_t j = 0; j < n; ++j, row += stride) load(v, row), p += v * x[j];
+            store(result, p);
+            std::memcpy(out + i, result, std::min<std::size_t>(8, n - i) * sizeof(double));
         }
     }
 };

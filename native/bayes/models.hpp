@@ -112,12 +112,6 @@ struct RowBlocks {
     Vec values;
 };
 
-// A vector of eight numbers: two registers or four where they are shorter. Memory is read through copies, which the
-// compiler turns into loads that need no alignment.
-typedef double Eight __attribute__((vector_size(64)));
-EPICYCLE_INLINE void load(Eight &v, const double *x) { std::memcpy(&v, x, sizeof v); }
-EPICYCLE_INLINE void store(double *x, const Eight &v) { std::memcpy(x, &v, sizeof v); }
-
 EPICYCLE_INLINE void block_margins(const double *X, const double *w, std::size_t p, const double *offset, double *z) {
     Eight a, b, c, d, x;
     load(a, offset), load(b, offset + 8), load(c, offset + 16), load(d, offset + 24);

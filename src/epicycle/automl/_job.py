@@ -360,7 +360,8 @@ class Job:
             given["test"] = os.fspath(given["test"])
         elif given["test"] is not None and not isinstance(given["test"], str):
             given["test"] = None
-        return {name: value for name, value in given.items() if value is not None or name == "order"}
+        given = {name: value for name, value in given.items() if value is not None or name == "order"}
+        return {name: value for name, value in given.items() if name != "header" or not value}
 
     def _diagnose(self, run: TrainingRun, diagnoses: Diagnoses, search: Search, entry: Entry) -> None:
         self._check_score(run, diagnoses, entry)

@@ -25,12 +25,14 @@ class LabelledRows:
     left_out: int
 
 
-def read_rows(data: Any, model: Any, target: str | None = None, *, fitted: bool = True) -> LabelledRows:
+def read_rows(
+    data: Any, model: Any, target: str | None = None, *, fitted: bool = True, header: bool = True
+) -> LabelledRows:
     """Rows of a source with the target of a model; a fitted classifier has to know their classes.
 
     A fitted model predicts its own target: another column may be given where it means the same, but no feature.
     """
-    table = read_table(data)
+    table = read_table(data, header=header)
     name = target or getattr(model, "target", None)
     if name is None:
         raise ParameterError("target: the model does not name the column that it predicts; expected --target COLUMN")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from epicycle.automl._candidates import Family, type_name
+from epicycle.automl._files import several_files
 from epicycle.core._exceptions import DataFileError
 
 
@@ -99,9 +100,12 @@ def script_of(
 
     `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`.
     """
-    path = None
+    path: Any = None
     if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
-        path = os.path.abspath(data) if os.path.exists(data) else os.fspath(data)
+        known = os.path.exists(data) or several_files(data) is not None
+        path = os.path.abspath(data) if known else os.fspath(data)
+    elif (files := several_files(data)) is not None:
+        path = [os.path.abspath(file) for file in files]
     parameters = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     columns = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
     more = "".join(f"\n    {name}={value!r}," for name, value in options.items())

@@ -22,7 +22,7 @@ from epicycle.automl._columns import (
 )
 from epicycle.automl._data_checks import DataIssue
 from epicycle.automl._labelled_rows import like_labels
-from epicycle.automl._tables import read_table, source_name
+from epicycle.automl._tables import like_data, read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.select._inputs import Rows, Split, folds_of, held_out_part
@@ -224,6 +224,7 @@ def read_parts(
     groups: str | None = None,
     weight: str | None = None,
     order: str | None = "auto",
+    header: bool = True,
     seed: int = 0,
 ) -> Parts:
     """Read a source and split it into training and test set.
@@ -246,6 +247,8 @@ def read_parts(
     order : str, optional
         A column of time: the last rows are the test set. "auto" takes a column of dates by which the rows are sorted
         already; None splits at random.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
     seed : int, default=0
 
     Returns
@@ -259,13 +262,16 @@ def read_parts(
     >>> parts.task, parts.train.num_rows, parts.test.num_rows, parts.how
     ('classification', 120, 30, 'stratified by class')
     """
-    table = read_table(data)
+    table = read_table(data, header=header)
     name, why = choose_target(table, target, data)
     roles = _roles(table, name, groups, weight)
     if table[name].null_count == table.num_rows:
         raise DataError(f"target {name!r}: all values are missing")
     task = task_of(table[name], task)
     table, rows, warned = _with_target(table, name, task)
+    if header and like_data(table.column_names):
+        text = "the names of the columns are numbers: if the first line is a row, give --no-header (header=False)"
+        warned.append(DataIssue("header", "high", text))
     y = target_values(table[name], classes=task == "classification", name=name)
     check_varies(y, name, classes=task == "classification")
     if len(table.column_names) == len(roles):
@@ -281,7 +287,7 @@ def read_parts(
         w_test = None if w is None else w[held]
     else:
         train, how = np.arange(len(y)) if at is None else at, "as given"
-        later, y_test, rows_test, more = _given_test(test, table, y, roles, name, task)
+        later, y_test, rows_test, more = _given_test(read_table(test, header=header), test, table, y, roles, name, task)
         w_test = None if weight is None else _weights(later[weight], weight)
         warned += more
     if task == "classification":
@@ -345,10 +351,9 @@ def _weights(column: Any, name: str) -> np.ndarray:
 
 
 def _given_test(
-    source: Any, table: pa.Table, y: np.ndarray, roles: dict[str, str], name: str, task: str
+    held: pa.Table, source: Any, table: pa.Table, y: np.ndarray, roles: dict[str, str], name: str, task: str
 ) -> tuple[pa.Table, np.ndarray, np.ndarray, list[DataIssue]]:
     """The rows of a separate test set, their targets, their indices, and issues."""
-    held = read_table(source)
     gone = [column for column in table.column_names if column not in held.column_names and roles.get(column) != "group"]
     if gone:
         raise DataError(f"test: {source_name(source)} has no column {', '.join(map(repr, gone[:5]))}")

@@ -15,6 +15,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from epicycle.automl._files import UNREADABLE, is_json_array, json_array, open_bytes, several_files
 from epicycle.automl._tables import (
     EMBEDDED,
     HEAD_BYTES,
@@ -36,8 +37,8 @@ _BLOCK_BYTES = 4 << 20
 _BLOCK_ROWS = 65_536
 
 
-def blocks_of(source: Any, types: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Blocks of rows in order; `types` names the columns and their types at the fit.
+def blocks_of(source: Any, types: Mapping[str, str], *, header: bool = True) -> Iterator[pa.Table]:
+    """Blocks of rows in order; `types` names the columns and their types at the fit, `header` is as for `read_table`.
 
     Every column has to be there. Text files are parsed by these types, so that a text in a column of numbers is an
     error that names the column.
@@ -46,51 +47,61 @@ def blocks_of(source: Any, types: Mapping[str, str]) -> Iterator[pa.Table]:
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():
         yield _selected(embedded(source), types, name)
         return
+    if (files := several_files(source)) is not None:
+        for file in files:
+            yield from blocks_of(file, types, header=header)
+        return
     if not isinstance(source, str | os.PathLike):
         yield _selected(as_table(source), types, name)
         return
     try:
         if os.fspath(source) == "-":
-            yield from _from_stdin(types)
+            yield from _from_stdin(types, header)
         else:
             path = Path(source)
             kind = kind_of_file(path)
             if kind in ("CSV", "JSON lines"):
                 head = head_of(path)
                 check_text(head, name)
-                with pa.input_stream(path, compression="detect") as stream:
-                    yield from _from_text(stream, kind, head, types, name)
+                with open_bytes(path) as stream:
+                    yield from _from_text(stream, kind, head, types, name, header)
             else:
                 yield from _from_file(path, kind, types, name)
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         if isinstance(error, DataError | BrokenPipeError):
             raise
         raise parse_error(error, name) from None
 
 
-def _from_stdin(types: Mapping[str, str]) -> Iterator[pa.Table]:
+def _from_stdin(types: Mapping[str, str], header: bool) -> Iterator[pa.Table]:
     raw = io.BufferedReader(sys.stdin.buffer, HEAD_BYTES)  # type: ignore[type-var]
     head = raw.peek(HEAD_BYTES)[:HEAD_BYTES]
     kind = kind_of_content(head, "standard input")
     if kind in ("CSV", "JSON lines"):
         with pa.PythonFile(raw, mode="r") as stream:
-            yield from _from_text(stream, kind, head, types, "standard input")
+            yield from _from_text(stream, kind, head, types, "standard input", header)
         return
     content = pa.py_buffer(raw.read())  # the index of these formats is at the end
     yield from _from_file(content, kind, types, "standard input")
 
 
-def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], name: str) -> Iterator[pa.Table]:
+def _from_text(
+    stream: Any, kind: str, head: bytes, types: Mapping[str, str], name: str, header: bool
+) -> Iterator[pa.Table]:
+    if kind == "JSON lines" and is_json_array(head):
+        yield _selected(json_array(stream.read(), name), types, name)
+        return
     if kind == "JSON lines":
         yield from (_selected(block, types, name) for block in _json_blocks(stream))
         return
-    options = csv_options(head, name)
+    options, given = csv_options(head, name, header)
     # The first lines give the columns; their types follow from what the model was fitted to.
     # Only complete lines: the last one may be cut by the size of the head.
     whole = head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
     point = decimal_point_of(head, options.delimiter)
     convert = convert_options(decimal_point=point)
-    first = pa.csv.read_csv(pa.BufferReader(whole), parse_options=options, convert_options=convert)
+    read = pa.csv.ReadOptions(column_names=given)
+    first = pa.csv.read_csv(pa.BufferReader(whole), read_options=read, parse_options=options, convert_options=convert)
     names = [column.strip() for column in first.column_names]
     _check_columns(names, types, name)
     raw = dict(zip(names, first.column_names, strict=True))
@@ -98,7 +109,7 @@ def _from_text(stream: Any, kind: str, head: bytes, types: Mapping[str, str], na
     # Blocks of constant size: memory does not depend on the number of rows.
     reader = pa.csv.open_csv(
         stream,
-        read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES),
+        read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=given),
         parse_options=options,
         convert_options=convert_options(wanted, list(wanted), point),
     )

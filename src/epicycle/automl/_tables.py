@@ -24,6 +24,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from epicycle.automl._files import COMPRESSED, UNREADABLE, is_json_array, json_array, open_bytes, several_files
 from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data._frames import is_frame
@@ -98,11 +99,17 @@ def check_names(names: list[str], name: str) -> None:
     """Check that every column has a name, and no two the same."""
     repeated = sorted(column for column, count in Counter(names).items() if count > 1 and column)
     if repeated:
+        hint = " (without a line of names: --no-header, header=False)" if like_data(names) else ""
         raise DataFileError(
-            f"{name}: several columns are named {', '.join(map(repr, repeated[:5]))}; expected one each"
+            f"{name}: several columns are named {', '.join(map(repr, repeated[:5]))}; expected one each{hint}"
         )
     if sum(not column for column in names) > 1:
         raise DataFileError(f"{name}: {sum(not column for column in names)} columns have no name")
+
+
+def like_data(names: list[str]) -> bool:
+    """Whether most names of columns are numbers: the first line is then a row, and no header."""
+    return 2 * sum(re.fullmatch(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?", name) is not None for name in names) > len(names)
 
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -159,24 +166,28 @@ _KINDS = {
     "JSON lines": (".json", ".jsonl", ".ndjson"),
 }
 _SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
-_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 def source_name(source: Any) -> str:
     """Name of a source in messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if os.fspath(source) == "-" else os.fspath(source)
+    if isinstance(source, list | tuple):
+        return f"{len(source)} files"
     return type(source).__name__
 
 
-def read_table(source: Any) -> pa.Table:
+def read_table(source: Any, *, header: bool = True) -> pa.Table:
     """All rows of a source as an Arrow table.
 
     Parameters
     ----------
-    source : str, path or frame
-        A CSV, Parquet, Arrow / Feather or JSON lines file (text may be compressed), ``"-"`` for standard input, the
-        name of a data set that comes with scikit-learn (``"iris"``), or a frame of pandas, polars or Arrow.
+    source : str, path, list of paths or frame
+        A CSV, Parquet, Arrow / Feather or JSON file (text may be compressed: .gz, .bz2, .xz, .zip, .zst), several of
+        them as a list or a pattern such as ``"data/*.csv"``, ``"-"`` for standard input, the name of a data set that
+        comes with scikit-learn (``"iris"``), or a frame of pandas, polars or Arrow.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
 
     Returns
     -------
@@ -191,12 +202,15 @@ def read_table(source: Any) -> pa.Table:
     """
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():
         return embedded(source)
+    if (files := several_files(source)) is not None:
+        return _joined([read_table(file, header=header) for file in files], files)
     if not isinstance(source, str | os.PathLike):
         return as_table(source)
     name = source_name(source)
     if os.fspath(source) == "-":
         content = sys.stdin.buffer.read()
-        table = _parsed(pa.py_buffer(content), kind_of_content(content[:HEAD_BYTES], name), content[:HEAD_BYTES], name)
+        head = content[:HEAD_BYTES]
+        table = _parsed(pa.py_buffer(content), kind_of_content(head, name), head, name, header)
     else:
         path = Path(source)
         kind = kind_of_file(path)
@@ -207,8 +221,21 @@ def read_table(source: Any) -> pa.Table:
         require_memory(
             1.5 * path.stat().st_size, f"reading {name}", "take a part of the rows, or fit from ep.scan(...)"
         )
-        table = _parsed(path, kind, head, name)
+        table = _parsed(path, kind, head, name, header)
     return checked(table, name)
+
+
+def _joined(tables: list[pa.Table], files: list[Path]) -> pa.Table:
+    """Several tables of the same columns as one."""
+    names = tables[0].column_names
+    for table, file in zip(tables, files, strict=True):
+        if set(table.column_names) != set(names):
+            odd = sorted(set(table.column_names) ^ set(names))
+            raise DataFileError(f"{file}: other columns than {files[0]}: {', '.join(map(repr, odd[:5]))}")
+    try:
+        return pa.concat_tables([table.select(names) for table in tables], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise parse_error(error, f"{len(files)} files") from None
 
 
 def checked(table: pa.Table, name: str) -> pa.Table:
@@ -239,7 +266,7 @@ def kind_of_file(path: Path) -> str:
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         raise DataFileError(f"{name}: the file is empty")
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     kind = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     return kind or kind_of_content(head_of(path), name)
@@ -252,38 +279,47 @@ def kind_of_content(head: bytes, name: str) -> str:
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "Arrow"
     check_text(head, name)
-    return "JSON lines" if head.lstrip().startswith(b"{") else "CSV"
+    return "JSON lines" if head.lstrip().startswith(b"{") or is_json_array(head) else "CSV"
 
 
 def head_of(path: Path) -> bytes:
     """The first bytes of a file, decompressed where necessary."""
     try:
-        with pa.input_stream(path, compression="detect") as stream:
+        with open_bytes(path) as stream:
             return bytes(stream.read(HEAD_BYTES))
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
+        if isinstance(error, DataError):
+            raise
         raise DataFileError(f"{path}: {getattr(error, 'strerror', None) or ' '.join(str(error).split())}") from None
 
 
-def csv_options(head: bytes, name: str) -> pa.csv.ParseOptions:
-    """Parse options with the delimiter; names and number of columns are checked."""
+def csv_options(head: bytes, name: str, header: bool = True) -> tuple[pa.csv.ParseOptions, list[str] | None]:
+    """Parse options with the delimiter, and the names of the columns where the file has none; both are checked."""
     delimiter = delimiter_of(head, name)
-    header_of(head, delimiter, name)
-    return pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    names = None
+    if header:
+        header_of(head, delimiter, name)
+    else:
+        text = head.decode("utf-8", errors="ignore").lstrip("\ufeff")
+        first = next((row for row in _rows(text.splitlines()[:50], delimiter) if row), [])
+        names = [f"x{j}" for j in range(len(first))]
+    return pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True), names
 
 
-def _parsed(source: Any, kind: str, head: bytes, name: str) -> pa.Table:
+def _parsed(source: Any, kind: str, head: bytes, name: str, header: bool) -> pa.Table:
     try:
         if kind == "Parquet":
             return pa.parquet.read_table(source)
         if kind == "Arrow":
             return _arrow(source)
-        with pa.input_stream(source, compression="detect" if isinstance(source, Path) else None) as stream:
+        with open_bytes(source) if isinstance(source, Path) else pa.input_stream(source) as stream:
             if kind == "JSON lines":
-                return pa.json.read_json(stream)
-            options = csv_options(head, name)
+                return json_array(stream.read(), name) if is_json_array(head) else pa.json.read_json(stream)
+            options, names = csv_options(head, name, header)
             convert = convert_options(decimal_point=decimal_point_of(head, options.delimiter))
-            return pa.csv.read_csv(stream, parse_options=options, convert_options=convert)
-    except (OSError, pa.ArrowException) as error:
+            read = pa.csv.ReadOptions(column_names=names)
+            return pa.csv.read_csv(stream, read_options=read, parse_options=options, convert_options=convert)
+    except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
         raise parse_error(error, name) from None

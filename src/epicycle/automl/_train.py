@@ -31,6 +31,7 @@ def train(
     groups: str | None = None,
     weight: str | None = None,
     order: str | None = "auto",
+    header: bool = True,
     drop: Sequence[str] = (),
     models: Any = None,
     seed: int = 0,
@@ -46,9 +47,10 @@ def train(
 
     Parameters
     ----------
-    data : str, path or frame
-        A CSV, Parquet, Arrow or JSON lines file, ``"-"`` for standard input, the name of a data set that comes with
-        scikit-learn ("breast_cancer", "diabetes", "digits", "iris", "wine"), or a frame.
+    data : str, path, list of paths or frame
+        A CSV, Parquet, Arrow or JSON file, several of them as a list or a pattern (``"data/*.csv"``), ``"-"`` for
+        standard input, the name of a data set that comes with scikit-learn ("breast_cancer", "diabetes", "digits",
+        "iris", "wine"), or a frame.
     target : str, optional
         The column to predict; by default one with a usual name, else the last.
     task : {"auto", "regression", "classification"}, default="auto"
@@ -68,6 +70,8 @@ def train(
     order : str, optional
         A column of time: the last rows are the test set, and every fold is predicted from the rows before it. "auto"
         finds a column of dates by which the rows are sorted already, None splits at random.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
     drop : list of str, optional
         Columns to leave out.
     models : str or list of str, optional
@@ -110,6 +114,7 @@ def train(
                 "groups": groups,
                 "weight": weight,
                 "order": order,
+                "header": bool(header),
                 "seed": int(seed),
             }
             parts = read_parts(data, **arguments)

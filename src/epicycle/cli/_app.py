@@ -46,8 +46,12 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set such as iris.",
+        help="A CSV, Parquet, Arrow or JSON file, a pattern in quotes ('data/*.csv'), - for standard input, or a data "
+        "set such as iris.",
     ),
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line of a CSV file is a row; columns are called x0, x1, ...")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
@@ -67,8 +71,9 @@ def _train(
         typer.Argument(
             metavar="[DATA]",
             show_default=False,
-            help="A CSV, Parquet, Arrow or JSON lines file, - for standard input, or a data set that comes with "
-            "scikit-learn: breast_cancer (the default), diabetes, digits, iris, wine.",
+            help="A CSV, Parquet, Arrow or JSON file (.gz, .bz2, .xz, .zip, .zst too), a pattern in quotes "
+            "('data/*.csv'), - for standard input, or a data set that comes with scikit-learn: "
+            "breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,
     target: Target = None,
@@ -89,6 +94,7 @@ def _train(
     ] = None,
     weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Sample weights.")] = None,
     order: Order = "auto",
+    no_header: NoHeader = False,
     drop: Annotated[
         list[str] | None,
         typer.Option("--drop", metavar="COLUMN", help="Leave it out; may be given more than once."),
@@ -122,6 +128,7 @@ def _train(
         groups=groups,
         weight=weight,
         order=None if order == "none" else order,
+        header=not no_header,
         drop=tuple(drop or ()),
         models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
         seed=seed,
@@ -146,13 +153,14 @@ def _predict(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    no_header: NoHeader = False,
     seed: Seed = 0,  # noqa: ARG001 - every command takes it
     jobs: Jobs = None,
 ) -> None:
     """Predict every row of a table, block by block: any number of rows in constant memory."""
     from epicycle.cli._predict import run_prediction
 
-    run_prediction(model, data, proba=proba, out=out, as_json=json, n_jobs=jobs)
+    run_prediction(model, data, proba=proba, out=out, as_json=json, n_jobs=jobs, header=not no_header)
 
 
 @app.command("report")
@@ -163,6 +171,7 @@ def _report(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to write report.html and .json.")
     ] = None,
+    no_header: NoHeader = False,
     json: Json = False,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -170,7 +179,7 @@ def _report(
     """Score and diagnose a model on new rows."""
     from epicycle.cli._report import run_report
 
-    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs)
+    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs, header=not no_header)
 
 
 @app.command("cv")
@@ -184,6 +193,7 @@ def _cv(
         str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of a group stay in one fold.")
     ] = None,
     order: Order = "auto",
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     json: Json = False,
@@ -199,6 +209,7 @@ def _cv(
         metric=metric,
         groups=groups,
         order=None if order == "none" else order,
+        header=not no_header,
         seed=seed,
         n_jobs=jobs,
         as_json=json,
@@ -211,6 +222,7 @@ def _compare(
     second: Annotated[Path, typer.Argument(metavar="B.epi", help="Another.")],
     data: Annotated[str, typer.Option("--data", metavar="DATA", help="Rows that neither was fitted to.")],
     target: Target = None,
+    no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,  # noqa: ARG001 - every command takes it
     json: Json = False,
@@ -218,7 +230,7 @@ def _compare(
     """Compare two models by a paired test on the same rows."""
     from epicycle.cli._score import run_comparison
 
-    run_comparison(first, second, data, target=target, seed=seed, as_json=json)
+    run_comparison(first, second, data, target=target, header=not no_header, seed=seed, as_json=json)
 
 
 @app.command("methods")

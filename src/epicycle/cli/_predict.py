@@ -27,7 +27,14 @@ from epicycle.io._atomic import check_target, write_atomically
 
 
 def run_prediction(
-    path: Path, data: str, *, proba: bool, out: str | None, as_json: bool, n_jobs: int | None = None
+    path: Path,
+    data: str,
+    *,
+    proba: bool,
+    out: str | None,
+    as_json: bool,
+    n_jobs: int | None = None,
+    header: bool = True,
 ) -> None:
     """Write a prediction, and probabilities where they are asked for, of every row."""
     model = load(path)
@@ -39,7 +46,7 @@ def run_prediction(
     if as_json and form in ("parquet", "arrow"):
         raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
     form = "jsonl" if as_json else form
-    made = _FORMS[form](_tables(model, data, proba=proba))
+    made = _FORMS[form](_tables(model, data, proba=proba, header=header))
     if out is not None and out != "-":
         write_atomically(check_target(out), made)
         return
@@ -63,10 +70,10 @@ def form_of(out: str) -> str:
 _REFUSED = ("xlsx", "xls", "ods", "gz", "bz2", "xz", "zip", "zst", "lz4", "db", "sqlite", "npy", "npz", "pkl")
 
 
-def _tables(model: Any, data: str, *, proba: bool) -> Iterator[pa.Table]:
+def _tables(model: Any, data: str, *, proba: bool, header: bool) -> Iterator[pa.Table]:
     """The predictions, block by block."""
     found = False
-    for block in blocks_of(data, types_of(model)):
+    for block in blocks_of(data, types_of(model), header=header):
         if block.num_rows:
             yield _predictions(model, block, proba)
             found = True

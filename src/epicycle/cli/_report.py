@@ -80,12 +80,20 @@ _MAX_SLICE_ROWS = 20_000
 
 
 def run_report(
-    path: Path, data: str, *, target: str | None, out: Path | None, as_json: bool, seed: int, n_jobs: int | None
+    path: Path,
+    data: str,
+    *,
+    target: str | None,
+    out: Path | None,
+    as_json: bool,
+    seed: int,
+    n_jobs: int | None,
+    header: bool = True,
 ) -> None:
     """Score, diagnose, write report.html and report.json."""
     folder = check_folder(out if out is not None else f"epicycle-report-{Path(data).name.partition('.')[0] or 'run'}")
     model = load(path)
-    record = record_of(model, path, data, target, seed, n_jobs)
+    record = record_of(model, path, data, target, seed, n_jobs, header=header)
     write_folder(folder, files_of(record))
     if as_json:
         print(
@@ -103,9 +111,11 @@ def run_report(
     print(f"written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
 
 
-def record_of(model: Any, path: Path, data: str, target: str | None, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def record_of(
+    model: Any, path: Path, data: str, target: str | None, seed: int, n_jobs: int | None, *, header: bool = True
+) -> dict[str, Any]:
     """Record of a report: score and diagnoses of a model on labelled rows."""
-    rows = read_rows(data, model, target)
+    rows = read_rows(data, model, target, header=header)
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     task = "regression" if classes is None else "classification"
     metric = metric_for(None, task, rows.y if classes is None else np.concatenate([rows.y, classes]))

@@ -28,13 +28,14 @@ def run_cv(
     metric: str | None,
     groups: str | None,
     order: str | None,
+    header: bool,
     seed: int,
     n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Fit on all folds but one and score on that one, for every fold."""
     model = _model(path)
-    rows = read_rows(data, model, target, fitted=False)
+    rows = read_rows(data, model, target, fitted=False, header=header)
     task = "classification" if is_classifier(model) else "regression"
     measured = metric_for(metric, task, rows.y)
     labels = None if groups is None else group_labels(rows.table, groups)
@@ -104,7 +105,9 @@ def _model(path: Path) -> Any:
     return found
 
 
-def run_comparison(first: Path, second: Path, data: str, *, target: str | None, seed: int, as_json: bool) -> None:
+def run_comparison(
+    first: Path, second: Path, data: str, *, target: str | None, header: bool, seed: int, as_json: bool
+) -> None:
     """Print which model has the smaller mean loss, with its interval and p-value."""
     a, b = load(first), load(second)
     if bool(is_classifier(a)) != bool(is_classifier(b)):
@@ -112,7 +115,7 @@ def run_comparison(first: Path, second: Path, data: str, *, target: str | None, 
     own = [getattr(model, "target", None) for model in (a, b)]
     if target is None and None not in own and own[0] != own[1]:
         raise ParameterError(f"{first} predicts {own[0]!r} and {second} {own[1]!r}; expected one target, or --target")
-    rows = read_rows(data, a, target)
+    rows = read_rows(data, a, target, header=header)
     refuse_feature(b, rows.target)
     metric, loss = ("error rate", "error") if is_classifier(a) else ("squared error", "squared_error")
     losses, others = (row_losses(loss, rows.y, model.predict(rows.table)) for model in (a, b))

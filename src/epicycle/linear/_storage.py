@@ -1,4 +1,4 @@
-"""Certificates of coefficients as they are stored: what their rounding adds to the distance from the minimum."""
+"""Coefficients as they are stored: their type, and what their rounding adds to the distance from the minimum."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._certificate import Certificate
+
+
+def stored_type(dtype: np.dtype[Any], *values: Any) -> np.dtype[Any]:
+    """The type of X for numbers that follow from it, or float64 where it does not hold them."""
+    largest = max(float(np.abs(value).max(initial=0.0)) for value in map(np.asarray, values))
+    return dtype if largest <= float(np.finfo(dtype).max) else np.dtype(np.float64)
 
 
 def after_rounding(found: Certificate, before: float, dtype: np.dtype[Any]) -> Certificate:

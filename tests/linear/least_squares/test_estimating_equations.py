@@ -1,5 +1,7 @@
 """Laplace's combination of equations, and the theorem of Gauss and Markov about it."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 import epicycle as ep
-from epicycle import EstimatingEquations, LinearRegression
+from epicycle import EstimatingEquations, HuberRegressor, JamesStein, LinearRegression
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 
 RULES = ["laplace", "mayer", "sign", "least_squares"]
@@ -205,3 +207,14 @@ def test_bad_weights(data, weights):
         EstimatingEquations(weights=weights).fit(X, y)
     with pytest.raises(DataError, match=r"weights: expected shape \(200, 4\)"):
         EstimatingEquations(weights=np.abs).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [EstimatingEquations(), JamesStein(), LinearRegression(), HuberRegressor(alpha=0.0)])
+def test_coefficients_beyond_float32_are_stored_as_float64(model):
+    X = np.array([[0.0], [1e-38], [2e-38], [3e-38], [1e-38]], dtype=np.float32)
+    y = np.array([0.0, 100.0, 200.0, 300.0, 101.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.coef_.dtype == np.float64
+    assert_allclose(model.predict(X), y, atol=3)

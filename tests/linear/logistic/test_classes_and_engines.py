@@ -208,3 +208,25 @@ def test_columns_of_wild_scales_take_no_longer(powers):
     for model in (smooth, sparse, one):
         assert np.isfinite(model.predict_proba(X)).all()
         assert model.certificate_.holds == model.converged_
+
+
+def test_coefficients_of_lbfgs_are_as_near_as_the_certificate_says(parquet):
+    """Many features: no Hessian is formed, and the gap bounds |W - W*| by strong convexity, also between engines."""
+    rng = np.random.default_rng(3)
+    n, p, C = 400, 600, 0.5
+    X = rng.normal(size=(n, p)) * rng.uniform(0.2, 3.0, p)
+    y = (X[:, :5].sum(axis=1) + rng.normal(size=n) > 0).astype(int)
+    exact = LogisticRegression(C=C, tol=1e-15, solver="newton").fit(X, y)
+    fits = [LogisticRegression(C=C).fit(X, y), LogisticRegression(C=C).fit(ep.scan(parquet(X, y), target="y"))]
+    fits.append(LogisticRegression(C=C, tol=1e-4).fit(X, y))
+    distances, bounds = [], []
+    for model in fits:
+        assert model.solver_ == "lbfgs"
+        assert model.certificate_.holds
+        margin = (2 * y - 1) * (X @ model.coef_[0] + model.intercept_)
+        F = np.logaddexp(0, -margin).sum() + (model.coef_**2).sum() / (2 * C)
+        distances.append(np.linalg.norm(model.coef_ - exact.coef_))
+        bounds.append(np.sqrt(2 * C * model.certificate_.value * F))
+        assert distances[-1] <= bounds[-1] + 1e-9
+    assert np.linalg.norm(fits[0].coef_ - fits[1].coef_) <= bounds[0] + bounds[1]
+    assert distances[2] > 1e-8  # there is something to bound

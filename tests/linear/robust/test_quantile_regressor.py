@@ -1,5 +1,7 @@
 """Quantile regression beside its optimum: statistics, several quantiles, engines, input."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import epicycle as ep
 from epicycle import QuantileRegressor
-from epicycle.exceptions import ParameterError
+from epicycle.exceptions import ConvergenceError, ConvergenceWarning, ParameterError
 
 
 def heteroscedastic(n, seed):
@@ -185,3 +187,16 @@ def test_more_features_than_rows():
     assert model.objective_ == pytest.approx(0, abs=1e-12)
     assert model.certificate_.holds
     assert np.count_nonzero(model.coef_) <= 19
+
+
+def test_a_quantile_beyond_floating_point_is_refused_or_finite():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        X, y = rng.integers(-5, 5, size=(2 + seed % 3, 8)), rng.normal(size=2 + seed % 3) * 1e100
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model = QuantileRegressor(quantile=1e-300).fit(X, y)
+        except ConvergenceError:
+            continue
+        assert np.isfinite(model.predict(X)).all()

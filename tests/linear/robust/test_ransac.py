@@ -112,6 +112,8 @@ def test_limits_of_the_trials(data):
     for wrong in (301, 1e-9 + 1.0):
         with pytest.raises((ParameterError, ValueError), match="min_samples"):
             RANSACRegressor(min_samples=wrong, **common).fit(X, y)
+    with pytest.raises(ParameterError, match="stop_probability=1, max_trials=inf"):  # it would never end
+        RANSACRegressor(stop_probability=1.0, max_trials=math.inf, **common).fit(X, y)
     with pytest.raises(ParameterError, match="needs to be explicitly set"):
         RANSACRegressor(Ridge(), **common).fit(X, y)
     with pytest.raises(ParameterError, match="does not support sample_weight"):

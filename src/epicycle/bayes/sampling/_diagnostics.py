@@ -11,6 +11,7 @@ assessing convergence of MCMC, *Bayesian Analysis* 16 (2021).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -161,8 +162,20 @@ def _split(x: Array) -> Array:
 
 def _normal_scores(x: Array) -> Array:
     """Blom's: the normal quantile of (rank - 3/8) / (n + 1/4)."""
-    ranks = rankdata(x, method="average").reshape(x.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (x.size + 0.25)))
+    flat = x.ravel()
+    order = np.argsort(flat)
+    ordered = flat[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        ranks = rankdata(x, method="average").reshape(x.shape)
+        return np.asarray(ndtri((ranks - 0.375) / (x.size + 0.25)))
+    scores = np.empty(x.size)
+    scores[order] = _scores_without_ties(x.size)
+    return scores.reshape(x.shape)
+
+
+@lru_cache(maxsize=8)
+def _scores_without_ties(n: int) -> Array:
+    return np.asarray(ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25)))
 
 
 def _scale_reduction(x: Array) -> float:
@@ -174,10 +187,27 @@ def _scale_reduction(x: Array) -> float:
 
 def _r_hat(x: Array) -> float:
     halves = _split(x)
+    return _r_hat_of(halves, _normal_scores(halves))
+
+
+def _r_hat_of(halves: Array, scores: Array) -> float:
     if np.ptp(halves) == 0:
         return np.nan  # a constant: nothing says that the chains moved
     folded = np.abs(halves - np.median(halves))
-    return float(np.fmax(_scale_reduction(_normal_scores(halves)), _scale_reduction(_normal_scores(folded))))
+    return float(np.fmax(_scale_reduction(scores), _scale_reduction(_normal_scores(folded))))
+
+
+def diagnose(draws: Array) -> tuple[Array, Array, Array]:
+    """R-hat, bulk and tail effective sample sizes of every quantity; the first two share their ranks."""
+    flat = draws.reshape(*draws.shape[:2], -1)
+    rows = np.full((3, flat.shape[-1]), np.nan)
+    for k, x in enumerate(np.ascontiguousarray(np.moveaxis(flat, -1, 0))):
+        if x.shape[1] >= 4 and np.isfinite(x).all():
+            halves = _split(x)
+            scores = _normal_scores(halves)
+            rows[:, k] = _r_hat_of(halves, scores), _ess(scores), _ess_tail(x)
+    r_hats, bulk, tail = rows.reshape(3, *draws.shape[2:])
+    return r_hats, bulk, tail
 
 
 def autocovariance(x: Array) -> Array:

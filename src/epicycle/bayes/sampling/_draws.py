@@ -109,14 +109,7 @@ class Draws(Mapping[str, Array]):
     @cached_property
     def _diagnosed(self) -> dict[str, tuple[Array, Array, Array]]:
         """R-hat, bulk and tail effective sample sizes of every quantity."""
-        return {
-            name: (
-                np.asarray(diagnostics.r_hat(x)),
-                np.asarray(diagnostics.effective_sample_size(x, "bulk")),
-                np.asarray(diagnostics.effective_sample_size(x, "tail")),
-            )
-            for name, x in self._values.items()
-        }
+        return {name: diagnostics.diagnose(x) for name, x in self._values.items()}
 
     @cached_property
     def certificate_(self) -> SamplingCertificate:

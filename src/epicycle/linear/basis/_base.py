@@ -15,6 +15,7 @@ from epicycle.core._parameters import Domain
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
+from epicycle.linear._storage import stored_type
 from epicycle.linear.basis._bases import Basis, predict_batch
 from epicycle.linear.basis._penalised import PenalisedFit, factor_of, leave_one_out, solve_penalised
 from epicycle.linear.least_squares._objective import StorageError, excess_certificate
@@ -109,7 +110,8 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
         return self
 
     def _attributes(self, data: Data, fit: PenalisedFit) -> dict[str, Any]:
-        coef, intercept = fit.coef.T.astype(data.dtype), fit.intercept.astype(data.dtype)
+        dtype = stored_type(data.dtype, fit.coef, fit.intercept)
+        coef, intercept = fit.coef.T.astype(dtype), fit.intercept.astype(dtype)
         if data.target_is_vector:
             return {"coef_": coef[0], "intercept_": intercept[0]}
         return {"coef_": coef, "intercept_": intercept}

@@ -18,6 +18,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data._dask_data import is_dask
 from epicycle.linear._scikit_learn import GLM_SOLVERS
+from epicycle.linear._storage import stored_type
 from epicycle.linear.glm._certificates import as_stored
 from epicycle.linear.glm._design import Design
 from epicycle.linear.glm._evaluation import KINDS, deviances, mean, open_fitted, predict_linear, residuals
@@ -283,8 +284,9 @@ class GeneralizedLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def _attributes(self, objective: GlmObjective, x: np.ndarray) -> dict[str, Any]:
         w, b = objective.unpack(x)
-        design, dtype = objective.model.design, objective.data.dtype
+        design = objective.model.design
         b = b - float(objective.model.shift @ w[: design.n_dense])
+        dtype = stored_type(objective.data.dtype, w, b)
         return {
             "coef_": w[design.reported()].astype(dtype),
             "intercept_": dtype.type(b) if self.fit_intercept else 0.0,

@@ -22,6 +22,7 @@ from epicycle.data import Data, as_data
 from epicycle.data._dask_data import is_dask
 from epicycle.linalg._dependencies import in_words
 from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS, RIDGE_SOLVERS
+from epicycle.linear._storage import stored_type
 from epicycle.linear.least_squares._covariances import Frame
 from epicycle.linear.least_squares._direct import LeastSquaresFit, conclude, fit_direct, settled_moments, solve_moments
 from epicycle.linear.least_squares._fit_statistics import hat_matrix_of, leverages_of
@@ -115,8 +116,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         return self._fit_data(X, y, sample_weight, target="numeric", multi_output=True, check_finite=is_dask(X))
 
     def _attributes(self, data: Data, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        largest = max(float(np.abs(coef).max(initial=0.0)), float(np.abs(intercept).max(initial=0.0)))
-        dtype = data.dtype if largest <= float(np.finfo(data.dtype).max) else np.dtype(np.float64)
+        dtype = stored_type(data.dtype, coef, intercept)
         coef, intercept = coef.T.astype(dtype), intercept.astype(dtype)
         flat = data.target_is_vector or (self._flattens and len(coef) == 1)
         level = intercept[0] if data.target_is_vector else intercept

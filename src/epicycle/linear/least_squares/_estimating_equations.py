@@ -25,6 +25,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, ScanData
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._storage import stored_type
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import linear_predictor
@@ -212,8 +213,9 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
         coef = beta[:p].T
         intercept = mean[p:] + (beta[p] if self.fit_intercept else 0.0) - coef @ mean[:p]
         vector = data.target_is_vector
-        self.coef_ = (coef[0] if vector else coef).astype(data.dtype)
-        value = intercept.astype(data.dtype)
+        dtype = stored_type(data.dtype, coef, intercept)
+        self.coef_ = (coef[0] if vector else coef).astype(dtype)
+        value = intercept.astype(dtype)
         self.intercept_ = 0.0 if not self.fit_intercept else value[0] if vector else value
         self.rank_ = rank
         self._keep_inference(WA, middle, robust, gram, squares, moments.n_rows, mean[:p])

@@ -21,6 +21,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
+from epicycle.linear._storage import stored_type
 from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, settled_moments
 from epicycle.linear.least_squares._objective import StorageError, excess_certificate
 from epicycle.optim import Solution
@@ -220,8 +221,9 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
             factor = 1.0  # nothing is left to tell the noise by
         coef = m + factor * away
         intercept = float(mean[p] - coef @ mean[:p]) if self.fit_intercept else 0.0
-        self.coef_ = coef.astype(data.dtype)
-        self.intercept_ = data.dtype.type(intercept) if self.fit_intercept else 0.0
+        dtype = stored_type(data.dtype, coef, intercept)
+        self.coef_ = coef.astype(dtype)
+        self.intercept_ = dtype.type(intercept) if self.fit_intercept else 0.0
         self.shrinkage_, self.rank_, self.noise_variance_ = factor, fit.rank, variance
         self.prior_variance_ = float(max(variance * factor / (1 - factor), 0.0)) if factor < 1 else np.inf
         monitor = self._monitor(1, lambda _x: {"coef_": self.coef_, "intercept_": self.intercept_})

@@ -76,7 +76,10 @@ class LogisticRegression(LinearClassifier):
     solver_options : dict, optional
         Options of that solver, such as ``{"step": 0.1}``.
     tol : float, default=1e-8
-        Bound on the distance of the objective from its minimum, relative to its value, at which the fit ends.
+        Bound on the distance of the objective from its minimum, relative to its value, at which the fit ends. Newton's
+        method then goes on to coefficients that are settled to about 1e-9. Those of L-BFGS, for which a Hessian is too
+        dear, are within :math:`\sqrt{2 C g F}` of the optimum (Euclidean length; g is the value of the certificate, F
+        the sum of losses plus :math:`|W|^2 / 2C`): a smaller `tol` makes fits of different engines agree.
     max_iter : int, default=1000
         Iterations at most (epochs for the stochastic solvers); 0 leaves the model where it starts.
     random_state : int, Generator, RandomState or None, default=None

@@ -334,7 +334,8 @@ class LogisticObjective(Objective):
         g_b, H_b = g[:, -1], self._curvature_in_b[1]
         if not self.binary:  # along the gauge nothing moves
             g_b, H_b = g_b - g_b.mean(), H_b + self.total_weight / self.rows
-        values, vectors = scipy.linalg.eigh(H_b)
+        # Of two classes there is one intercept.
+        values, vectors = (H_b[0], np.ones((1, 1))) if len(H_b) == 1 else scipy.linalg.eigh(H_b)
         least = float(values[0])
         if least <= 0:
             return np.inf

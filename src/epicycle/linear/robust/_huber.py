@@ -23,7 +23,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear._storage import after_rounding
+from epicycle.linear._storage import after_rounding, stored_type
 from epicycle.linear.robust._huber_objective import MAX_SCALE_RATIO, HuberObjective, Point
 from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
@@ -316,9 +316,10 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def _attributes(self, data: Data, objective: HuberObjective, theta: np.ndarray, sigma: float) -> dict[str, Any]:
         w, b = objective.frame.original(theta)
-        intercept = data.dtype.type(b) if self.fit_intercept else 0.0
+        dtype = stored_type(data.dtype, w, b)
+        intercept = dtype.type(b) if self.fit_intercept else 0.0
         return {
-            "coef_": w.astype(data.dtype),
+            "coef_": w.astype(dtype),
             "intercept_": intercept,
             "scale_": float(sigma * objective.frame.y_scale),
         }

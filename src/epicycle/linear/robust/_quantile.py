@@ -24,6 +24,7 @@ from epicycle.core.estimator._estimator import Estimator, fitting, stores_argume
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
 from epicycle.linear._scikit_learn import QUANTILE_SOLVERS
+from epicycle.linear._storage import stored_type
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
 from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
@@ -195,12 +196,18 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         history = monitor.history()
         state = {"beta": betas.copy(), "quantile": len(solved) - 1}
         value = float(sum(one.objective for one in solved))
-        return Solution(betas.ravel(), value, history, certificate, history.n_iter, reason, state=state)
+        x = betas.ravel()
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            x = np.full(len(x), np.nan)  # never handed out as a model
+        return Solution(x, value, history, certificate, history.n_iter, reason, state=state)
 
     def _attributes(self, data: Data, solver: QuantileSolver, betas: np.ndarray) -> dict[str, Any]:
-        pairs = [solver.frame.original(beta) for beta in betas]
-        coef = np.array([w for w, _ in pairs]).astype(data.dtype)
-        intercept = np.array([b if self.fit_intercept else 0.0 for _, b in pairs]).astype(data.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused at the end
+            pairs = [solver.frame.original(beta) for beta in betas]
+        coef = np.array([w for w, _ in pairs])
+        intercept = np.array([b if self.fit_intercept else 0.0 for _, b in pairs])
+        dtype = stored_type(data.dtype, coef, intercept)
+        coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         if np.ndim(self.quantile) == 0:
             return {"coef_": coef[0], "intercept_": intercept[0] if self.fit_intercept else 0.0}
         return {"coef_": coef, "intercept_": intercept}

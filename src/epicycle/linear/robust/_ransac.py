@@ -192,6 +192,12 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         base = self._base()
         if sample_weight is not None and not has_fit_parameter(base, "sample_weight"):
             raise ParameterError(f"sample_weight: {type(base).__name__} does not support sample_weight.")
+        ends = (self.max_trials, self.max_skips, self.stop_n_inliers, self.stop_score)
+        if self.stop_probability == 1 and all(math.isinf(end) for end in ends):
+            raise ParameterError(
+                "stop_probability=1, max_trials=inf: no number of trials is certain to have met inliers alone; "
+                "expected a number of trials, a probability below 1, or a finite max_skips, stop_n_inliers, stop_score"
+            )
         n_drawn = self._rows_of_trial(data, base)
         state = self._resume_state()
         seed = seed_of(self.random_state) if state is None else int(state["seed"])

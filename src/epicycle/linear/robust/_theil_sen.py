@@ -30,6 +30,7 @@ from epicycle.core.estimator._estimator import Estimator, fitting, stores_argume
 from epicycle.data import ArrayData
 from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
+from epicycle.linear._storage import stored_type
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import linear_predictor
 
@@ -141,8 +142,8 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         def attributes(m: np.ndarray) -> dict[str, Any]:
             coef, b = (m[:-1], m[-1]) if self.fit_intercept else (m, 0.0)
             return {
-                "coef_": coef.astype(data.dtype),
-                "intercept_": data.dtype.type(b) if self.fit_intercept else 0.0,
+                "coef_": coef.astype(stored_type(data.dtype, coef, b)),
+                "intercept_": stored_type(data.dtype, coef, b).type(b) if self.fit_intercept else 0.0,
                 "breakdown_": self.breakdown_,
                 "n_subpopulation_": self.n_subpopulation_,
             }

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from scipy.linalg.lapack import dpocon
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.optim._objective import Objective
@@ -132,14 +132,13 @@ def newton_direction(H: Array, g: Array, x: Array) -> Array:
     if not (np.isfinite(S).all() and np.isfinite(a).all()):
         return np.zeros(g.shape)
     cut = 8 * g.size * np.finfo(float).eps
-    try:
-        factor = cho_factor(S, lower=True, check_finite=False)
+    # LAPACK without wrappers: on small data their checks cost more than the factor.
+    L, failed = dpotrf(S, lower=1, clean=0)
+    if not failed:
         # A singular S may have a factor by luck of rounding; solving with it would move x far along flat directions.
-        rcond, _ = dpocon(factor[0], np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
+        rcond, _ = dpocon(L, np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
         if rcond > cut:
-            return np.asarray(-scale * cho_solve(factor, a, check_finite=False))
-    except LinAlgError:
-        pass
+            return np.asarray(-scale * dpotrs(L, a, lower=1)[0])
     eigenvalues, V = eigh(S, check_finite=False)
     cut *= float(np.abs(eigenvalues).max(initial=0.0))
     a = V.T @ a
