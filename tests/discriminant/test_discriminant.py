@@ -377,6 +377,17 @@ def test_a_floor_of_variances_admits_a_class_of_one_row():
     assert model.predict([[9.0, 9, 9, 9.1]]) == [2]
 
 
+def test_one_class_and_a_tolerance_beyond_everything():
+    X, y, _ = table(15)
+    for solver in ("svd", "lsqr", "eigen"):
+        model = ep.LinearDiscriminantAnalysis(solver).fit(X, np.zeros(len(X)))
+        assert_array_equal(model.predict(X), 0)
+        assert_array_equal(model.predict_proba(X), 1)
+    nothing_left = ep.GaussianDiscriminantAnalysis(tol=1e300).fit(X, y)
+    assert_array_equal(nothing_left.rank_, 0)
+    assert_allclose(nothing_left.predict_proba(X), np.tile(nothing_left.priors_, (len(X), 1)))
+
+
 def test_bad_input():
     X, y, _ = table(14)
     with pytest.raises(DataError, match="infinity"):
