@@ -157,7 +157,8 @@ class Evaluation:
             # Without a validation set the number of rounds follows the learning rate: n_estimators x learning_rate =
             # 12.
             return {"n_estimators": int(np.clip(12 / rate, 30, 600))}
-        return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), "n_iter_no_change": 25, "validation_fraction": 0.1}
+        stopping = {"n_iter_no_change": 25, "validation_fraction": 0.1, "keep_best": True, "tol": 1e-7}
+        return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), **stopping}
 
     def baseline(self) -> tuple[float, float]:
         """Mean score of a constant on the same folds, and its standard error."""

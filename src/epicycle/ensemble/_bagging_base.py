@@ -13,7 +13,6 @@ all members, both sides are averaged over the rows.
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, Unpack
@@ -27,7 +26,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.validation import _num_samples, check_consistent_length, has_fit_parameter, validate_data
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
@@ -35,15 +33,16 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.core.estimator._inner_tags import inner_tags
 from epicycle.data._target import as_weight, require_target
+from epicycle.ensemble._bagging_sampling import n_drawn, n_features_drawn, row_ranks
 from epicycle.ensemble._base import (
     Ensemble,
     checked_metadata,
     errors_of_ours,
     fit_member,
-    greedy,
     routing_enabled,
 )
-from epicycle.tree.forest._sampling import RowSamples, row_keys
+from epicycle.ensemble._out_of_bag import DECOMPOSITION, OutOfBagSums, oob_certificate
+from epicycle.tree.forest._sampling import RowSamples
 
 _SHARE = Real(0, 1, inclusive=(False, True))
 # Of 20 samples of a few rows from two classes in equal parts one has both classes, but for one case in 10^6 or less.
@@ -214,9 +213,9 @@ n_iter_ : int
                 f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={len(known)} when "
                 "warm_start==True"
             )
-        self._draw_weight_, self._n_features_drawn_ = weight, self._n_features_drawn()
-        self._n_drawn_ = self._n_drawn(_num_samples(X), weight)
-        self._ranks_ = _ranks(X, y)
+        self._draw_weight_, self._n_features_drawn_ = weight, n_features_drawn(self.max_features, self.n_features_in_)
+        self._n_drawn_ = n_drawn(self.max_samples, _num_samples(X), weight, bootstrap=self.bootstrap)
+        self._ranks_ = row_ranks(X, y)
         samples = self._samples()
         routed = dict(process_routing(self, "fit", **params)["estimator"]["fit"]) if params else {}
         weighted = self._members_take_weights()
@@ -238,7 +237,7 @@ n_iter_ : int
         if self.oob_score:
             self._set_oob(X, y)
         if solution.certificate.kind == "none":
-            solution.certificate = self._oob_certificate()
+            solution.certificate = oob_certificate(vars(self).get("oob_decomposition_"))
         solution.n_iter = len(self.estimators_) if not known else solution.n_iter
         self._conclude(solution)
         return self
@@ -263,42 +262,6 @@ n_iter_ : int
             raise ParameterError("oob_score: Out of bag estimation only available if bootstrap=True")
         if self.oob_score and self.warm_start:
             raise ParameterError("oob_score: Out of bag estimate only available if warm_start=False")
-
-    def _n_drawn(self, n: int, weight: np.ndarray | None) -> int | None:
-        """Rows of a sample; None for as many as there are, repetitions by weights among them."""
-        asked = self.max_samples
-        if asked is None:
-            return None if self.bootstrap or weight is None else int(np.count_nonzero(weight))
-        if isinstance(asked, numbers.Integral):
-            size = int(asked)
-        else:
-            total, what = (
-                (n, "the number of samples") if weight is None else (weight.sum(), "the total sum of sample weights")
-            )
-            size = max(int(asked * total), 1)
-            if size < max(10, n ** (1 / 3)):  # too few to learn from: the weights are likely no counts
-                warnings.warn(
-                    f"Using the fractional value max_samples={asked} when {what} is {total} results in a low number "
-                    f"({size}) of bootstrap samples. We recommend passing `max_samples` as an integer.",
-                    stacklevel=5,
-                )
-        if not self.bootstrap and size > n:
-            raise ParameterError(
-                f"Effective max_samples={size} must be <= n_samples={n} to be able to sample without replacement."
-            )
-        if not self.bootstrap and weight is not None and size > np.count_nonzero(weight):
-            raise ParameterError(
-                f"max_samples={size}: only {np.count_nonzero(weight)} rows have a positive weight to be drawn without "
-                "replacement"
-            )
-        return size
-
-    def _n_features_drawn(self) -> int:
-        p, asked = self.n_features_in_, self.max_features
-        size = int(asked) if isinstance(asked, numbers.Integral) else max(1, int(asked * p))
-        if size > p:
-            raise ParameterError(f"max_features must be <= n_features, got {size} of {p}")
-        return size
 
     def _features(self, member: int) -> np.ndarray:
         """Features of a member."""
@@ -388,10 +351,7 @@ n_iter_ : int
         return y.reshape(len(y), -1).astype(np.float64)
 
     def _set_oob(self, X: Any, y: np.ndarray) -> None:
-        n = len(y)
-        truth = self._truth(y)
-        total, count = np.zeros(truth.shape), np.zeros(n)
-        squares, errors, samples = np.zeros(n), np.zeros(n), self._samples()
+        samples, truth = self._samples(), self._truth(y)
 
         def work(m: int) -> tuple[np.ndarray, np.ndarray]:
             left_out = np.flatnonzero(self._counts(samples, m, self._attempts_[m]) == 0)
@@ -400,49 +360,19 @@ n_iter_ : int
             X_out = self._columns(_safe_indexing(X, left_out), self.estimators_features_[m])
             return left_out, self._answer(self.estimators_[m], X_out)
 
-        def consume(result: tuple[np.ndarray, np.ndarray]) -> None:
-            rows, answer = result
-            total[rows] += answer
-            count[rows] += 1
-            squares[rows] += (answer**2).sum(axis=1)
-            errors[rows] += ((answer - truth[rows]) ** 2).sum(axis=1)
-
-        self._in_order(len(self.estimators_), work, consume)
-        known = count > 0
-        if not known.all():
+        sums = OutOfBagSums(truth)
+        self._in_order(len(self.estimators_), work, sums.add)
+        if not sums.known.all():
             warnings.warn(
                 "Some inputs do not have OOB scores. This probably means too few estimators were used to compute any "
                 "reliable oob estimates.",
                 stacklevel=5,
             )
-        if not known.any():
-            self.oob_score_ = np.nan
-            self.oob_decomposition_ = dict.fromkeys(("error", "low", "high", "squared", "members", "ambiguity"), np.nan)
+        if not sums.known.any():
+            self.oob_score_, self.oob_decomposition_ = np.nan, dict.fromkeys(DECOMPOSITION, np.nan)
             return
-        average = total / np.where(known, count, np.nan)[:, None]
-        self.oob_score_, error, low, high = self._score_oob(average, y, known)
-        k, f = count[known], average[known]
-        self.oob_decomposition_ = {
-            "error": error,
-            "low": low,
-            "high": high,
-            "squared": float(np.mean(((f - truth[known]) ** 2).sum(axis=1))),
-            "members": float(np.mean(errors[known] / k)),
-            "ambiguity": float(np.mean(squares[known] / k - (f**2).sum(axis=1))),
-        }
-
-    def _oob_certificate(self) -> Certificate:
-        found = vars(self).get("oob_decomposition_")
-        if found is None:
-            return greedy("bagging optimises nothing; oob_score=True estimates its error on new rows")
-        if not np.isfinite(found["error"]):
-            return greedy("bagging optimises nothing, and every member drew every row: no error can be estimated")
-        claim = (
-            f"bagging optimises nothing; its out-of-bag error is {found['error']:.4g} (95% interval {found['low']:.4g} "
-            f"to {found['high']:.4g}), and averaging takes {found['ambiguity']:.4g} off the members' mean squared "
-            f"error of {found['members']:.4g}"
-        )
-        return Certificate("none", found["error"], found["high"], claim)
+        self.oob_score_, *error = self._score_oob(sums.average, y, sums.known)
+        self.oob_decomposition_ = dict(zip(DECOMPOSITION, [*error, *sums.decomposition()], strict=True))
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -482,16 +412,6 @@ def _has_other_columns(X: Any) -> bool:
     """Whether a frame has columns that are neither numbers nor booleans."""
     schema = nw.from_native(X).schema
     return any(not (dtype.is_numeric() or dtype == nw.Boolean) for dtype in schema.values())
-
-
-def _ranks(X: Any, y: np.ndarray) -> np.ndarray:
-    """Ranks of the rows by a hash of their content, as bytes: samples then do not depend on the order of the rows."""
-    n = len(y)
-    if nw.dependencies.is_into_dataframe(X) or X.dtype.kind not in "biuf":  # no numbers: in the order of the rows
-        return np.arange(n, dtype=np.uint32).view(np.uint8)
-    ranks = np.empty(n, np.uint32)
-    ranks[np.argsort(row_keys(X.tocsr() if sp.issparse(X) else X, y), kind="stable")] = np.arange(n, dtype=np.uint32)
-    return ranks.view(np.uint8)
 
 
 def _is_one_per_row(value: Any, n: int) -> bool:

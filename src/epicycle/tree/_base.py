@@ -114,9 +114,9 @@ class TreeModel(Estimator, ABC):
         """Levels of the columns of categories."""
         return learn_levels(X, columns, type(self).__name__, max_levels=MAX_LEVELS)
 
-    def _predict_data(self, X: Any) -> Data:
+    def _predict_data(self, X: Any, *, missing: bool = True) -> Data:
         self._check_fitted()
-        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False, missing=True)
+        data = as_data(self._coded(X), estimator_name=type(self).__name__, check_finite=False, missing=missing)
         self._check_features(X if isinstance(X, np.ndarray) else data, data, reset=False)
         return data
 

@@ -92,6 +92,13 @@ def extend(ensemble: Ensemble, trees: list[tuple[GrownTree, np.ndarray]], table:
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
+def truncate(ensemble: Ensemble, n_trees: int) -> Ensemble:
+    """The first trees."""
+    roots = ensemble["roots"][: n_trees + 1]
+    first = {name: ensemble[name][: roots[-1]] for name in ("nodes", "values", "gain", "cover", "count")}
+    return {**ensemble, **first, "roots": roots}
+
+
 def n_trees(ensemble: Ensemble) -> int:
     """Number of trees."""
     return len(ensemble["roots"]) - 1

@@ -295,6 +295,20 @@ def test_early_stopping_looks_at_the_worst_of_the_rounds_before(classes, tol):
     assert_array_equal(validated.predict_proba(X), plain.predict_proba(X))
 
 
+def test_early_stopping_keeps_the_best_round(classes):
+    X, y = classes
+    held = np.random.default_rng(6).random(len(y)) < 0.3
+    model = GradientBoostingClassifier(
+        n_estimators=400, learning_rate=0.5, n_iter_no_change=5, keep_best=True, tol=1e-7
+    )
+    model.fit(X[~held], y[~held], X_val=X[held], y_val=y[held])
+    validation = model.history_.validation
+    assert len(validation) < 400
+    assert model.n_estimators_ == np.argmin(validation) + 1
+    assert len(validation) - model.n_estimators_ == 5
+    assert log_loss(y[held], model.predict_proba(X[held])) == pytest.approx(validation.min(), rel=1e-9)
+
+
 @pytest.mark.parametrize("hashed", [False, True])
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_the_held_out_rows_are_those_of_train_test_split(classes, kind, hashed, monkeypatch, tmp_path):

@@ -135,6 +135,18 @@ def test_classes_that_cannot_be_held_out_and_learnt_are_reported():
         assert model.set_params(random_state=seed).fit(X[:10], y).n_classes_ == 2
 
 
+def test_rare_classes_are_learnt_where_the_best_round_is_kept():
+    options = {"n_estimators": 3, "n_iter_no_change": 2, "min_samples_leaf": 1, "random_state": 0}
+    single = np.where(np.arange(200) == 7, 2, LABELS)
+    many = np.repeat(np.arange(25), 8)  # more classes than rows in the validation set
+    for y in (single, many):
+        with pytest.raises(DataError, match="drawn class by class"):
+            ep.GradientBoostingClassifier(**options).fit(X, y)
+    model = ep.GradientBoostingClassifier(keep_best=True, **options).fit(X, single)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert len(ep.GradientBoostingClassifier(keep_best=True, **options).fit(X, many).classes_) == 25
+
+
 def test_trees_remember_what_they_were_grown_with(tmp_path):
     model = ep.GradientBoostingRegressor(n_estimators=3, max_depth=1, learning_rate=0.5, warm_start=True).fit(X, Y)
     first = [tree.predict(X) for tree in model.estimators_[:, 0]]

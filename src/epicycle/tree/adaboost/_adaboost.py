@@ -439,10 +439,10 @@ class AdaBoostClassifier(ClassifierMixin, TreeModel):  # type: ignore[misc]  # t
             return real_votes(member.probabilities, float(self.learning_rate))
         return discrete_votes(member.group, K, 2 * weight if K == 2 else weight)
 
-    def _predict_data(self, X: Any) -> Data:
+    def _predict_data(self, X: Any, *, missing: bool = True) -> Data:
         self._check_fitted()
         if self.estimator is None and getattr(self, "categories_", {}):
-            return super()._predict_data(X)
+            return super()._predict_data(X, missing=missing)
         X = X if self.estimator is None else flat(X)
         data = as_data(X, estimator_name=type(self).__name__, check_finite=self.estimator is not None)
         self._check_features(X, data, reset=False)

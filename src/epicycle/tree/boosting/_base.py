@@ -32,6 +32,7 @@ from epicycle.tree._ensemble import (
     scores_of_batch,
     scores_of_data,
     shapley_values,
+    truncate,
 )
 from epicycle.tree._nodes import leaves_of_batch
 from epicycle.tree._parameters import n_candidate_features
@@ -85,6 +86,7 @@ class GradientBoosting(TreeModel, ABC):
     interaction_cst: Any
     n_iter_no_change: int | None
     validation_fraction: float
+    keep_best: bool
     tol: float
     warm_start: bool
     random_state: Any
@@ -162,6 +164,8 @@ class GradientBoosting(TreeModel, ABC):
     def _stopping(self, data: Data, given: Data | None) -> Stopping:
         """The rule by which the fit ends early, for these rows and this validation set."""
         held_out = self.validation_fraction if given is None and self.n_iter_no_change else None
+        if self.keep_best:
+            return Stopping(self.n_iter_no_change, self.tol, held_out, "best")
         # `tol` is in the units of `train_score_`.
         return Stopping(self.n_iter_no_change, self.tol / self._loss().deviance_factor, held_out)
 
@@ -198,7 +202,8 @@ class GradientBoosting(TreeModel, ABC):
             by_class = self._target == "labels"
             split = self._split_seed(seed)
             # Not by the seed of the sample for bin edges.
-            held_out = hold_out(data, stopping.held_out, seed + 1, split, stratify=by_class, n_jobs=self.n_jobs)
+            options: dict[str, Any] = {"spare_single": self.keep_best, "n_jobs": self.n_jobs}
+            held_out = hold_out(data, stopping.held_out, seed + 1, split, stratify=by_class, **options)
         left_out = None if held_out is None else held_out.mask
         edges = bin_edges(data, levels, max_bins=self.max_bins, seed=seed, n_jobs=self.n_jobs, left_out=left_out)
         # Where a fit goes on, the trees so far give the scores to start from.
@@ -320,7 +325,8 @@ class GradientBoosting(TreeModel, ABC):
                     break
             if stopping.is_stale():
                 break
-        self.trees_, self.n_estimators_ = ensemble(done), done
+        self.n_estimators_ = stopping.kept(done)
+        self.trees_ = truncate(ensemble(done), self.n_estimators_ * K)
         certificate = greedy_certificate(largest_rise if done > first else 0.0, sampled=boosting.samples)
         history = monitor.history()
         if not history.columns:

@@ -16,7 +16,7 @@ import numpy as np
 from epicycle import _native
 from epicycle.tree._ensemble import GrownTree
 from epicycle.tree._nodes import CATEGORICAL
-from epicycle.tree.boosting._boosting import Growth
+from epicycle.tree.boosting._growth import Growth
 from epicycle.tree.boosting._partition_nodes import Step
 
 

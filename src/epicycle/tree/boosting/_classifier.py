@@ -112,6 +112,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         interaction_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
+        keep_best: bool = False,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
 

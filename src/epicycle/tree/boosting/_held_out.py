@@ -44,12 +44,21 @@ class HeldOut:
 
 
 def hold_out(
-    data: Data, asked: float, seed: int, split_seed: int, *, stratify: bool, n_jobs: int | None = None
+    data: Data,
+    asked: float,
+    seed: int,
+    split_seed: int,
+    *,
+    stratify: bool,
+    spare_single: bool = False,
+    n_jobs: int | None = None,
 ) -> HeldOut:
     """Draw a number or a share of the rows.
 
     Up to a million rows they are those of scikit-learn's ``train_test_split`` with the seed `split_seed`, drawn class
-    by class with `stratify`; beyond, those with the smallest priorities by `seed`.
+    by class with `stratify`; beyond, those with the smallest priorities by `seed`. With `spare_single` classes of a
+    single row are not drawn from, and where the draw is too small for one row of every class it is one without regard
+    to them; otherwise both are refused.
     """
     if isinstance(data, DaskData):
         engine.row_starts(data)  # counts the rows
@@ -65,10 +74,17 @@ def hold_out(
         )
     if n > SPLIT_ROWS:
         return HeldOut(n, size, None, seed, priority_limit(n, size, seed))
+    rows, classes = np.arange(n), targets if stratify else None
+    if spare_single and classes is not None:
+        _, place, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        rows = rows[counts[place] > 1]
+        size, several = min(size, max(len(rows) - 1, 0)), np.count_nonzero(counts > 1)
+        # Rows of every class on both sides, where there are enough.
+        classes = classes[rows] if several <= min(size, len(rows) - size) else None
+    if not size:
+        raise ParameterError(f"validation_fraction={asked:g}: every class has a single row; give X_val and y_val")
     try:
-        _, held = train_test_split(
-            np.arange(n), test_size=size, random_state=split_seed, stratify=targets if stratify else None
-        )
+        _, held = train_test_split(rows, test_size=size, random_state=split_seed, stratify=classes)
     except ValueError as error:
         raise DataError(
             f"y: {error} The rows of the validation set are drawn class by class, here by numbers of classes; give "

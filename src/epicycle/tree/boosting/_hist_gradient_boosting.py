@@ -59,9 +59,7 @@ max_bins : int, default=255
 %(categorical_features)s
     At most `max_bins` levels; negative numbers are missing values.
 %(monotonic_cst)s
-interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
-    Features that share no group never occur on the same path; features in none of the groups form one more. The names
-    stand for all pairs, and for every feature alone.
+%(interaction_cst)s
 warm_start : bool, default=False
     Whether another `fit` adds rounds to the earlier ones, up to `max_iter`.
 early_stopping : "auto" or bool, default="auto"
@@ -95,13 +93,7 @@ train_score_, validation_score_ : ndarray of shape (n_iter_ + 1,)
     round and after each; empty where there is none.
 is_categorical_ : ndarray of shape (n_features,), or None
     Mask of the columns of categories.
-%(categories_)s
-feature_importances_ : ndarray of shape (n_features,)
-    Share of every feature in the gain of the splits.
-certificate_ : Certificate
-    None: boosting is greedy. Its value is the largest rise of the training loss in any round.
-history_ : History
-    After every round the mean training loss, that of the validation set (``validation``), leaves, step and seconds."""
+%(boosting_evidence)s"""
 
 
 class HistGradientBoosting(GradientBoosting):
@@ -129,6 +121,7 @@ class HistGradientBoosting(GradientBoosting):
     min_split_gain = 0.0
     categorical_smoothing = 20.0
     handle_unknown = "missing"
+    keep_best = False
     n_jobs = None
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.tree._parameters import (
     GROWTH_DOMAINS,
     TREE_DOCS,
@@ -18,7 +18,7 @@ from epicycle.tree._parameters import (
     min_rows,
     monotone_signs,
 )
-from epicycle.tree.boosting._boosting import Growth
+from epicycle.tree.boosting._growth import Growth
 
 # Rows of a leaf by default, where they are at most a tenth of all.
 _LEAST_ROWS = 20
@@ -76,15 +76,17 @@ categorical_smoothing : float, default=20.0
     Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
 %(handle_unknown)s
 %(monotonic_cst)s
-interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
-    Features that share no group never occur on the same path; features in none of the groups form one more. The names
-    stand for all pairs, and for every feature alone.
+%(interaction_cst)s
 n_iter_no_change : int, optional
     Stop after a round whose loss of the validation set is not below the largest of so many rounds before it. All rounds
     up to there are kept.
 validation_fraction : float, default=0.1
     Share of the rows that is held out as validation set, where `fit` is given no `X_val`: class by class, and up to a
     million rows those that ``train_test_split`` of scikit-learn draws with the same `random_state`.
+keep_best : bool, default=False
+    Whether early stopping counts from the best round: the fit then ends after `n_iter_no_change` rounds that do not
+    lower the smallest loss of the validation set, by more than `tol` relative to it, and the rounds after that are
+    dropped. Classes of a single row, which are refused otherwise, are then learnt from and not held out.
 tol : float, default=1e-4
     Smallest decrease of the validation loss that counts, in the units of `train_score_`.
 warm_start : bool, default=False
@@ -115,7 +117,11 @@ init_ : estimator
     The fitted `init`, where it is an estimator.
 max_features_ : int
     Number of features that a tree may use.
-%(categories_)s
+%(boosting_evidence)s""",
+    "interaction_cst": """interaction_cst : {"pairwise", "no_interactions"} or list of groups of features, optional
+    Features that share no group never occur on the same path; features in none of the groups form one more. The names
+    stand for all pairs, and for every feature alone.""",
+    "boosting_evidence": """%(categories_)s
 feature_importances_ : ndarray of shape (n_features,)
     Share of every feature in the gain of the splits.
 certificate_ : Certificate
@@ -156,6 +162,7 @@ BOOSTING_DOMAINS: dict[str, Domain] = {
     "interaction_cst": NoneOr(AnyOf(Choice("pairwise", "no_interactions"), InstanceOf(list, tuple))),
     "n_iter_no_change": NoneOr(Integer(1)),
     "validation_fraction": Real(0, 1, inclusive=False),
+    "keep_best": Boolean(),
     "tol": Real(0),
 }
 

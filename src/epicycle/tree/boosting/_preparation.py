@@ -18,8 +18,9 @@ from epicycle.engine import n_threads
 from epicycle.optim._losses import Logistic
 from epicycle.tree._binning import bin_data, padded_edges, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
-from epicycle.tree.boosting._boosting import LARGEST_SUM, LEAST_WEIGHT, Boosting, Growth, MemoryBoosting
+from epicycle.tree.boosting._boosting import LARGEST_SUM, LEAST_WEIGHT, Boosting, MemoryBoosting
 from epicycle.tree.boosting._distributed import DistributedBoosting, DistributedValidation, Summary, best_start
+from epicycle.tree.boosting._growth import Growth
 from epicycle.tree.boosting._held_out import HeldOut
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part

@@ -131,6 +131,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         interaction_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
+        keep_best: bool = False,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
 

@@ -25,12 +25,13 @@ class Stopping:
     patience : int or None
         Rounds without improvement that end the fit; None never ends it.
     tol : float
-        Smallest decrease that counts.
+        Smallest decrease that counts; with the reference "best" relative to it.
     held_out : int, float or None
         Number or share of the rows that are held out as validation set.
-    reference : {"worst", "before"}
+    reference : {"worst", "before", "best"}
         A round ends the fit when its value is not below the largest of the `patience` values before it; or when none of
-        the last `patience` values is below the one right before them.
+        the last `patience` values is below the one right before them, or below the smallest of all before them. With
+        "best" the rounds after the best one are dropped.
     scorer : callable or None
         ``scorer(model, X, y)``, larger is better; None is the negative loss.
     """
@@ -38,7 +39,7 @@ class Stopping:
     patience: int | None
     tol: float
     held_out: float | None = None
-    reference: Literal["worst", "before"] = "worst"
+    reference: Literal["worst", "before", "best"] = "worst"
     scorer: Callable[..., float] | None = None
     #: Values, smaller is better, before the first round and after each: of the training rows and of the validation set.
     train: list[float] = field(default_factory=list)
@@ -93,12 +94,22 @@ class Stopping:
         for values, measure in self._measures:
             values.append(measure())
         values = self._measures[-1][0]
-        if self.reference == "before":
-            return len(values) > self.patience and min(values[-self.patience :]) >= (
-                values[-self.patience - 1] - self.tol
-            )
+        if self.reference != "worst":
+            if len(values) <= self.patience:
+                return False
+            before, tol = values[-self.patience - 1], self.tol
+            if self.reference == "best":
+                before = min(values[: -self.patience])
+                tol *= abs(before)
+            return min(values[-self.patience :]) >= before - tol
         after = values[1:]  # the value before the first round is not one of a round
         return len(after) > self.patience and not after[-1] + self.tol < max(after[-self.patience - 1 : -1])
+
+    def kept(self, rounds: int) -> int:
+        """Number of the rounds that are kept, of those of this fit and earlier ones."""
+        if self.patience is None or self.reference != "best" or not self.held:
+            return rounds
+        return rounds - (len(self.held) - 1 - int(np.argmin(self.held)))
 
 
 def _rows(X: Any, which: np.ndarray) -> Any:
