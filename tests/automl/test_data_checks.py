@@ -6,8 +6,9 @@ import pyarrow.compute as pc
 import pytest
 
 import epicycle as ep
-from epicycle.automl._data_checks import leaking_columns
-from epicycle.automl._part_checks import drift_between, duplicates
+from epicycle.automl._data_checks import DataIssue, leaking_columns
+from epicycle.automl._metrics import metric_for
+from epicycle.automl._part_checks import drift_between, duplicates, with_effect
 
 TREE = {"time": 1.5, "models": "decisiontree"}
 
@@ -60,9 +61,25 @@ def test_duplicates_across_the_split():
     assert "duplicate rows" in kinds(run)
     assert run.without_duplicates is not None
     assert run.without_duplicates.n < run.test.n
-    # Pairs that are equal in all but what the model does not see.
-    effect = "makes" if run.test.score > run.without_duplicates.score else "does not make"
-    assert f"which {effect} the score look better" in found.text
+    assert (
+        f"{run.metric.label} {run.test.score:.4g} with them, {run.without_duplicates.score:.4g} without" in found.text
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "without", "effect"),
+    [
+        ("accuracy", 0.9, 0.8, "makes the score look better"),
+        ("accuracy", 0.8, 0.9, "makes the score look worse"),
+        ("log_loss", 0.3, 0.5, "makes the score look better"),
+        ("log_loss", 0.5, 0.3, "makes the score look worse"),
+        ("log_loss", 0.50000001, 0.5, "does not change the score"),
+    ],
+)
+def test_the_effect_of_duplicates_has_the_right_sign(metric, score, without, effect):
+    issue = DataIssue("duplicates across the split", "high", "3 of 9 test rows are equal to a training row: and more")
+    found = with_effect(issue, metric_for(metric, "classification", np.array(["a", "b"])), score, without)
+    assert found.text.startswith(f"3 of 9 test rows are equal to a training row, which {effect}: ")
 
 
 def test_duplicates_are_compared_as_they_came():

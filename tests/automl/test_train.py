@@ -154,7 +154,7 @@ def test_elastic_net_does_not_depend_on_the_unit_of_the_target(tmp_path):
     X = rng.normal(size=(200, 4))
     y = X @ [3.0, -2.0, 1.0, 0.0] + rng.normal(size=200)
     scores = []
-    for unit, weight in ((1.0, None), (1e6, None), (1e-6, "w")):
+    for unit, weight in ((1.0, None), (1e6, "w")):
         table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "w": np.full(200, 2.0), "y": unit * y + 3 * unit})
         run = ep.train(table, "y", time=1, models="elasticnet", weight=weight, out=tmp_path / f"{unit:g}")
         assert run.certificate.holds

@@ -261,6 +261,38 @@ def test_torch_gradients():
     np.testing.assert_allclose(fit.mode, 1, atol=1e-6)
 
 
+def test_models_that_can_be_sampled():
+    """A compiled model, one of Python functions with constraints, and the function by itself are one density."""
+    data = Logistic(200)
+    compiled = bayes.LogisticModel(data.X[:, 1:], data.y, prior_scale=2.0, intercept_scale=2.0)
+    fit = bayes.laplace(compiled)
+    plain = bayes.laplace(data.value, [0.0, 0.0], gradient=data.gradient)
+    assert fit.mode["coef"] == pytest.approx(plain.mode[1], abs=1e-6)
+    assert fit.mode["intercept"] == pytest.approx(plain.mode[0], abs=1e-6)
+    np.testing.assert_allclose(fit.normal.covariance, plain.normal.covariance[::-1, ::-1], rtol=1e-6)
+    fit = bayes.variational(compiled, family="full-rank", random_state=0)
+    draws = bayes.sample(compiled, random_state=0)
+    both = np.concatenate([draws["coef"].reshape(-1), draws["intercept"].reshape(-1)]).reshape(2, -1)
+    np.testing.assert_allclose(fit.normal.mean, both.mean(axis=1), atol=0.05)
+    np.testing.assert_allclose(fit.normal.covariance, np.cov(both), rtol=0.15, atol=0.01)
+    named = bayes.Model(
+        lambda rate, scale: float((scale - 1) * np.log(rate) - 4 * rate),
+        {"rate": bayes.Positive()},
+        gradient=lambda rate, scale: {"rate": (scale - 1) / rate - 4},
+        data={"scale": 30.0},
+    )
+    fit = bayes.laplace(named)
+    assert fit.mode["rate"] == pytest.approx(7.5)
+    assert fit.log_evidence == pytest.approx(gammaln(30) - 30 * np.log(4), abs=0.003)
+    assert bayes.laplace(named, {"rate": 2.0}).mode["rate"] == pytest.approx(7.5)
+    with pytest.raises(ParameterError, match=r"start: expected a dict with the parameters \['rate'\]"):
+        bayes.laplace(named, [1.0])
+    with pytest.raises(ParameterError, match="gradient: is part of the model"):
+        bayes.laplace(named, gradient=lambda rate: rate)
+    with pytest.raises(ParameterError, match="start: not given"):
+        bayes.laplace(lambda u: 0.0)
+
+
 # ---------------------------------------------------------------- bad input
 
 

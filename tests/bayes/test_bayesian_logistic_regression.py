@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import chisquare, norm
 from sklearn.linear_model import LogisticRegression
 
 import epicycle as ep
@@ -165,6 +166,32 @@ def test_predictions_agree_across_methods():
     found = {m: BayesianLogisticRegression(m, **FAST).fit(X, y).predict_proba(X)[:, 1] for m in METHODS}
     for name in METHODS:
         assert_allclose(found[name], found["nuts"], atol=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["gibbs", "nuts", "laplace"])
+def test_simulation_based_calibration(method):
+    """Coefficients drawn from the prior have uniform ranks among the draws of the posterior of their own data."""
+    repetitions, bins, rng = 200, 10, np.random.default_rng(23)
+    ranks = np.empty((repetitions, 2))
+    for i in range(repetitions):
+        X = rng.normal(size=(100, 1))
+        w, b = rng.normal(0, 1), rng.normal(0, 1)
+        y = rng.random(100) < expit(X[:, 0] * w + b)
+        if len(set(y.tolist())) < 2:  # so few that the histogram does not notice
+            ranks[i] = rng.random(2)
+            continue
+        options = {"n_draws": 200, "n_warmup": 50, "n_chains": 1, "random_state": i, "intercept_alpha": 1.0}
+        with ep.config(on_nonconvergence="ignore"):
+            model = BayesianLogisticRegression(method, **options).fit(X, y)
+        if method == "laplace":
+            mean = np.append(model.coef_, model.intercept_)
+            ranks[i] = norm.cdf(([w, b] - mean) / np.sqrt(np.diagonal(model.covariance_)))
+        else:
+            ranks[i] = (model.draws_.reshape(-1, 2) < [w, b]).mean(axis=0)
+    for column in ranks.T:
+        counts = np.histogram(column, bins, (0, 1))[0]
+        assert chisquare(counts).pvalue > 1e-4, counts
 
 
 # ---------------------------------------------------------------- weights, containers, engines, files

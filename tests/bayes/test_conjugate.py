@@ -445,7 +445,7 @@ def test_intervals_of_counts():
 @pytest.mark.parametrize("kind", ["equal-tailed", "highest-density"])
 def test_coverage(kind):
     """Parameters drawn from the prior lie in the interval of the posterior as often as its level says."""
-    n, level, rng = 3000, 0.9, np.random.default_rng(17)
+    n, level, rng = 1500, 0.9, np.random.default_rng(17)
 
     def covers(prior, observe):
         inside = 0

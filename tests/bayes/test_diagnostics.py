@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from epicycle import bayes
+from epicycle.bayes.sampling._diagnostics import diagnose
 from epicycle.exceptions import DataError, ParameterError
 
 STORED = json.loads((Path(__file__).parent / "arviz_chains.json").read_text())["chains"]
@@ -103,3 +104,18 @@ def test_bad_arguments_are_named(call, message):
 def test_too_few_or_infinite_draws_give_nan():
     assert np.isnan(bayes.r_hat(np.zeros((4, 3))))
     assert np.isnan(bayes.effective_sample_size([[1.0, 2.0, 3.0, np.inf, 4.0]]))
+
+
+def test_quantities_do_not_depend_on_their_company():
+    """Many are diagnosed at a time; each is as if alone, ties, constants and infinities among the others or not."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(4, 101, 40))
+    x[..., 3] = np.round(x[..., 3])
+    x[..., 5] = 2.0
+    x[1, 7, 8] = np.inf
+    r_hats, bulk, tail = diagnose(x)
+    for k in range(40):
+        alone = [bayes.r_hat(x[..., k]), *(bayes.effective_sample_size(x[..., k], kind) for kind in ("bulk", "tail"))]
+        assert_allclose([r_hats[k], bulk[k], tail[k]], alone, rtol=1e-12)
+    assert np.isnan(r_hats[[5, 8]]).all()
+    assert np.isfinite(np.delete(r_hats, [5, 8])).all()

@@ -18,7 +18,7 @@ from epicycle.bayes._evidence import Hyperpriors, RidgeEvidence
 from epicycle.bayes._relevance import RelevanceEvidence
 from epicycle.bayes._rows import compact_rows
 from epicycle.data import as_data
-from epicycle.exceptions import ConvergenceWarning, ParameterError
+from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 
 NAMES = ["ARDRegression", "BayesianLinearRegression", "BayesianRidge"]
 FLAT = {"alpha_1": 1e-6, "alpha_2": 1e-6, "lambda_1": 1e-6, "lambda_2": 1e-6}
@@ -283,6 +283,25 @@ def test_save_and_float32(name, tmp_path):
     model.save(tmp_path / "model.epi")
     assert_allclose(ep.load(tmp_path / "model.epi").predict(X, return_std=True), model.predict(X, return_std=True))
     assert_allclose(model.coef_, getattr(ep, name)().fit(X, y).coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_numbers_beyond_floating_point_are_refused():
+    X, y, _ = table(12)
+    with pytest.raises(DataError, match="scale"):
+        ep.ARDRegression(fit_intercept=False).fit([[0.3], [0.5]], [-1e149, -1e149])
+    large = ep.BayesianRidge(fit_intercept=False).fit([[0.3], [0.5]], [-1e149, -1e149])
+    assert np.isfinite(large.predict([[0.3]], return_std=True)).all()
+    with pytest.raises(DataError, match="float32"):
+        ep.BayesianLinearRegression(prior_mean=1e150).fit(X.astype(np.float32), y)
+    with pytest.raises(DataError, match="float32"):
+        ep.BayesianRidge(lambda_1=0.0, lambda_2=1e300, max_iter=1).fit(np.ones((3, 1), np.float32), [1, 2, 3])
+
+
+def test_precisions_of_very_different_sizes():
+    # the precision of the posterior has no Cholesky factor in floating point
+    X, y, _ = table(13, n=3, p=8)
+    model = ep.ARDRegression(lambda_1=1000.0, alpha_2=1e8, threshold_lambda=1e300, tol=0.5).fit(X, y)
+    assert np.isfinite(model.predict(X, return_std=True)).all()
 
 
 def test_bad_input():

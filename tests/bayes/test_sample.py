@@ -386,6 +386,26 @@ def test_save_and_load(draws, tmp_path):
     assert str(again.summary()) == str(draws.summary())
 
 
+@pytest.mark.parametrize("version", ["0.23.4", "1.1.0"])
+def test_arviz_is_given_the_draws_by_group(draws, monkeypatch, version):
+    """A double in the place of ArviZ, whose `from_dict` changed its arguments with 1.0."""
+    import sys
+    from types import SimpleNamespace
+
+    def before(**groups):
+        return groups
+
+    def since(groups):
+        return groups
+
+    double = SimpleNamespace(__version__=version, from_dict=before if version.startswith("0.") else since)
+    monkeypatch.setitem(sys.modules, "arviz", double)
+    groups = draws.to_arviz()
+    assert_array_equal(groups["posterior"]["x"], draws["x"])
+    assert groups["sample_stats"]["diverging"].dtype == bool
+    assert_array_equal(groups["sample_stats"]["energy"], draws.statistics["energy"])
+
+
 def test_arviz_is_asked_for_by_name(draws, monkeypatch):
     import sys
 

@@ -377,6 +377,17 @@ def test_a_floor_of_variances_admits_a_class_of_one_row():
     assert model.predict([[9.0, 9, 9, 9.1]]) == [2]
 
 
+def test_one_class_and_a_tolerance_beyond_everything():
+    X, y, _ = table(15)
+    for solver in ("svd", "lsqr", "eigen"):
+        model = ep.LinearDiscriminantAnalysis(solver).fit(X, np.zeros(len(X)))
+        assert_array_equal(model.predict(X), 0)
+        assert_array_equal(model.predict_proba(X), 1)
+    nothing_left = ep.GaussianDiscriminantAnalysis(tol=1e300).fit(X, y)
+    assert_array_equal(nothing_left.rank_, 0)
+    assert_allclose(nothing_left.predict_proba(X), np.tile(nothing_left.priors_, (len(X), 1)))
+
+
 def test_bad_input():
     X, y, _ = table(14)
     with pytest.raises(DataError, match="infinity"):
@@ -396,6 +407,11 @@ def test_bad_input():
         ep.GaussianDiscriminantAnalysis().fit(hole, y).partial_fit(X, y)
     with pytest.raises(DataError, match="column 2"):
         ep.GaussianDiscriminantAnalysis().fit(np.where(np.arange(4) == 2, np.nan, X), y)
+    with pytest.raises(DataError, match="float32"):
+        ep.LinearDiscriminantAnalysis().fit((X * 1e-44 + 1e-40 * y[:, None]).astype(np.float32), y)
+    for rule in ("oas", "ledoit-wolf"):  # amounts do not depend on the scale
+        amounts = [ep.GaussianDiscriminantAnalysis(shrinkage=rule).fit(X * s, y).shrinkage_ for s in (1.0, 1e70)]
+        assert_allclose(*amounts, rtol=1e-9)
     with pytest.raises(DataError, match="overflow"):
         ep.GaussianDiscriminantAnalysis().fit(X * 1e200, y)
     with pytest.raises(DataError, match="sample_weight"):

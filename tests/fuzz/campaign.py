@@ -2,8 +2,8 @@
 
 ``python -m tests.fuzz.campaign --minutes 60 --jobs 2`` from the root of the repository draws new cases until the time
 is over and prints each kind of complaint when it is first met, with the seed of its case, and all of them at the end;
-``--case SEED`` runs one again, with its traceback, and ``--only Ridge`` looks at one class. Fits run in processes that
-are ended when one of them takes too long; which cases are run does not depend on their number.
+``--case SEED --only Ridge`` runs one again, with its traceback, and ``--only Ridge`` looks at one class. Fits run in
+processes that are ended when one of them takes too long; which cases are run does not depend on their number.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Report:
             known = self.found.setdefault(kind, {"seed": seed, "words": words, "complaint": complaint, "times": 0})
             known["times"] += 1
         if new and self.loud:
-            print(f"--case {seed} {complaint}\n    {words[:500]}", flush=True)
+            print(f"--case {seed} --only {name} {complaint}\n    {words[:500]}", flush=True)
 
     def __str__(self) -> str:
         lines = [f"{self.cases} cases from seed {self.seed}: {len(self.found)} kinds of complaints"]
         for entry in self.found.values():
-            lines.append(
-                f"--case {entry['seed']} ({entry['times']} times) {entry['complaint']}\n    {entry['words'][:500]}"
-            )
+            name, words = entry["words"].partition("(")[0], entry["words"][:500]
+            times = entry["times"]
+            lines.append(f"--case {entry['seed']} --only {name} ({times} times) {entry['complaint']}\n    {words}")
         return "\n".join(lines)
 
 

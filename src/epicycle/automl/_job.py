@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from epicycle.automl._messages import Messages
 from epicycle.automl._metrics import Metric, further_metrics, metric_for
 from epicycle.automl._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl._output import script_of
-from epicycle.automl._part_checks import ACROSS, drift_between, duplicates
+from epicycle.automl._part_checks import ACROSS, drift_between, duplicates, with_effect
 from epicycle.automl._parts import Parts, folds
 from epicycle.automl._search import Entry, Search, final_candidate
 from epicycle.automl._table_encoder import TableEncoder, is_feature
@@ -229,6 +229,11 @@ class Job:
         failed = [entry for entry in search.entries if entry.failure()]
         if failed:
             return f"no model could be fitted; {failed[0].candidate.family.name}: {failed[0].failure()}"
+        if any(entry.results for entry in search.entries):
+            return (
+                f"metric={self.metric.name!r}: has no value on the folds of these rows; expected more rows of each "
+                "class, or another metric"
+            )
         return f"time={self.budget.seconds:g} is too short to fit a model to these rows; give more seconds"
 
     def _on_evaluated(self, entry: Entry, leads: bool) -> None:
@@ -343,15 +348,9 @@ class Job:
 
     def _say_effect_of_duplicates(self, score: TestScore, without: TestScore) -> None:
         """Complete the issue about test rows that are training rows: whether they make the score better."""
-        gain = (score.score - without.score) * (-1 if self.metric.loss else 1)
-        effect = "makes the score look better" if gain > 0 else "does not make the score look better"
         for i, issue in enumerate(self.issues):
             if issue.kind == ACROSS:
-                text = (
-                    f"{issue.text.partition(':')[0]}, which {effect}: {self.metric.label} {score.score:.4g} with them, "
-                    f"{without.score:.4g} without"
-                )
-                self.issues[i] = replace(issue, text=text)
+                self.issues[i] = with_effect(issue, self.metric, score.score, without.score)
 
     def _read_arguments(self) -> dict[str, Any]:
         """Arguments of `read_parts` that give the same split again."""

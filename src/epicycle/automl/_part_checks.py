@@ -8,7 +8,7 @@ distributions different.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.special import chdtrc, kolmogorov
 
 from epicycle.automl._columns import as_dates, as_numbers, as_text, decoded, sample_of
 from epicycle.automl._data_checks import DataIssue
+from epicycle.automl._metrics import Metric
 
 #: Probability of any false alarm about drift, over all columns.
 _DRIFT_LEVEL = 0.01
@@ -64,6 +65,19 @@ def duplicates(
 
 #: The kind of the issue about test rows that are training rows too.
 ACROSS = "duplicates across the split"
+
+
+def with_effect(issue: DataIssue, metric: Metric, score: float, without: float) -> DataIssue:
+    """The issue about test rows that are training rows too, with what they do to the score."""
+    if f"{score:.4g}" == f"{without:.4g}":
+        effect = "does not change the score"
+    elif (score > without) == metric.greater_is_better:
+        effect = "makes the score look better"
+    else:
+        effect = "makes the score look worse"
+    found = issue.text.partition(":")[0]
+    text = f"{found}, which {effect}: {metric.label} {score:.4g} with them, {without:.4g} without"
+    return replace(issue, text=text)
 
 
 def row_keys(columns: Sequence[np.ndarray], y: np.ndarray) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.bayes._evidence import RidgeEvidence
-from epicycle.bayes._regression import EvidenceRegression
+from epicycle.bayes._regression import EVIDENCE_ARGUMENTS, EvidenceArguments, EvidenceRegression
 from epicycle.bayes._rows import CompactRows
 from epicycle.core._parameters import Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
@@ -63,23 +63,14 @@ class BayesianRidge(EvidenceRegression):
     lambda_init: float | None
     lambda_: Any
 
-    @stores_arguments
+    @stores_arguments(**EVIDENCE_ARGUMENTS)
     def __init__(
         self,
         *,
-        max_iter: int = 300,
         tol: float = 1e-8,
-        alpha_1: float = 1e-6,
-        alpha_2: float = 1e-6,
-        lambda_1: float = 1e-6,
-        lambda_2: float = 1e-6,
         alpha_init: float | None = None,
         lambda_init: float | None = None,
-        compute_score: bool = False,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        verbose: int = 0,
-        n_jobs: int | None = None,
+        **shared: Unpack[EvidenceArguments],
     ) -> None: ...
 
     def _maximise(self, rows: CompactRows, dtype: Any) -> np.ndarray:

@@ -71,6 +71,8 @@ class RidgeState:
 
     @property
     def newton_step(self) -> np.ndarray | None:
+        if not np.isfinite(self.hessian).all() or not np.isfinite(self.gradient).all():
+            return None
         try:
             L = np.linalg.cholesky(-self.hessian)
         except np.linalg.LinAlgError:

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from epicycle import optim
 from epicycle.bayes._gaussian_approximation import GaussianApproximation, report
-from epicycle.bayes._log_density import LogDensity
+from epicycle.bayes._log_density import LogDensity, density_of
 from epicycle.core._certificate import Certificate
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import ConvergenceError, DataError
@@ -55,7 +55,7 @@ class LaplaceApproximation(GaussianApproximation):
 @in_catalogue("bayes", "B6", certificate="newton decrement")
 def laplace(
     log_density: Any,
-    start: Any,
+    start: Any = None,
     *,
     gradient: Any = None,
     hessian: Any = None,
@@ -69,10 +69,12 @@ def laplace(
 
     Parameters
     ----------
-    log_density : callable
+    log_density : callable or Model
         The logarithm of a density, up to a constant: of a vector, or of a dict where `start` is one. It may be -inf.
+        A :class:`Model` brings its gradient and constraints.
     start : array-like, or dict of array-like
-        Where the search begins; its form is that of the parameters.
+        Where the search begins; its form is that of the parameters. Of a model by default the origin of its
+        unconstrained coordinates.
     gradient : callable or "torch", optional
         The gradient in the form of the parameters. With "torch" `log_density` takes and returns tensors. By default by
         differences.
@@ -105,7 +107,7 @@ def laplace(
     >>> print(posterior.certificate_.holds)
     True
     """
-    density = LogDensity(log_density, start, gradient, hessian, constraints)
+    density = density_of(log_density, start, gradient, hessian, constraints)
     limit = number("tol", tol, low=0.0)
     u, history = find_mode(density, count("max_iter", max_iter, low=1))
     L, g = curvature(density, u)

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import gammaln
 
-from epicycle.bayes._regression import BayesianRegression
+from epicycle.bayes._regression import BayesianRegression, require_representable
 from epicycle.bayes._rows import CompactRows, compact_rows
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
@@ -182,11 +182,13 @@ class BayesianLinearRegression(BayesianRegression):
     def _learn(self, data: Data, prior: NormalInverseGamma, evidence: float) -> None:
         p = data.n_features
         rows = compact_rows(data, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        posterior, more, gradient = updated(prior, rows)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is refused
+            posterior, more, gradient = updated(prior, rows)
+            self.coef_ = posterior.mean[:p].astype(data.dtype)
+        require_representable(self, data.dtype)
         self._mean_, self._root_ = posterior.mean, posterior.root
         self.noise_shape_, self.noise_rate_ = posterior.shape, posterior.rate
         self.log_evidence_ = evidence + more
-        self.coef_ = posterior.mean[:p].astype(data.dtype)
         self.intercept_ = float(posterior.mean[p]) if self.fit_intercept else 0.0
         meaning = "the gradient of the log posterior, relative to the sizes of X and y"
         self._conclude_directly(

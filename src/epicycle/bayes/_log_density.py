@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.bayes.sampling._constraints import Constraint
+from epicycle.bayes.sampling._constraints import Constraint, Real
+from epicycle.bayes.sampling._model import Model
 from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
@@ -129,6 +130,49 @@ class LogDensity:
         return {name: t.grad.numpy() for name, t in point.items()} if isinstance(point, dict) else point.grad.numpy()
 
 
+class ModelDensity(LogDensity):
+    """The density of a model that can also be sampled."""
+
+    def __init__(self, model: Model, start: Any) -> None:
+        if start is None:
+            start = model.parameters.constrain(np.zeros(model.parameters.size))
+        if not isinstance(start, Mapping) or start.keys() != model.parameters.constraints.keys():
+            names = list(model.parameters.constraints)
+            raise ParameterError(f"start: expected a dict with the parameters {names} of the model, or None")
+        self._model = model
+        super().__init__(model.value, start, None, None, model.parameters.constraints)
+
+    @property
+    def has_gradient(self) -> bool:
+        return bool(self._model.has_gradient)
+
+    def value(self, u: Array) -> float:
+        value = self._called("log_density", self._model.value, u)
+        if math.isnan(value) or value == math.inf:
+            raise DataError(f"log_density: returned {value} at {_shown(self.layout.parameters(u))}")
+        return float(value)
+
+    def gradient(self, u: Array) -> Array:
+        if not self.has_gradient:
+            return self._differences(u)
+        g = np.asarray(self._called("gradient", self._model.value_and_gradient, u)[1], dtype=np.float64)
+        if not np.isfinite(g).all():
+            raise DataError(f"gradient: holds NaN or infinity at {_shown(self.layout.parameters(u))}")
+        return g
+
+
+def density_of(function: Any, start: Any, gradient: Any, hessian: Any, constraints: Any) -> LogDensity:
+    """The density that a user gave: a function with all that goes with it, or a model that has it all."""
+    if not isinstance(function, Model):
+        if start is None:
+            raise ParameterError("start: not given; a function of its own does not say what its parameters are")
+        return LogDensity(function, start, gradient, hessian, constraints)
+    for name, value in (("gradient", gradient), ("hessian", hessian), ("constraints", constraints)):
+        if value is not None:
+            raise ParameterError(f"{name}: is part of the model; expected None")
+    return ModelDensity(function, start)
+
+
 class Layout:
     """Where parameters lie in the vector of unconstrained coordinates."""
 
@@ -161,7 +205,7 @@ class Layout:
     @property
     def constrained(self) -> bool:
         """Whether any parameter has a constraint."""
-        return any(c is not None for c in self._constraints.values())
+        return any(c is not None and not isinstance(c, Real) for c in self._constraints.values())
 
     def parameters(self, u: Array) -> Any:
         """Parameters of coordinates of shape (..., size): one array, or a dict of them."""

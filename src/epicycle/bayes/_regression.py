@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 import scipy.stats
@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 from epicycle import engine
 from epicycle.bayes._evidence import Hyperpriors
 from epicycle.bayes._rows import CompactRows, compact_rows
+from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Domain, Real, check_parameter
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Batch
@@ -75,6 +76,33 @@ class BayesianRegression(RegressorMixin, Estimator, ABC):  # type: ignore[misc] 
         return tuple(results)
 
 
+class EvidenceArguments(TypedDict, total=False):
+    """Arguments that both classes have."""
+
+    alpha_1: float
+    alpha_2: float
+    lambda_1: float
+    lambda_2: float
+    max_iter: int
+    compute_score: bool
+    fit_intercept: bool
+    copy_X: bool
+    verbose: int
+    n_jobs: int | None
+
+
+#: Their defaults.
+EVIDENCE_ARGUMENTS: dict[str, Any] = {
+    **dict.fromkeys(("alpha_1", "alpha_2", "lambda_1", "lambda_2"), 1e-6),
+    "max_iter": 300,
+    "compute_score": False,
+    "fit_intercept": True,
+    "copy_X": True,
+    "verbose": 0,
+    "n_jobs": None,
+}
+
+
 class EvidenceRegression(BayesianRegression):
     """Precisions of noise and coefficients that maximise the evidence."""
 
@@ -90,7 +118,7 @@ class EvidenceRegression(BayesianRegression):
         "copy_X": """copy_X : bool, default={default}
     Without effect: X is never written to.""",
         "fit_intercept": """fit_intercept : bool, default={default}
-    Whether y and the columns of X are centred, which is to integrate over the intercept with a flat prior.""",
+    Whether y and the columns of X are centred first; the intercept then has no uncertainty of its own.""",
         "evidence_attributes": """coef_ : ndarray of shape (n_features,)
     Mean of the posterior.
 intercept_ : float
@@ -131,8 +159,10 @@ scores_ : ndarray
         """Fit to rows X with targets y."""
         data = self._fit_data(X, y, sample_weight, target="numeric")
         rows = compact_rows(data, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        coef = self._maximise(rows, data.dtype)
-        self.coef_ = coef.astype(data.dtype)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is refused
+            coef = self._maximise(rows, data.dtype)
+            self.coef_ = coef.astype(data.dtype)
+        require_representable(self, data.dtype)
         self.intercept_ = rows.y_mean - float(rows.x_mean @ coef) if self.fit_intercept else 0.0
         self.X_offset_ = rows.x_mean.astype(data.dtype)
         self.X_scale_ = np.ones(data.n_features, dtype=data.dtype)
@@ -144,6 +174,16 @@ scores_ : ndarray
     def _start(self, rows: CompactRows) -> float:
         """Precision of the noise to begin with."""
         return 1.0 / (rows.y_variance + float(np.finfo(np.float64).eps))
+
+
+def require_representable(model: Any, dtype: Any) -> None:
+    """Refuse a fit whose numbers overflow, which sizes of y, weights and hyperpriors decide."""
+    values = (model.coef_, model.sigma_ if "sigma_" in vars(model) else 0.0, getattr(model, "alpha_", 0.0))
+    if not all(np.isfinite(value).all() for value in values):
+        raise DataError(
+            f"y: the posterior has numbers beyond {np.dtype(dtype).name}, for targets, weights and hyperparameters of "
+            "these sizes; scale them"
+        )
 
 
 def _mean_batch(batch: Batch, coef: np.ndarray, intercept: float) -> np.ndarray:
@@ -161,5 +201,7 @@ def _scale_batch(
 ) -> np.ndarray:
     X = dense_rows(batch.X)
     D = X[:, columns] - centre[columns]
-    variance = noise + np.maximum(np.einsum("ij,ij->i", D @ C, D), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = noise + np.maximum(np.einsum("ij,ij->i", D @ C, D), 0.0)
+    variance = np.where(np.isnan(variance), np.inf, variance)  # infinity times zero: a prior next to flat
     return np.stack([X @ coef + intercept, np.sqrt(variance)], axis=1).astype(batch.X.dtype)

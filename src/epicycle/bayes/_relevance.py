@@ -21,6 +21,16 @@ _NEAR = 0.1  # largest derivative below which Newton's step is tried first
 _LONGEST = 2.0  # step of Newton's method, in logarithms
 
 
+def _lower_root(H: np.ndarray) -> np.ndarray:
+    """L with H = L L'; eigenvalues that rounding made negative are raised to its size."""
+    try:
+        return np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(H)
+        least = len(H) * np.finfo(np.float64).eps * values[-1]
+        return np.asarray(scipy.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T, mode="r")[0]).T
+
+
 @dataclass(frozen=True)
 class RelevanceState:
     """The posterior of the active columns at one setting of the precisions."""
@@ -78,10 +88,10 @@ class RelevanceEvidence:
         H = alpha * self.gram[np.ix_(active, active)]
         H.flat[:: len(H) + 1] += lambdas
         scale = 1.0 / np.sqrt(np.diagonal(H))
-        L = np.linalg.cholesky(H * np.outer(scale, scale))
+        L = _lower_root(H * np.outer(scale, scale))
         inverse = scipy.linalg.lapack.dpotri(L, lower=1)[0]
         S = np.tril(inverse) + np.tril(inverse, -1).T
-        log_det = 2 * float(np.sum(np.log(np.diagonal(L))) - np.sum(np.log(scale)))
+        log_det = 2 * float(np.sum(np.log(np.abs(np.diagonal(L)))) - np.sum(np.log(scale)))
         return S * np.outer(scale, scale), log_det
 
     def _by_rows(self, active: np.ndarray, lambdas: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -89,10 +99,10 @@ class RelevanceEvidence:
         R = self.rows.R[:, active] / lambdas
         K = R @ self.rows.R[:, active].T
         K.flat[:: len(K) + 1] += 1.0 / alpha
-        L = np.linalg.cholesky(K)
+        L = _lower_root(K)
         half = scipy.linalg.solve_triangular(L, R, lower=True)
         mean = half.T @ scipy.linalg.solve_triangular(L, self.rows.q, lower=True)
-        log_det = float(np.sum(np.log(lambdas)) + len(K) * np.log(alpha) + 2 * np.sum(np.log(np.diagonal(L))))
+        log_det = float(np.sum(np.log(lambdas)) + len(K) * np.log(alpha) + 2 * np.sum(np.log(np.abs(np.diagonal(L)))))
         return mean, 1.0 / lambdas - np.sum(half**2, axis=0), log_det
 
     def gradient(self, s: RelevanceState) -> np.ndarray:
@@ -118,8 +128,11 @@ class RelevanceEvidence:
 
     def _newton(self, s: RelevanceState, gradient: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Precisions after Newton's step, where the evidence is concave; far away the step is cut."""
+        H = self.hessian(s)
+        if not np.isfinite(H).all():
+            return None
         try:
-            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(-self.hessian(s)), gradient)
+            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(-H), gradient)
         except np.linalg.LinAlgError:
             return None
         step = np.clip(step, -_LONGEST, _LONGEST)

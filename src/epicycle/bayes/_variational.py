@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from epicycle.bayes._gaussian_approximation import GaussianApproximation, evidence_of, report, smoothed
 from epicycle.bayes._gaussian_families import Family, FullRank, LowRank, MeanField
 from epicycle.bayes._laplace import curvature, find_mode
-from epicycle.bayes._log_density import LogDensity
+from epicycle.bayes._log_density import LogDensity, density_of
 from epicycle.core._certificate import Certificate
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
@@ -76,7 +76,7 @@ class VariationalApproximation(GaussianApproximation):
 @in_catalogue("bayes", "B6", certificate="PSIS k-hat")
 def variational(
     log_density: Any,
-    start: Any,
+    start: Any = None,
     *,
     family: FamilyName = "mean-field",
     rank: int = 2,
@@ -98,10 +98,12 @@ def variational(
 
     Parameters
     ----------
-    log_density : callable
-        The logarithm of a density, up to a constant: of a vector, or of a dict where `start` is one.
+    log_density : callable or Model
+        The logarithm of a density, up to a constant: of a vector, or of a dict where `start` is one. A
+        :class:`Model` brings its gradient and constraints.
     start : array-like, or dict of array-like
-        A point of its domain; its form is that of the parameters.
+        A point of its domain; its form is that of the parameters. Of a model by default the origin of its
+        unconstrained coordinates.
     family : {"mean-field", "full-rank", "low-rank"}, default="mean-field"
         Independent coordinates, any covariance, or `rank` directions and independent noise.
     rank : int, default=2
@@ -149,7 +151,7 @@ def variational(
     pairs = (count("n_samples", n_samples, low=2) + 1) // 2
     rate = number("step", step, low=np.finfo(float).tiny)
     steps, draws = count("max_iter", max_iter, low=1), count("n_draws", n_draws, low=100)
-    density = LogDensity(log_density, start, gradient, None, constraints)
+    density = density_of(log_density, start, gradient, None, constraints)
     d, seed = density.size, seed_of(random_state)
     if family == "low-rank" and count("rank", rank, low=1) > d:
         raise ParameterError(f"rank={rank}; expected at most {d}, the number of coordinates")

@@ -214,14 +214,15 @@ class LinearDiscriminantAnalysis(
         means = moments.mean
         if self.solver == "lsqr":
             coef = scipy.linalg.lstsq(C, means.T)[0].T
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", over="ignore"):
                 return coef, np.log(self.priors_) - 0.5 * np.sum(means * coef, axis=1)
         if self.covariance_estimator is not None:
             (total,) = self._own_covariances(data, self.covariance_estimator, total=True)
         else:
             total = class_covariance(moments.over_classes(), 0, self.shrinkage)[0]
         ratios, axes = symmetric_definite_axes(total - C, C)
-        self.explained_variance_ratio_ = (ratios / ratios.sum())[: self._n_features_out_]
+        shares = ratios / ratios.sum() if len(means) > 1 else np.zeros_like(ratios)
+        self.explained_variance_ratio_ = shares[: self._n_features_out_]
         self.scalings_ = oriented(axes)
         return linear_rule(means, np.zeros(len(C)), self.scalings_, self.priors_)
 

@@ -48,7 +48,7 @@ def whitening(C: np.ndarray, tol: float) -> Whitening:
     std = np.where(std > 0, std, 1.0)
     values, vectors = np.linalg.eigh(C / np.outer(std, std))
     values, vectors = values[::-1], vectors[:, ::-1]
-    least = max(tol**2, p * np.finfo(np.float64).eps * max(float(values[0]), 0.0))
+    least = max(tol * tol, p * np.finfo(np.float64).eps * max(float(values[0]), 0.0))
     rank = int(np.sum(values > least))
     W = vectors[:, :rank] / std[:, None] / np.sqrt(values[:rank])
     left = C @ W

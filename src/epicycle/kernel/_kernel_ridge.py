@@ -28,7 +28,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
@@ -316,6 +316,8 @@ def _choose_alphas(
     if search:
         for t in range(Y.shape[1]) if each else [slice(None)]:
             totals = np.array([np.sum(e[t]) for e in errors[: len(alphas)]])
+            if np.isnan(totals).all():
+                raise DataError("alpha='loo': no penalty has errors of rows left out that are finite; scale X and y")
             best = int(np.nanargmin(totals))
             low, high = alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)]
 

@@ -121,13 +121,14 @@ class LogisticProblem:
             if not self.intercept:
                 break
             slope = (self.V * (self.Y - P)).sum(axis=0)
-            if np.abs(slope).max() <= 1e-12 * float(self.V.sum()):
+            if not np.abs(slope).max() > 1e-12 * float(self.V.sum()):  # or no number: C is far too large
                 break
             # Newton steps for b alone, at most 2 long: far out the loss is nearly linear. lstsq, for the null vector 1.
             step = np.linalg.lstsq(self.intercept_curvature(P), slope, rcond=1e-14)[0]
             longest = float(np.abs(step).max())
             b = b + step * min(1.0, 2.0 / longest if longest > 0 else 1.0)
-        return Point(C, KC, b, log_p, P, self._value(C, KC, log_p))
+        value = self._value(C, KC, log_p)
+        return Point(C, KC, b, log_p, P, value if np.isfinite(value) else np.inf)
 
     def _value(self, C: np.ndarray, KC: np.ndarray, log_p: np.ndarray) -> float:
         own = np.where(self.Y > 0, log_p[:, 1:], log_p[:, :1]) if self.Y.shape[1] == 1 else self.Y * log_p

@@ -16,6 +16,7 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data._matrix import in_type_if_it_fits
 from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
@@ -114,7 +115,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
     def score_samples(self, X: Any) -> np.ndarray:
         """w'phi(x)."""
-        return self.decision_function(X) + self.offset_
+        values = self.decision_function(X)
+        return in_type_if_it_fits(values.astype(np.float64) + self.offset_, values.dtype)
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for rows inside the region, -1 for those outside."""

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import betaincinv, ndtri
-from scipy.stats import rankdata
 
 from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, DataTypeError
@@ -26,6 +25,8 @@ from epicycle.core._parameters import Choice, check_parameter
 Array = np.ndarray
 #: Probabilities of a normal variable at one standard deviation below and above its mean.
 _ONE_SD = (0.1586553, 0.8413447)
+#: Numbers that are diagnosed at a time, about half a megabyte.
+_CHUNK = 64_000
 
 
 def r_hat(draws: Any) -> Array | float:
@@ -85,7 +86,7 @@ def effective_sample_size(draws: Any, kind: str = "bulk", *, probability: float 
     check_parameter("effective_sample_size", "kind", kind, Choice(*_ESS, "quantile"))
     if kind == "quantile":
         at = open_unit("probability", probability)
-        return _each(draws, lambda x: _ess_quantile(x, at))
+        return _each(draws, lambda x: _ess_quantiles(x, at)[0])
     return _each(draws, _ESS[kind])
 
 
@@ -132,7 +133,9 @@ def bfmi(energy: Any) -> Array:
         return np.asarray(np.mean(np.diff(e, axis=1) ** 2, axis=1) / np.var(e, axis=1, ddof=1))
 
 
-# ------------------------------------------------------------------------------------------------- one quantity
+# ------------------------------------------------------------------------------------------------- many at once
+
+# Below, x has the shape (quantities, n_chains, n_draws), and every statistic one number for each quantity.
 
 
 def _chains(draws: Any) -> Array:
@@ -145,148 +148,174 @@ def _chains(draws: Any) -> Array:
     return x
 
 
-def _each(draws: Any, statistic: Callable[[Array], float]) -> Array | float:
+def _each(draws: Any, statistic: Callable[[Array], Array]) -> Array | float:
     """The statistic of every quantity behind the first two axes."""
     x = _chains(draws)
-    flat = x.reshape(*x.shape[:2], -1)
-    defined = x.shape[1] >= 4
-    values = [statistic(q) if defined and np.isfinite(q).all() else np.nan for q in np.moveaxis(flat, -1, 0)]
-    return float(values[0]) if x.ndim == 2 else np.array(values, dtype=np.float64).reshape(x.shape[2:])
+    (values,) = _in_chunks(x, lambda part: (statistic(part),), 1)
+    return float(values) if x.ndim == 2 else values
+
+
+def diagnose(draws: Array) -> tuple[Array, ...]:
+    """R-hat, bulk and tail effective sample sizes of every quantity; the first two share their ranks."""
+
+    def statistics(x: Array) -> tuple[Array, ...]:
+        halves = _split(x)
+        scores = _normal_scores(halves)
+        return _r_hat_of(halves, scores), _ess(scores), _ess_tail(x)
+
+    return _in_chunks(draws, statistics, 3)
+
+
+def _in_chunks(draws: Array, statistics: Callable[[Array], tuple[Array, ...]], n_results: int) -> tuple[Array, ...]:
+    """Statistics of so many quantities at a time as stay in the cache; nan where draws are too few or not finite."""
+    flat = np.moveaxis(draws.reshape(*draws.shape[:2], -1), -1, 0)
+    found = np.full((n_results, len(flat)), np.nan)
+    size = max(1, _CHUNK // max(1, draws.shape[0] * draws.shape[1]))
+    for start in range(0, len(flat) if draws.shape[1] >= 4 else 0, size):
+        x = np.ascontiguousarray(flat[start : start + size])
+        usable = np.flatnonzero(np.isfinite(x).all(axis=(1, 2)))
+        if len(usable):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found[:, start + usable] = statistics(x[usable])
+    return tuple(row.reshape(draws.shape[2:]) for row in found)
 
 
 def _split(x: Array) -> Array:
     """Both halves of every chain as chains of their own; the middle draw of an odd number belongs to neither."""
-    half = x.shape[1] // 2
-    return np.concatenate([x[:, :half], x[:, -half:]])
+    half = x.shape[-1] // 2
+    return np.concatenate([x[..., :half], x[..., -half:]], axis=-2)
 
 
 def _normal_scores(x: Array) -> Array:
-    """Blom's: the normal quantile of (rank - 3/8) / (n + 1/4)."""
-    flat = x.ravel()
-    order = np.argsort(flat)
-    ordered = flat[order]
-    if (ordered[1:] == ordered[:-1]).any():
-        ranks = rankdata(x, method="average").reshape(x.shape)
-        return np.asarray(ndtri((ranks - 0.375) / (x.size + 0.25)))
-    scores = np.empty(x.size)
-    scores[order] = _scores_without_ties(x.size)
+    """Blom's: the normal quantile of (rank - 3/8) / (n + 1/4); equal draws share the mean of their ranks."""
+    rows = x.reshape(len(x), -1)
+    n = rows.shape[1]
+    order = np.argsort(rows, axis=1)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    new = ordered[:, 1:] != ordered[:, :-1]
+    table = _scores_at_half_ranks(n)
+    in_order = np.tile(table[::2], (len(rows), 1))
+    for k in np.flatnonzero(~new.all(axis=1)):
+        first = np.flatnonzero(np.concatenate([[True], new[k]]))
+        counts = np.diff(np.append(first, n))
+        in_order[k] = np.repeat(table[2 * first + counts - 1], counts)
+    scores = np.empty(rows.shape)
+    np.put_along_axis(scores, order, in_order, axis=1)
     return scores.reshape(x.shape)
 
 
 @lru_cache(maxsize=8)
-def _scores_without_ties(n: int) -> Array:
-    return np.asarray(ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25)))
+def _scores_at_half_ranks(n: int) -> Array:
+    """Scores of the ranks 1, 1.5, 2, ..., n."""
+    return np.asarray(ndtri((np.arange(2, 2 * n + 1) / 2 - 0.375) / (n + 0.25)))
 
 
-def _scale_reduction(x: Array) -> float:
-    n = x.shape[1]
-    within = float(np.mean(np.var(x, axis=1, ddof=1)))
-    between = n * float(np.var(np.mean(x, axis=1), ddof=1))
-    return float(np.sqrt((between / within + n - 1) / n)) if within > 0 else np.nan
+def _scale_reduction(x: Array) -> Array:
+    n = x.shape[-1]
+    within = np.mean(np.var(x, axis=-1, ddof=1), axis=-1)
+    between = n * np.var(np.mean(x, axis=-1), axis=-1, ddof=1)
+    return np.asarray(np.sqrt((between / within + n - 1) / n))
 
 
-def _r_hat(x: Array) -> float:
+def _r_hat(x: Array) -> Array:
     halves = _split(x)
     return _r_hat_of(halves, _normal_scores(halves))
 
 
-def _r_hat_of(halves: Array, scores: Array) -> float:
-    if np.ptp(halves) == 0:
-        return np.nan  # a constant: nothing says that the chains moved
-    folded = np.abs(halves - np.median(halves))
-    return float(np.fmax(_scale_reduction(scores), _scale_reduction(_normal_scores(folded))))
+def _r_hat_of(halves: Array, scores: Array) -> Array:
+    folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
+    larger = np.fmax(_scale_reduction(scores), _scale_reduction(_normal_scores(folded)))
+    # Of a constant nothing says that the chains moved.
+    return np.where(np.ptp(halves, axis=(1, 2)) > 0, larger, np.nan)
 
 
-def diagnose(draws: Array) -> tuple[Array, Array, Array]:
-    """R-hat, bulk and tail effective sample sizes of every quantity; the first two share their ranks."""
-    flat = draws.reshape(*draws.shape[:2], -1)
-    rows = np.full((3, flat.shape[-1]), np.nan)
-    for k, x in enumerate(np.ascontiguousarray(np.moveaxis(flat, -1, 0))):
-        if x.shape[1] >= 4 and np.isfinite(x).all():
-            halves = _split(x)
-            scores = _normal_scores(halves)
-            rows[:, k] = _r_hat_of(halves, scores), _ess(scores), _ess_tail(x)
-    r_hats, bulk, tail = rows.reshape(3, *draws.shape[2:])
-    return r_hats, bulk, tail
+def _power(x: Array) -> tuple[Array, int]:
+    """Power spectra along the last axis, padded so that nothing wraps around."""
+    size = next_fast_len(2 * x.shape[-1], real=True)
+    spectrum = rfft(x - x.mean(axis=-1, keepdims=True), size)
+    return spectrum.real**2 + spectrum.imag**2, size
 
 
 def autocovariance(x: Array) -> Array:
     """Autocovariances at every lag along the last axis, divided by the number of draws."""
+    power, size = _power(x)
     n = x.shape[-1]
-    centred = x - x.mean(axis=-1, keepdims=True)
-    size = next_fast_len(2 * n, real=True)
-    spectrum = rfft(centred, size)
-    return np.asarray(irfft(spectrum.real**2 + spectrum.imag**2, size)[..., :n] / n)
+    return np.asarray(irfft(power, size)[..., :n] / n)
 
 
-def _ess(x: Array) -> float:
+def _ess(x: Array) -> Array:
     """Effective sample size of chains, as they are; a constant counts in full."""
-    m, n = x.shape
-    if np.ptp(x) < np.finfo(np.float64).resolution:
-        return float(x.size)
-    covariance = autocovariance(x).mean(axis=0)
-    within = covariance[0] * n / (n - 1)
-    total = covariance[0] + (float(np.var(x.mean(axis=1), ddof=1)) if m > 1 else 0.0)
-    rho = 1 - (within - covariance) / total
-    rho[0] = 1.0
-    tau = max(_integrated_time(rho), 1 / np.log10(x.size))  # antithetic chains are not believed beyond all measure
-    return float(x.size / tau)
+    m, n = x.shape[-2:]
+    power, size = _power(x)
+    covariance = irfft(power.mean(axis=-2), size)[..., :n] / n  # the mean over chains, of the spectra: cheaper
+    within = covariance[:, 0] * n / (n - 1)
+    total = covariance[:, 0] + (np.var(x.mean(axis=-1), axis=-1, ddof=1) if m > 1 else 0.0)
+    rho = 1 - (within[:, None] - covariance) / total[:, None]
+    rho[:, 0] = 1.0
+    shortest = 1 / np.log10(m * n)  # antithetic chains are not believed beyond all measure
+    ess = [m * n / max(_integrated_time(row), shortest) for row in rho]
+    return np.where(np.ptp(x, axis=(1, 2)) < np.finfo(np.float64).resolution, m * n, ess)
 
 
 def _integrated_time(rho: Array) -> float:
     """-1 + 2 sum rho by Geyer's initial monotone sequence of pairs rho_2k + rho_2k+1."""
-    n, kept = len(rho), np.zeros(len(rho))
-    kept[:2] = rho[:2]
-    t, even, odd = 1, 1.0, rho[1]
+    n, kept = len(rho), [1.0, float(rho[1])]
+    t, even, odd = 1, 1.0, kept[1]
     while t < n - 3 and even + odd > 0:
-        even, odd = rho[t + 1], rho[t + 2]
+        even, odd = float(rho[t + 1]), float(rho[t + 2])
         if even + odd >= 0:
-            kept[t + 1 : t + 3] = even, odd
+            kept += [even, odd]
         t += 2
-    last = t - 2
+    last = t - 2  # the last of the pairs that are summed; one that broke off is not among them
+    kept += [0.0, 0.0, 0.0]
     if even > 0:  # half of the pair that broke off: it lowers the variance of the estimate
         kept[last + 1] = even
     for k in range(1, last - 1, 2):
         before = kept[k - 1] + kept[k]
         if kept[k + 1] + kept[k + 2] > before:
-            kept[k + 1 : k + 3] = before / 2
-    return float(-1 + 2 * kept[: last + 1].sum() + kept[last + 1 : last + 2].sum())
+            kept[k + 1] = kept[k + 2] = before / 2
+    return -1 + 2 * sum(kept[: last + 1]) + sum(kept[last + 1 : last + 2])
 
 
-def _ess_bulk(x: Array) -> float:
+def _ess_bulk(x: Array) -> Array:
     return _ess(_normal_scores(_split(x)))
 
 
-def _ess_mean(x: Array) -> float:
+def _ess_mean(x: Array) -> Array:
     return _ess(_split(x))
 
 
-def _ess_sd(x: Array) -> float:
-    return _ess_mean((x - x.mean()) ** 2)
+def _squares(x: Array) -> Array:
+    return np.asarray((x - x.mean(axis=(1, 2), keepdims=True)) ** 2)
 
 
-def _quantile(x: Array, probability: float) -> float:
-    """Linear between order statistics.
+def _ess_sd(x: Array) -> Array:
+    return _ess_mean(_squares(x))
+
+
+def _quantile(ordered: Array, probability: float) -> Array:
+    """Linear between order statistics, for each row.
 
     Where the quantile is a draw, rounding decides whether this draw counts as below it: the order of operations is
     that of ArviZ, so that both count the same.
     """
-    ordered = np.sort(x, axis=None)
-    at = x.size * probability + (1 - probability)
-    k = int(np.floor(min(max(at, 1), x.size - 1)))
+    n = ordered.shape[1]
+    at = n * probability + (1 - probability)
+    k = int(np.floor(min(max(at, 1), n - 1)))
     share = min(max(at - k, 0.0), 1.0)
-    return float((1 - share) * ordered[k - 1] + share * ordered[k])
+    return np.asarray((1 - share) * ordered[:, k - 1] + share * ordered[:, k])
 
 
-def _ess_quantile(x: Array, probability: float) -> float:
-    return _ess_mean((x <= _quantile(x, probability)).astype(np.float64))
+def _ess_quantiles(x: Array, *probabilities: float) -> list[Array]:
+    ordered = np.sort(x.reshape(len(x), -1), axis=1)
+    return [_ess_mean((x <= _quantile(ordered, p)[:, None, None]).astype(np.float64)) for p in probabilities]
 
 
-def _ess_tail(x: Array) -> float:
-    return min(_ess_quantile(x, 0.05), _ess_quantile(x, 0.95))
+def _ess_tail(x: Array) -> Array:
+    return np.asarray(np.minimum(*_ess_quantiles(x, 0.05, 0.95)))
 
 
-_ESS: dict[str, Callable[[Array], float]] = {
+_ESS: dict[str, Callable[[Array], Array]] = {
     "bulk": _ess_bulk,
     "tail": _ess_tail,
     "mean": _ess_mean,
@@ -294,24 +323,24 @@ _ESS: dict[str, Callable[[Array], float]] = {
 }
 
 
-def _mcse_mean(x: Array) -> float:
-    return float(np.std(x, ddof=1) / np.sqrt(_ess_mean(x)))
+def _mcse_mean(x: Array) -> Array:
+    return np.asarray(np.std(x, axis=(1, 2), ddof=1) / np.sqrt(_ess_mean(x)))
 
 
-def _mcse_sd(x: Array) -> float:
+def _mcse_sd(x: Array) -> Array:
     """By the delta method from the variance of the squares: no normality is assumed."""
-    squares = (x - x.mean()) ** 2
-    variance = float(squares.mean())
-    if variance == 0:
-        return 0.0
-    of_variance = (float(np.mean(squares**2)) - variance**2) / _ess_mean(squares)
-    return float(np.sqrt(of_variance / variance / 4))
+    squares = _squares(x)
+    variance = squares.mean(axis=(1, 2))
+    of_variance = (np.mean(squares**2, axis=(1, 2)) - variance**2) / _ess_mean(squares)
+    return np.where(variance > 0, np.sqrt(of_variance / variance / 4), 0.0)
 
 
-def _mcse_quantile(x: Array, probability: float) -> float:
+def _mcse_quantile(x: Array, probability: float) -> Array:
     """Half the distance of the order statistics that a binomial of ESS draws puts one deviation apart."""
-    ess = _ess_quantile(x, probability)
-    low, high = betaincinv(ess * probability + 1, ess * (1 - probability) + 1, _ONE_SD) * x.size - 1
-    ordered = np.sort(x, axis=None)
-    below, above = int(np.floor(max(low, 0))), int(np.ceil(min(high, x.size - 1)))
-    return float((ordered[above] - ordered[below]) / 2)
+    (ess,) = _ess_quantiles(x, probability)
+    n = x[0].size
+    low, high = (betaincinv(ess * probability + 1, ess * (1 - probability) + 1, p) * n - 1 for p in _ONE_SD)
+    ordered = np.sort(x.reshape(len(x), -1), axis=1)
+    below, above = np.floor(np.maximum(low, 0)).astype(int), np.ceil(np.minimum(high, n - 1)).astype(int)
+    rows = np.arange(len(x))
+    return np.asarray((ordered[rows, above] - ordered[rows, below]) / 2)

@@ -107,7 +107,7 @@ class Draws(Mapping[str, Array]):
     # ------------------------------------------------------------------------------------------------- evidence
 
     @cached_property
-    def _diagnosed(self) -> dict[str, tuple[Array, Array, Array]]:
+    def _diagnosed(self) -> dict[str, tuple[Array, ...]]:
         """R-hat, bulk and tail effective sample sizes of every quantity."""
         return {name: diagnostics.diagnose(x) for name, x in self._values.items()}
 
@@ -194,10 +194,8 @@ class Draws(Mapping[str, Array]):
         if "diverging" in statistics:
             statistics["diverging"] = statistics["diverging"].astype(bool)
         groups = {"posterior": dict(self._values), "sample_stats": statistics}
-        try:
-            return arviz.from_dict(groups)  # ArviZ 1.0
-        except (TypeError, ValueError):
-            return arviz.from_dict(**groups)
+        # Since 1.0 the groups are one mapping; before that each is an argument.
+        return arviz.from_dict(**groups) if arviz.__version__.startswith("0.") else arviz.from_dict(groups)
 
     def save(self, path: Any) -> None:
         """Write the draws to an ``.epi`` file; ``epicycle.load`` reads it."""

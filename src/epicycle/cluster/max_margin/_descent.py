@@ -65,7 +65,7 @@ class Separability:
     @property
     def shrinkage(self) -> np.ndarray:
         """D: how much of a component of the labels the machine reproduces."""
-        return np.asarray(self.s**2 / (self.s**2 + 1 / (2 * self.C)))
+        return np.asarray(1 / (1 + 1 / (2 * self.C) / self.s / self.s))  # s^2 itself may overflow
 
     def at(self, C: float) -> Separability:
         """The same rows with another C, for free."""
@@ -198,10 +198,12 @@ def _weaken(
     for factor in np.geomspace(strength, 1.0, 1 + round(2 * np.log10(strength))):
         labels, used = _alternate(problem.at(problem.C / factor), vertices, balance, labels)
         steps += used
+    value = np.inf
     while True:
         labels, moved = _single_moves(problem, vertices, balance, labels)
         moves += moved
-        if moved == 0:
+        before, value = value, problem.value(vertices[labels])
+        if moved == 0 or not value < before:  # by rounding moves and alternation may undo each other
             break
         again, used = _alternate(problem, vertices, balance, labels)
         steps += used

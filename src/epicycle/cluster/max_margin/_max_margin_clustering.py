@@ -133,17 +133,13 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
             raise DataError(f"X: has {len(kept)} samples with a weight, fewer than n_clusters={self.n_clusters}")
         used, weight, place = self._distinct(rows, weight, kept)
         n = len(weight)
-        if not float(self.C) * float(weight.sum()) < _LARGEST:
-            raise DataError(
-                f"C, sample_weight: C={self.C:g} times the sum of the weights, {weight.sum():g}, exceeds {_LARGEST:g}, "
-                "so that sums of losses overflow; expected less"
-            )
         rank = min(n, data.n_features) if isinstance(self.kernel_, Linear) else n
         self._require(n, 3.0 * rank / n + (4.0 if self._relaxes(n) else 0.0))
         # Of a given matrix all rows stay, also those without a weight: new rows will be compared with all of them.
         self._keep(rows if self.kernel_.takes == "precomputed" else used)
         _, R, _ = low_rank_factor(self.kernel_, self.kernel_.prepare(used), rank, tol=1e-14)
         G = np.ascontiguousarray(R.T)
+        self._require_products(G, weight)
         problem = Separability(G, weight, float(self.C))
         balance = Balance.of(self.n_clusters, weight, float(self.balance))
         vertices = simplex(self.n_clusters)
@@ -159,6 +155,15 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         self.objective_, self.lower_bound_ = best.value, min(bound, best.value)
         self._conclude(self._solution(problem, vertices, balance, best, monitor, reason))
         return self
+
+    def _require_products(self, G: np.ndarray, weight: np.ndarray) -> None:
+        """Refuse numbers whose products, the coefficients times kernel values, are beyond floating point."""
+        heaviest, largest = float(self.C) * float(weight.sum()), float(np.einsum("ij,ij->i", G, G).max(initial=1.0))
+        if not (heaviest < _LARGEST and heaviest * largest < _LARGEST**2):
+            raise DataError(
+                f"C, sample_weight, X: C times the sum of the weights, {heaviest:.1e}, and kernel values up to "
+                f"{largest:.1e} make products that overflow; scale them down"
+            )
 
     def _distinct(self, rows: Any, weight: np.ndarray, kept: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """(rows to cluster, their weights, which of them every row is; -1 for rows without a weight).

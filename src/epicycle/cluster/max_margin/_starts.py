@@ -18,6 +18,7 @@ proportion to v_i needs no programme.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,10 +109,11 @@ class Starts:
         degree = np.sqrt(np.maximum(W.sum(axis=1), np.finfo(float).tiny))
         W /= np.outer(degree, degree)
         columns = len(self.vertices) + 3
+        found = None
         if n > 4 * columns:
-            values, vectors = scipy.sparse.linalg.eigsh(W, k=columns, which="LA", v0=np.cos(np.arange(n)), tol=1e-6)
-        else:
-            values, vectors = np.linalg.eigh(W)
+            with suppress(scipy.sparse.linalg.ArpackError):  # it cannot tell the movements of rows without links apart
+                found = scipy.sparse.linalg.eigsh(W, k=columns, which="LA", v0=np.cos(np.arange(n)), tol=1e-6)
+        values, vectors = np.linalg.eigh(W) if found is None else found
         return np.asarray(vectors[:, np.argsort(values)[::-1][:columns]])
 
 

@@ -129,8 +129,10 @@ class OnlineClassifier(ClassifierMixin, StochasticModel):  # type: ignore[misc] 
         rule = self._stream_rule()
         if self.class_weight == "balanced":
             raise ParameterError(
-                "class_weight 'balanced' is not supported for partial_fit: it needs the numbers of all classes "
-                "beforehand, which a stream does not give; expected a dict or None"
+                "class_weight 'balanced' is not supported for partial_fit. In order to use 'balanced' weights, use "
+                "compute_class_weight('balanced', classes=classes, y=y). In place of y you can use a large enough "
+                "sample of the full training set target to properly estimate the class frequency distributions. Pass "
+                "the resulting weights as the class_weight parameter."
             )
         total = losses = 0.0
         for X_rows, labels, weight in self._stream_rows(X, y, sample_weight):

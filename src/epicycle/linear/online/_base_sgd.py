@@ -38,6 +38,8 @@ from epicycle.linear.online._suboptimality import suboptimality
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import linear_predictor
 
+_NO_VALIDATION_WEIGHT = "The sample weights for validation set are all zero, consider using a different random state."
+
 
 @dataclass(frozen=True)
 class Task:
@@ -169,6 +171,8 @@ class StochasticModel(Estimator, ABC):
     @fitting
     def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any, intercept_init: Any, earlier: Any) -> Self:
         """Learn from all rows, epoch after epoch, and conclude with the evidence."""
+        if self.early_stopping and sample_weight is not None and not np.any(sample_weight):
+            raise DataError(_NO_VALIDATION_WEIGHT)
         data, positive, factors = self._targets(X, y, sample_weight)
         if earlier is not None and not np.array_equal(earlier, self.classes_):
             raise DataError("y: warm_start goes on with the classes of the earlier fit; these are others")
@@ -185,6 +189,11 @@ class StochasticModel(Estimator, ABC):
         if self.early_stopping:
             held = self._held_out(data, drawn if isinstance(drawn, np.random.RandomState) else seed % 2**32)
             keep = ~held
+            if isinstance(data, ArrayData) and data.weight is not None and not data.weight[keep].any():
+                raise DataError(
+                    "sample_weight: all rows that are left beside the validation set have the weight 0; expected "
+                    "another random_state or validation_fraction"
+                )
 
             def score(state: State) -> float:
                 rows: Any = data  # in memory, or nothing could be held out
@@ -268,9 +277,7 @@ class StochasticModel(Estimator, ABC):
         except ValueError as error:
             raise DataError(f"validation_fraction={self.validation_fraction:g}: {error}") from None
         if data.weight is not None and not data.weight[held].any():
-            raise DataError(
-                "The sample weights for validation set are all zero, consider using a different random state"
-            )
+            raise DataError(_NO_VALIDATION_WEIGHT)
         mask = np.zeros(len(y), dtype=bool)
         mask[held] = True
         return mask

@@ -164,7 +164,10 @@ class HuberObjective:
         elif derivative(np.log(high)) <= 0:
             sigma = high
         else:
-            sigma = float(np.exp(brentq(derivative, np.log(low), np.log(high), xtol=1e-15, rtol=1e-15)))
+            try:
+                sigma = float(np.exp(brentq(derivative, np.log(low), np.log(high), xtol=1e-15, rtol=1e-15)))
+            except ValueError:  # squares of steps that overflow, or signs that rounding made equal
+                return None
         return at.theta + self._step(at, sigma, ridge), sigma, low < sigma < high or sigma == self.floor
 
     def _step(self, at: Point, sigma: float, ridge: float, strict: bool = True) -> np.ndarray | None:

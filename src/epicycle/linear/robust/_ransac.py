@@ -34,7 +34,7 @@ from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.robust._ransac_trials import Consensus, Trial, TrialRunner, weighted_median
 from epicycle.optim import Solution
 
-_PATIENCE = 10_000  # trials in a row without a larger consensus, where their number has no limit
+_PATIENCE = 2_000  # trials in a row without a larger consensus, where their number has no limit
 
 #: Whole numbers, and infinity for no limit.
 COUNT = AnyOf(Integer(minimum=0), Real(minimum=math.inf, allow_inf=True))
@@ -78,7 +78,7 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
     is_model_valid : callable, optional
         ``is_model_valid(model, X, y)`` of its fit; False skips it.
     max_trials : int, default=100
-        Trials at most; inf for as many as `stop_probability` asks for, until 10,000 in a row found nothing better.
+        Trials at most; inf for as many as `stop_probability` asks for, until 2,000 in a row found nothing better.
     max_skips : int, default=inf
         Trials that may be skipped: invalid ones, and those with fewer inliers than the best.
     stop_n_inliers : int, default=inf
@@ -279,8 +279,9 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
                 if best.n_skips > self.max_skips:
                     ended = "stopped"  # there is a warning of its own
                     raise _Enough
+                before = (best.size, best.score)
                 if best.take(trial):
-                    improved = best.n_trials
+                    improved = best.n_trials if (best.size, best.score) != before else improved
                     limit = min(limit, trials_needed(best.size / n, runner.n_drawn, self.stop_probability))
                     if best.size >= self.stop_n_inliers or best.score >= self.stop_score:
                         limit, ended = 0, "stopped"

@@ -1,0 +1,82 @@
+"""What campaigns of random fits have found as the smallest fit that showed it: an answer, or an error in words."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import ShuffleSplit
+
+import epicycle as ep
+from epicycle.exceptions import DataError, MemoryBudgetError
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_shares_of_weights_that_underflow_are_not_drawn(rng):
+    A, y = rng.normal(size=(12, 2)), np.arange(12) % 2
+    weight = np.where(np.arange(12) < 4, 1e100, 1e-300)
+    model = ep.BaggingClassifier(bootstrap=False, random_state=0).fit(A, y, sample_weight=weight)
+    assert np.isfinite(model.predict_proba(A)).all()
+
+
+def test_a_class_beside_huge_weights_has_a_finite_score(rng):
+    A, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    model = ep.GradientBoostingClassifier(n_estimators=3).fit(A, y, sample_weight=np.where(y == 1, 1e30, 1.0))
+    assert np.isfinite(model.decision_function(A)).all()
+
+
+def test_columns_of_zeros_leave_no_coefficient_to_solve_for():
+    model = ep.HuberRegressor(alpha=0.0, fit_intercept=False).fit(np.zeros((3, 1)), np.array([0, 1, 1]))
+    assert model.coef_.tolist() == [0.0]
+
+
+def test_degrees_beyond_all_memory_are_refused_before_work(rng):
+    with pytest.raises(MemoryBudgetError, match="degree 4611686018427387904"):
+        ep.PolynomialRegression(degree=2**62).fit(rng.normal(size=(3, 40)), np.arange(3.0))
+
+
+def test_clusters_of_huge_products_are_refused_by_name(rng):
+    with pytest.raises(DataError, match="C, sample_weight, X"):
+        ep.MaxMarginClustering(C=1e300).fit(rng.normal(size=(6, 3)))
+
+
+def test_scores_of_a_one_class_machine_may_be_beyond_float32(rng):
+    A = rng.normal(size=(6, 3)).astype(np.float32)
+    model = ep.OneClassSVM().fit(A, sample_weight=np.full(6, 1e140))
+    assert np.isfinite(model.score_samples(A)).all()
+
+
+def test_weights_that_leave_nothing_beside_the_validation_set(rng):
+    A, y = rng.normal(size=(10, 2)), rng.normal(size=10)
+    (_, held) = next(ShuffleSplit(1, test_size=0.1, random_state=0).split(A))
+    weight = np.isin(np.arange(10), held).astype(float)
+    model = ep.SGDRegressor(early_stopping=True, random_state=np.random.RandomState(0))
+    with pytest.raises(DataError, match="beside the validation set"):
+        model.fit(A, y, sample_weight=weight)
+
+
+def test_an_unlimited_number_of_trials_ends(rng):
+    A, y = rng.normal(size=(20, 1)), rng.normal(size=20)
+    model = ep.RANSACRegressor(max_trials=np.inf, stop_probability=0.99, min_samples=18, random_state=0).fit(A, y)
+    assert model.n_trials_ >= 2_000
+    assert np.isfinite(model.predict(A)).all()
+    with pytest.raises(DataError, match="could not find a valid consensus"):
+        ep.RANSACRegressor(max_trials=np.inf, is_data_valid=lambda X, y: False).fit(A, y)
+
+
+def test_noise_below_the_rounding_of_the_kernel_counts_as_that(rng):
+    A, y = rng.normal(size=(8, 3)), rng.normal(size=8)
+    model = ep.GaussianProcessRegressor(method="cg", noise=1e-300, noise_bounds=None).fit(A, y)
+    mean, deviation = model.predict(A, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(deviation).all()
+
+
+def test_circles_whose_derivatives_overflow_are_refused_by_name(rng):
+    A = rng.normal(size=(60, 40))[:, :3] + 1e8
+    with pytest.raises(DataError, match="overflow"):
+        ep.EpicycleRegression(n_circles=8, fit_centre=False, tol=1e-300).fit(A, np.full(60, -1e150))
