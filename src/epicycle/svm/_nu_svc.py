@@ -28,8 +28,8 @@ class NuSVC(SupportVectorClassifier):
               \qquad y_i (w^\top \phi(x_i) + b) \ge \rho - \xi_i, \quad \xi_i, \rho \ge 0
 
     At most a share :math:`\nu` of the rows violates the margin, and at least that share are support vectors. The
-    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. A fitted object keeps the
-    training rows that are support vectors.
+    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`.
+    A fitted object keeps the training rows that are support vectors.
 
     Parameters
     ----------
