@@ -9,6 +9,7 @@ import epicycle as ep
 from epicycle.automl._evaluation import Evaluation, Facts
 from epicycle.automl._metrics import metric_for
 from epicycle.automl._parts import folds, rare_classes, split_rows
+from epicycle.exceptions import DataError
 
 LABELS = np.array(["a", "b", "c", "d"])
 
@@ -71,6 +72,21 @@ def test_scores_are_over_all_known_classes():
     X = rng.normal(size=(20, 2))
     given = metrics["log_loss"].scoring_argument(model, X, y[:20])
     assert given == pytest.approx(-log_loss(y[:20], model.predict_proba(X), labels=LABELS[:3]), rel=1e-9)
+
+
+def test_log_loss_of_rows_of_one_class_of_two():
+    p = np.random.default_rng(2).dirichlet(np.ones(2), 30)
+    for label in LABELS[:2]:
+        y = np.full(30, label)
+        found = metric_for("log_loss", "classification", LABELS[:2]).score({"predict_proba": p}, y)
+        assert found == pytest.approx(-log_loss(y, p, labels=LABELS[:2]), rel=1e-12)
+
+
+def test_a_metric_without_a_value_is_named(monkeypatch):
+    """Where no candidate has a score it is not the time that was too short."""
+    monkeypatch.setattr("epicycle.automl._metrics.Metric.score", lambda *_: float("nan"))
+    with pytest.raises(DataError, match="metric='roc_auc': has no value"):
+        ep.train(table_of(labels((60, 40))), time=1, models="decisiontree", metric="roc_auc")
 
 
 def test_classes_too_rare_to_be_judged_are_named():

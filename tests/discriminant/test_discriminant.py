@@ -407,6 +407,11 @@ def test_bad_input():
         ep.GaussianDiscriminantAnalysis().fit(hole, y).partial_fit(X, y)
     with pytest.raises(DataError, match="column 2"):
         ep.GaussianDiscriminantAnalysis().fit(np.where(np.arange(4) == 2, np.nan, X), y)
+    with pytest.raises(DataError, match="float32"):
+        ep.LinearDiscriminantAnalysis().fit((X * 1e-44 + 1e-40 * y[:, None]).astype(np.float32), y)
+    for rule in ("oas", "ledoit-wolf"):  # amounts do not depend on the scale
+        amounts = [ep.GaussianDiscriminantAnalysis(shrinkage=rule).fit(X * s, y).shrinkage_ for s in (1.0, 1e70)]
+        assert_allclose(*amounts, rtol=1e-9)
     with pytest.raises(DataError, match="overflow"):
         ep.GaussianDiscriminantAnalysis().fit(X * 1e200, y)
     with pytest.raises(DataError, match="sample_weight"):

@@ -229,6 +229,11 @@ class Job:
         failed = [entry for entry in search.entries if entry.failure()]
         if failed:
             return f"no model could be fitted; {failed[0].candidate.family.name}: {failed[0].failure()}"
+        if any(entry.results for entry in search.entries):
+            return (
+                f"metric={self.metric.name!r}: has no value on the folds of these rows; expected more rows of each "
+                "class, or another metric"
+            )
         return f"time={self.budget.seconds:g} is too short to fit a model to these rows; give more seconds"
 
     def _on_evaluated(self, entry: Entry, leads: bool) -> None:

@@ -183,7 +183,7 @@ def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
         ) from None
     if short in ("f1", "average_precision") and classes is not None:
         scorer = _with_arguments(scorer, pos_label=classes[1])
-    elif classes is not None and len(classes) > 2 and short in ("log_loss", "brier", "roc_auc"):
+    elif classes is not None and (short == "log_loss" or (len(classes) > 2 and short in ("brier", "roc_auc"))):
         # A fold may lack a class, and the score is over all of them.
         scorer = _with_arguments(scorer, _area_over_classes if short == "roc_auc" else None, labels=classes)
     return Metric(short.removeprefix("neg_"), label, scorer, scoring, loss, task, classes)

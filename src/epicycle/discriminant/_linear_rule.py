@@ -30,7 +30,13 @@ def reported(coef: np.ndarray, intercept: np.ndarray, dtype: Any) -> tuple[np.nd
     if len(coef) == 2:
         with np.errstate(invalid="ignore"):
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-    return coef.astype(dtype), intercept.astype(dtype)
+    with np.errstate(over="ignore"):
+        coef, intercept = coef.astype(dtype), intercept.astype(dtype)
+    if not np.isfinite(coef).all():
+        raise DataError(
+            f"X: varies so little within classes that coefficients are beyond {np.dtype(dtype).name}; scale its columns"
+        )
+    return coef, intercept
 
 
 def as_logistic(model: Any) -> LogisticRegression:

@@ -21,24 +21,24 @@ def shrunk(C: np.ndarray, amount: float) -> np.ndarray:
 
 def ledoit_wolf_amount(C: np.ndarray, fourth: float, n: float) -> float:
     """s of n rows with covariance C about their mean; `fourth` is the sum of ||x_i - mean||^4."""
-    p = len(C)
-    if p == 1:
+    p, mu = len(C), float(np.trace(C)) / len(C)
+    if p == 1 or mu <= 0:
         return 0.0
+    C, fourth = C / mu, fourth / mu / mu  # s does not depend on the scale, whose powers may overflow
     squares = float(np.sum(C * C))
-    mu = float(np.trace(C)) / p
-    delta = (squares - p * mu**2) / p
+    delta = squares / p - 1.0
     beta = min((fourth / n - squares) / (n * p), delta)
     return beta / delta if beta > 0 and delta > 0 else 0.0
 
 
 def oas_amount(C: np.ndarray, n: float) -> float:
     """s for n normal rows with covariance C."""
-    p = len(C)
-    if p == 1:
+    p, mu = len(C), float(np.trace(C)) / len(C)
+    if p == 1 or mu <= 0:
         return 0.0
-    alpha, mu = float(np.mean(C * C)), float(np.trace(C)) / p
-    below = (n + 1.0) * (alpha - mu**2 / p)
-    return 1.0 if below <= 0 else min((alpha + mu**2) / below, 1.0)
+    alpha = float(np.mean((C / mu) ** 2))
+    below = (n + 1.0) * (alpha - 1.0 / p)
+    return 1.0 if below <= 0 else min((alpha + 1.0) / below, 1.0)
 
 
 def class_covariance(moments: ClassScatter, k: int, shrinkage: str | float | None) -> tuple[np.ndarray, float]:
