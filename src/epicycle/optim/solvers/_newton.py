@@ -141,8 +141,8 @@ def newton_direction(H: Array, g: Array, x: Array) -> Array:
             return np.asarray(-scale * dpotrs(L, a, lower=1)[0])
     try:
         eigenvalues, V = eigh(S, check_finite=False)
-    except np.linalg.LinAlgError:  # the quicker method gives up on entries of very different sizes
-        eigenvalues, V = eigh(S, check_finite=False, driver="ev")
+    except np.linalg.LinAlgError:  # entries that are far from the scale of the diagonal: H is no Hessian any more
+        return np.zeros(g.shape)
     cut *= float(np.abs(eigenvalues).max(initial=0.0))
     a = V.T @ a
     rounding = max(1e-8 * float(np.linalg.norm(a)), cut * float(np.linalg.norm(x / scale)))
