@@ -282,7 +282,7 @@ def test_report_of_rows_that_lack_a_class_gives_no_raw_warnings(tmp_path, capsys
 
 
 def test_report_of_one_class_of_two(tmp_path, capsys):
-    """There is no ROC curve of one class: accuracy is reported."""
+    """There is no ROC curve of one class: the log loss is reported, which has a value."""
     rng = np.random.default_rng(0)
     a = rng.normal(size=300)
     table = pa.table({"a": a, "y": np.where(a + 0.5 * rng.normal(size=300) > 1.2, "rare", "usual")})
@@ -295,7 +295,8 @@ def test_report_of_one_class_of_two(tmp_path, capsys):
     assert main(["report", model, str(tmp_path / "rare.csv"), "--out", str(tmp_path / "r")]) == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "accuracy on " in said.out
+    assert f"log loss on {np.sum(table['y'].to_numpy(zero_copy_only=False) == 'rare')} rows: " in said.out
+    assert "nan" not in said.out
 
 
 @pytest.mark.filterwarnings("default")

@@ -123,7 +123,7 @@ def record_of(
     if classes is None and len(rows.y) < 2:
         raise DataError(f"{source_name(data)}: {len(rows.y)} row with a {rows.target}; expected at least 2")
     if classes is not None and not np.isfinite(metric.score(responses, rows.y)):
-        metric = metric_for("accuracy", task, classes)  # rows of one class have no curve
+        metric = metric_for("accuracy", task, classes)  # a model without probabilities
     score = metric.with_bound(responses, rows.y, None, seed)
     tests = {
         name: metric_for(name, task, rows.y if classes is None else classes).with_bound(responses, rows.y, None, seed)

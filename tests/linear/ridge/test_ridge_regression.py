@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as reference
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
-from epicycle import Ridge, ridge_regression
+from epicycle import LinearRegression, Ridge, ridge_regression
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 
 
@@ -54,3 +55,13 @@ def test_refusals_and_warnings(rows):
         ridge_regression(X, Y[:-1], 1.0)
     with pytest.warns(ConvergenceWarning, match=r"sparse_cg did not converge after \d+ iterations"):
         ridge_regression(X, Y, 1.0, solver="sparse_cg", tol=0.0)
+
+
+@pytest.mark.parametrize("model", [Ridge(), LinearRegression(), Ridge(solver="cg"), LinearRegression(solver="newton")])
+def test_a_tolerance_of_zero_ends_with_the_solution_and_a_warning(rows, model):
+    X, Y, _ = rows
+    expected = clone(model).fit(X, Y).coef_
+    with pytest.warns(ConvergenceWarning, match="tolerance 0.00e"):
+        model.set_params(tol=0.0).fit(X, Y)
+    assert_allclose(model.coef_, expected, rtol=1e-6)
+    assert not model.certificate_.holds
