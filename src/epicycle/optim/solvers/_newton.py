@@ -139,7 +139,10 @@ def newton_direction(H: Array, g: Array, x: Array) -> Array:
         rcond, _ = dpocon(L, np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
         if rcond > cut:
             return np.asarray(-scale * dpotrs(L, a, lower=1)[0])
-    eigenvalues, V = eigh(S, check_finite=False)
+    try:
+        eigenvalues, V = eigh(S, check_finite=False)
+    except np.linalg.LinAlgError:  # entries that are far from the scale of the diagonal: H is no Hessian any more
+        return np.zeros(g.shape)
     cut *= float(np.abs(eigenvalues).max(initial=0.0))
     a = V.T @ a
     rounding = max(1e-8 * float(np.linalg.norm(a)), cut * float(np.linalg.norm(x / scale)))
