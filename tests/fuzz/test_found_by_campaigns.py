@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import ShuffleSplit
 
 import epicycle as ep
-from epicycle.exceptions import DataError, MemoryBudgetError
+from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
 
 
 @pytest.fixture
@@ -80,3 +80,21 @@ def test_circles_whose_derivatives_overflow_are_refused_by_name(rng):
     A = rng.normal(size=(60, 40))[:, :3] + 1e8
     with pytest.raises(DataError, match="overflow"):
         ep.EpicycleRegression(n_circles=8, fit_centre=False, tol=1e-300).fit(A, np.full(60, -1e150))
+
+
+def test_noise_beyond_the_type_of_the_rows_is_refused_by_name(rng):
+    A, y = rng.normal(size=(6, 2)).astype(np.float32), rng.normal(size=6)
+    with pytest.raises(ParameterError, match=r"jitter=1e\+150"):
+        ep.Lars(jitter=1e150).fit(A, y)
+
+
+def test_rows_without_a_correlation_are_refused_by_name(rng):
+    with pytest.raises(DataError, match="metric='correlation'"):
+        ep.KNeighborsTransformer(metric="correlation").fit(rng.normal(size=(30, 1))).transform(rng.normal(size=(3, 1)))
+
+
+def test_a_prior_below_the_rounding_of_the_likelihood_leaves_a_posterior():
+    A = 1e8 + np.array([[0.32326329, 1.77874584], [-1.38218296, -0.00550237]])
+    with ep.config(on_nonconvergence="ignore"):
+        model = ep.BayesianLogisticRegression(method="laplace").fit(A, [0, 1], sample_weight=[89527.0, 44992.5])
+    assert np.isfinite(model.predict_proba(A)).all()

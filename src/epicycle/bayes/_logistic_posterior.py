@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, rq, solve_triangular
 from scipy.special import expit, log_expit, ndtr
 
 from epicycle import engine, optim
@@ -99,9 +99,17 @@ class PosteriorObjective(optim.Objective):
 
 
 def inverse_half(H: Array) -> Array:
-    """C with H^-1 = C C', from the Cholesky factor of H."""
-    L = cholesky(H, lower=True)
-    return np.asarray(solve_triangular(L, np.eye(len(H)), lower=True).T)
+    """Upper triangular C with H^-1 = C C', from the Cholesky factor of H with a unit diagonal."""
+    scale = 1 / np.sqrt(np.diagonal(H))
+    S = H * scale[:, None] * scale
+    try:
+        L = cholesky(S, lower=True)
+    except np.linalg.LinAlgError:
+        # Columns that are dependent but for the prior, which is below the rounding of H: no eigenvalue is below it.
+        values, vectors = np.linalg.eigh(S)
+        R = rq(vectors / np.sqrt(np.maximum(values, len(H) * np.finfo(np.float64).eps)), mode="r")
+        return np.asarray(scale[:, None] * R * np.sign(np.diagonal(R)))
+    return np.asarray(scale[:, None] * solve_triangular(L, np.eye(len(H)), lower=True).T)
 
 
 def bound_step(data: Data, precision: Array, m: Array, half: Array, n_jobs: int | None) -> tuple[Array, Array, float]:

@@ -55,9 +55,9 @@ class GaussianDiscriminantAnalysis(DiscriminantAnalysis):
 
     Attributes
     ----------
-    covariance_ : ndarray of shape (n_features, n_features), (n_classes, n_features, n_features), \
-(n_classes, n_features) or (n_classes,)
-        Shared, per class, variances of the columns, or one variance for each class.
+    covariance_ : ndarray
+        Shared, of shape (n_features, n_features); per class, with the classes first; variances of the columns, of shape
+        (n_classes, n_features); or one variance for each class.
     shrinkage_ : ndarray of shape (1,) or (n_classes,)
         How much each covariance was shrunk.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)

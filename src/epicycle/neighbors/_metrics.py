@@ -69,6 +69,8 @@ class BlockMetric:
                     raise
                 raise DataError(f"metric={self.metric!r}: {error}") from None
         D = np.ascontiguousarray(D, dtype=np.float64)
+        if self.metric == "correlation" and np.isnan(D).any():
+            raise DataError("metric='correlation': a row whose values are all equal has no correlation with others")
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 

@@ -35,7 +35,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def constrain(self, u: Array) -> Array:
-        """The parameters T(u), of shape (..., *shape), of coordinates of shape (..., size)."""
+        """The parameters T(u), of shape ``(..., *shape)``, of coordinates of shape ``(..., size)``."""
 
     @abstractmethod
     def unconstrain(self, x: Array) -> Array:

@@ -126,7 +126,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             missing=missing,
         )
         if isinstance(data, ArrayData) and not self._takes_any_size:
-            _require_sizes(data, target)
+            require_sizes(data, target)
         expected = self._run.resume_features
         if self._run.resume_state is not None and expected not in (None, data.n_features):
             raise DataError(
@@ -290,7 +290,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
 
-def _require_sizes(data: ArrayData, target: str) -> None:
+def require_sizes(data: ArrayData, target: str) -> None:
     """Refuse weights and targets whose squares, or whose predictions in the type of X, are beyond floating point."""
     largest = float(np.abs(data.y).max()) if target == "numeric" and data.y is not None else 0.0
     if data.weight is not None:

@@ -12,7 +12,7 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.core.estimator._estimator import fitting, require_sizes, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._path import PathOptions
@@ -220,4 +220,9 @@ def _jittered(model: Lars | LassoLars, data: Data) -> Data:
         raise DataError("jitter: adds noise to y, which has to be in memory; expected jitter=None")
     y: Any = data.y
     noise = np.random.default_rng(seed_of(model.random_state)).uniform(high=model.jitter, size=y.shape)
-    return ArrayData(data.X, y + noise, data.weight, feature_names=data.feature_names)
+    noisy = ArrayData(data.X, y + noise, data.weight, feature_names=data.feature_names)
+    try:
+        require_sizes(noisy, "numeric")
+    except DataError as error:
+        raise ParameterError(f"jitter={model.jitter!r}: with the noise that it adds, {error}") from None
+    return noisy
