@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.model_selection import ShuffleSplit
 
 import epicycle as ep
+from epicycle.bayes._logistic_posterior import inverse_half
 from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
 
 
@@ -94,7 +96,9 @@ def test_rows_without_a_correlation_are_refused_by_name(rng):
 
 
 def test_a_prior_below_the_rounding_of_the_likelihood_leaves_a_posterior():
-    A = 1e8 + np.array([[0.32326329, 1.77874584], [-1.38218296, -0.00550237]])
-    with ep.config(on_nonconvergence="ignore"):
-        model = ep.BayesianLogisticRegression(method="laplace").fit(A, [0, 1], sample_weight=[89527.0, 44992.5])
-    assert np.isfinite(model.predict_proba(A)).all()
+    half = inverse_half(np.full((3, 3), 1e30) + np.eye(3))
+    assert np.isfinite(half).all()
+    assert (np.diagonal(half) > 0).all()
+    assert_allclose(half, np.triu(half))
+    # Along the sum of the columns the likelihood decides.
+    assert_allclose(1 / np.sqrt(np.sum((half.T @ np.ones(3)) ** 2)), 1e15, rtol=1e-6)
