@@ -158,12 +158,13 @@ def test_elastic_net_does_not_depend_on_the_unit_of_the_target(tmp_path):
         table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "w": np.full(200, 2.0), "y": unit * y + 3 * unit})
         run = ep.train(table, "y", time=1, models="elasticnet", weight=weight, out=tmp_path / f"{unit:g}")
         assert run.certificate.holds
-        scores.append(run.leaderboard[-1]["score_mean"])
+        scores.append({(row["name"], row["rows"]): row["score_mean"] for row in run.leaderboard})
         model = ep.load(tmp_path / f"{unit:g}" / "model.epi")
         assert np.array_equal(model.predict(table), run.model_.predict(table))
         assert model.certificate_ == run.certificate
-    assert scores[0] > 0.9
-    assert scores[1] == pytest.approx(scores[0], rel=1e-6)
+    both = scores[0].keys() & scores[1].keys()  # how many candidates there is time for depends on the machine
+    assert max(scores[0][key] for key in both) > 0.9
+    assert {key: scores[1][key] for key in both} == pytest.approx({key: scores[0][key] for key in both}, rel=1e-6)
     space = {}
     exec(compile((tmp_path / "1" / "train.py").read_text(), "train.py", "exec"), {**space, "__name__": "script"}, space)
     assert type(space["model"].estimator).__name__ == "TransformedTargetRegressor"

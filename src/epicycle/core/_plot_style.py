@@ -133,6 +133,25 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = (6.4, 3.8)) -> Axes:
         return plt.subplots(figsize=size, layout="constrained")[1]
 
 
+def axes_grid(
+    rows: int, cols: int, size: tuple[float, float], *, widths: Any = None, share_x: bool | str = False
+) -> np.ndarray:
+    """Axes of a new figure, of shape (rows, cols); `size` is its width and the height of one row, in inches."""
+    import matplotlib.pyplot as plt
+
+    with in_style():
+        _, axes = plt.subplots(
+            rows,
+            cols,
+            figsize=(size[0], max(size[1] * rows, 2.4)),
+            layout="constrained",
+            squeeze=False,
+            sharex=share_x,
+            gridspec_kw=None if widths is None else {"width_ratios": widths},
+        )
+    return np.asarray(axes)
+
+
 def ink(ax: Axes, strength: float = 1.0) -> str:
     """The colour of the axis' own labels, or one between that and its ground: right on white and on black.
 

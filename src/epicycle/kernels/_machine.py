@@ -233,8 +233,6 @@ class KernelMachine(Estimator):
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # untyped mixin
     """A kernel machine for labels."""
 
-    #: Whether `class_weight` multiplies the weights of rows.
-    _weighs_classes: ClassVar[bool] = True
     classes_: np.ndarray
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
@@ -246,7 +244,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         weight = weight[kept]
         self.classes_, totals, coded = encode_array(labels[kept], weight, type(self).__name__)
         factors = class_weights(getattr(self, "class_weight", None), self.classes_, totals)
-        if factors is not None and self._weighs_classes:
+        if factors is not None:
             weight = weight * factors[coded]
         if len(kept) < len(labels):
             rows = select_rows(rows, self.kernel_, kept)

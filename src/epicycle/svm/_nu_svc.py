@@ -39,8 +39,8 @@ class NuSVC(SupportVectorClassifier):
     %(kernel_parameters)s
     %(class_parameters)s
     class_weight : dict, "balanced" or None, default=None
-        As in scikit-learn, `class_weight_` holds the factors and the fit does not use them: half of the share nu comes
-        from either class, whatever their weights.
+        Factors on the weights of the rows of each class; nu is then at most what the lighter class leaves feasible
+        (`nu_`). scikit-learn's class takes this argument and does not use it.
     random_state : int, Generator, RandomState or None, default=0
         Folds for `probability`.
 
@@ -69,7 +69,6 @@ class NuSVC(SupportVectorClassifier):
     True
     """
 
-    _weighs_classes = False
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
@@ -118,7 +117,7 @@ class NuSVC(SupportVectorClassifier):
         """The argument `nu`, or the largest that is feasible for one of several pairs."""
         smaller = min(float(weight[split.sign > 0].sum()), float(weight[split.sign < 0].sum()))
         largest = 2 * smaller / float(weight.sum())
-        if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2:
+        if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2 and self.class_weight is None:
             raise ParameterError(
                 f"specified nu is infeasible: nu={self.nu!r} for {split.labels[0]!r} against {split.labels[1]!r}; "
                 f"expected at most {largest:.6g}, twice the share of the smaller class"

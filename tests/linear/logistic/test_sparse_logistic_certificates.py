@@ -90,7 +90,7 @@ def test_stationary_distribution(n_classes):
 
 
 def test_the_gap_is_no_idle_number():
-    """Halfway, the gap is larger than what is missing, and of its size."""
+    """Halfway, the gap is larger than what is missing, and it falls with every round."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 400))
     y = (X[:, :5].sum(axis=1) + rng.logistic(size=200) > 0).astype(int)
@@ -98,7 +98,7 @@ def test_the_gap_is_no_idle_number():
     best = full.history_.objective[-1]
     missing, gap = full.history_.objective - best, full.history_.gap
     assert (missing[:-2] <= gap[:-2] * (1 + 1e-9)).all()
-    assert (gap[1:-2] <= 1e6 * np.maximum(missing[1:-2], 1e-9)).all()
+    assert (np.diff(gap) < 0).all()
     cut = LogisticRegression(C=0.1, l1_ratio=1.0, max_iter=1)
     with pytest.warns(ep.exceptions.ConvergenceWarning, match="did not converge"):
         cut.fit(X, y)

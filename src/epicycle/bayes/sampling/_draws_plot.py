@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binom, rankdata
@@ -12,7 +12,7 @@ from epicycle.bayes.sampling._diagnostics import autocovariance
 from epicycle.bayes.sampling._labels import indexed
 from epicycle.core._checks import count
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._plot_style import COLOURS, CYCLE, Axes, ink, short, styled
+from epicycle.core._plot_style import COLOURS, CYCLE, Axes, axes_grid, ink, short, styled
 
 if TYPE_CHECKING:
     from epicycle.bayes.sampling._draws import Draws
@@ -42,7 +42,7 @@ class DrawsPlot:
             The quantities.
         """
         chosen = self._quantities(names)
-        axes = _grid(len(chosen), 2, (8.6, 1.7), widths=(3, 1))
+        axes = axes_grid(len(chosen), 2, (8.6, 1.7), widths=(3, 1))
         divergent = self._draws.statistics["divergent"] > 0
         for row, (label, x) in zip(axes, chosen, strict=True):
             for k, chain in enumerate(x):
@@ -73,7 +73,7 @@ class DrawsPlot:
             Bars of a histogram.
         """
         chosen, bins = self._quantities(names), count("bins", bins, low=2)
-        axes = _grid(len(chosen), 1, (6.4, 1.5), share_x="all")
+        axes = axes_grid(len(chosen), 1, (6.4, 1.5), share_x="all")
         m, n = self._draws.n_chains, self._draws.n_draws
         low, high = binom.ppf((0.005, 0.995), n, 1 / bins)
         gap = 1.25 * max(high, n / bins)
@@ -110,7 +110,7 @@ class DrawsPlot:
         k = len(chosen)
         if k < 2:
             raise ParameterError(f"names={names!r}; expected at least two quantities")
-        axes = _grid(k, k, (7.2, 7.2 / k))
+        axes = axes_grid(k, k, (7.2, 7.2 / k))
         divergent = (self._draws.statistics["divergent"] > 0).ravel()
         for i, (label, y) in enumerate(chosen):
             for j, (below, x) in enumerate(chosen):
@@ -145,7 +145,7 @@ class DrawsPlot:
         chosen = self._quantities(names)
         n = self._draws.n_draws
         lags = np.arange(min(count("max_lag", max_lag, low=1) + 1, n))
-        axes = _grid(len(chosen), 1, (6.4, 1.5), share_x="all")
+        axes = axes_grid(len(chosen), 1, (6.4, 1.5), share_x="all")
         for (ax,), (label, x) in zip(axes, chosen, strict=True):
             covariance = autocovariance(x)
             rho = covariance / np.where(covariance[:, :1] > 0, covariance[:, :1], 1.0)
@@ -172,22 +172,6 @@ class DrawsPlot:
             else:
                 raise ParameterError(f"names: {name!r} is no quantity; expected one of {list(self._draws)!r}")
         return chosen
-
-
-def _grid(rows: int, cols: int, size: tuple[float, float], *, widths: Any = None, share_x: bool | str = False) -> Array:
-    """Axes of a new figure; `size` is its width and the height of one row, in inches."""
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(
-        rows,
-        cols,
-        figsize=(size[0], max(size[1] * rows, 2.4)),
-        layout="constrained",
-        squeeze=False,
-        sharex=share_x,
-        gridspec_kw=None if widths is None else {"width_ratios": widths},
-    )
-    return np.asarray(axes)
 
 
 def _density(x: Array, n: int = 200) -> tuple[Array, Array]:
