@@ -195,15 +195,17 @@ def _codes(column: np.ndarray) -> np.ndarray:
 
 def level_counts(rows: CodedRows, least: np.ndarray, name: str) -> tuple[LevelCounts]:
     """Weights by class and level of every column."""
-    counts = []
+    counts: list[np.ndarray] = []
     refuse_negative(rows.X, name)
+    needed = 0.0
     for j, column in enumerate(dense(rows.X).T):
         level = _codes(column)
         known = level >= 0 if rows.weight is None else (level >= 0) & (rows.weight > 0)
         n_levels = max(int(level[known].max(initial=-1)) + 1, int(least[j]))
-        require_memory(
-            8.0 * rows.n_classes * n_levels, f"the counts of the {n_levels} levels of column {j}", "recode it"
-        )
+        # Of this column and all before it, and once more while it is counted.
+        needed += 8.0 * rows.n_classes * n_levels
+        more = needed + 8.0 * rows.n_classes * n_levels
+        require_memory(more, f"the counts of the {n_levels} levels of column {j}", "recode it")
         cell = rows.code[known] * n_levels + level[known]
         of_rows = None if rows.weight is None else rows.weight[known]
         counted = np.bincount(cell, of_rows, minlength=rows.n_classes * n_levels).astype(np.float64)
