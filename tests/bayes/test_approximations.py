@@ -127,7 +127,7 @@ def test_a_search_cut_short_is_not_certified():
     assert fit.certificate_.holds
     with pytest.warns(ConvergenceWarning, match="standard deviations away"):
         loose = bayes.laplace(rosenbrock, [-1.2, 1.0], tol=0.0)
-    assert loose.certificate_.value > 0 or loose.certificate_.holds
+    assert not loose.certificate_.holds
 
 
 # ---------------------------------------------------------------- variational inference
@@ -342,10 +342,10 @@ def test_bad_options(arguments, message):
 
 
 def test_a_wrong_gradient_is_noticed():
-    m, _, _, value, gradient, _ = normal_target()
+    _, _, _, value, gradient, _ = normal_target()
     with pytest.warns(ConvergenceWarning, match="standard deviations away"):
         fit = bayes.laplace(value, np.zeros(4), gradient=lambda u: gradient(u) + 0.5)
-    assert not fit.certificate_.holds or np.abs(fit.mode - m).max() > 0.01
+    assert not fit.certificate_.holds
 
 
 def test_draws_off_the_domain():
