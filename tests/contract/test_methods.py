@@ -45,7 +45,6 @@ LIGHT = {
     "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "KMeans": {"n_clusters": 3},
     "MaxMarginClustering": {"n_init": 2},
-    "NuSVC": {"tol": 1e-2},  # one of the checks allows 1000 steps
     # As in scikit-learn a singular covariance is refused; the checks have classes of one row.
     "QuadraticDiscriminantAnalysis": {"variance_floor": 1e-3},
     "RANSACRegressor": {"min_samples": 5, "max_trials": 10_000},

@@ -135,13 +135,6 @@ def test_nu_classification_is_that_of_libsvm():
         assert_allclose(same.decision_function(X), mine.decision_function(X), atol=1e-3)
     several = NuSVC(nu=0.3).fit(X, THREE)
     assert several.nu_.shape == (3,)
-    # Weights of classes are weights of their rows, and nu is what they leave feasible.
-    few = (np.arange(240) < 60).astype(int)
-    factors = {0: 1.0, 1: 0.5}
-    assert_allclose(NuSVC(nu=0.9, class_weight=factors).fit(X, few).nu_, 2 * 30 / 210)
-    model = NuSVC(nu=0.2, gamma=0.3, tol=1e-7, class_weight=factors).fit(X, few)
-    same = NuSVC(nu=0.2, gamma=0.3, tol=1e-7).fit(X, few, sample_weight=np.where(few == 1, 0.5, 1.0))
-    assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-5)
     with pytest.raises(ParameterError, match=r"nu is infeasible: nu=0.9 for 1 against 0; expected at most 0.\d+"):
         NuSVC(nu=0.9).fit(X, (np.arange(240) < 60).astype(int))
 

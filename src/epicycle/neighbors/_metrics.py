@@ -69,8 +69,10 @@ class BlockMetric:
                     raise
                 raise DataError(f"metric={self.metric!r}: {error}") from None
         D = np.ascontiguousarray(D, dtype=np.float64)
-        if self.metric == "correlation" and np.isnan(D).any():
-            raise DataError("metric='correlation': a row whose values are all equal has no correlation with others")
+        if self.metric == "correlation" and X.shape[1] == 1:
+            raise DataError(
+                "metric='correlation': X has one column; expected at least two, a number has no correlation"
+            )
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 

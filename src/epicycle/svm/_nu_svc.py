@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
+from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit
@@ -28,7 +28,9 @@ class NuSVC(SupportVectorClassifier):
               \qquad y_i (w^\top \phi(x_i) + b) \ge \rho - \xi_i, \quad \xi_i, \rho \ge 0
 
     At most a share :math:`\nu` of the rows violates the margin, and at least that share are support vectors. The
-    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`.
+    function is divided by :math:`\rho`, so that the margin is at 1 as in :class:`SVC`. Half of that share comes from
+    either class, so that weights of classes would change nothing but which nu is feasible; there are none
+    (scikit-learn takes `class_weight` and ignores it).
     A fitted object keeps the training rows that are support vectors.
 
     Parameters
@@ -38,9 +40,6 @@ class NuSVC(SupportVectorClassifier):
         several, each pair takes at most what is feasible for it, as `nu_` shows.
     %(kernel_parameters)s
     %(class_parameters)s
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class; nu is then at most what the lighter class leaves feasible
-        (`nu_`). scikit-learn's class takes this argument and does not use it.
     random_state : int, Generator, RandomState or None, default=0
         Folds for `probability`.
 
@@ -70,7 +69,6 @@ class NuSVC(SupportVectorClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
         **CLASSIFIER_PARAMETERS,
     }
@@ -91,7 +89,6 @@ class NuSVC(SupportVectorClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
-        class_weight: Mapping[Any, float] | str | None = None,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
 
@@ -117,7 +114,7 @@ class NuSVC(SupportVectorClassifier):
         """The argument `nu`, or the largest that is feasible for one of several pairs."""
         smaller = min(float(weight[split.sign > 0].sum()), float(weight[split.sign < 0].sum()))
         largest = 2 * smaller / float(weight.sum())
-        if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2 and self.class_weight is None:
+        if self.nu > largest * (1 + 1e-12) and len(self.classes_) == 2:
             raise ParameterError(
                 f"specified nu is infeasible: nu={self.nu!r} for {split.labels[0]!r} against {split.labels[1]!r}; "
                 f"expected at most {largest:.6g}, twice the share of the smaller class"
