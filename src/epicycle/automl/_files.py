@@ -18,7 +18,7 @@ from epicycle.core._exceptions import DataFileError
 
 #: Suffixes of compressed files; the one before it says what is inside.
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".xz", ".lzma", ".zip")
-#: What reading a file that is damaged raises.
+#: What reading a file that is damaged raises; zipfile says NotImplementedError of a compression that it does not know.
 UNREADABLE = (OSError, pa.ArrowException, lzma.LZMAError, EOFError, zipfile.BadZipFile, NotImplementedError)
 
 

@@ -30,7 +30,7 @@ from epicycle.stats._shrinkage import class_covariance
 
 
 class UnsupportedError(ParameterError, NotImplementedError):
-    """An argument that the chosen solver has no use for."""
+    """An argument that the chosen solver has no use for; scikit-learn raises NotImplementedError for it."""
 
 
 #: An object that estimates a covariance, or None.

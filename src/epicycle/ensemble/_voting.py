@@ -23,7 +23,7 @@ from epicycle.ensemble._base import NamedEnsemble, checked_metadata, clones, fit
 
 
 class SeveralLabelsError(DataError, NotImplementedError):
-    """Several labels for each row, which voting does not count."""
+    """Several labels for each row, which voting does not count; scikit-learn raises NotImplementedError for them."""
 
 
 class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixin is untyped

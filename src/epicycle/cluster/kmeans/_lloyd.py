@@ -16,6 +16,7 @@ import numpy as np
 from epicycle import _native, engine
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.stats._class_scatter import dense_rows
 
 #: Centres whose scores are computed together, as in native/cluster.
 TILE = 16
@@ -168,9 +169,7 @@ def _farthest_rows(batch: Batch, centers: np.ndarray, count: int) -> tuple[Farth
     distance = np.where(weight > 0, distance, -1.0)
     least = np.unique(distance)[-count:][0]
     at = np.flatnonzero((distance >= least) & (weight > 0))
-    rows = batch.X[at]
-    dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
-    return (Farthest(count, distance[at], dense, weight[at], label[at]).merged(),)
+    return (Farthest(count, distance[at], dense_rows(batch.X[at]), weight[at], label[at]).merged(),)
 
 
 def distortion_statistic(batch: Batch, centers: np.ndarray) -> tuple[float]:

@@ -14,15 +14,10 @@ from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine._row_order import row_hashes
+from epicycle.stats._class_scatter import dense_rows
 
 #: Rounds of k-means||, each of which draws about twice as many rows as there are clusters, as its authors advise.
 ROUNDS, OVERSAMPLING = 5, 2.0
-
-
-def dense_rows(X: Any, at: np.ndarray) -> np.ndarray:
-    """Rows of an array or a sparse matrix as an array of doubles."""
-    rows = X[at]
-    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
 
 
 def plus_plus(
@@ -42,7 +37,7 @@ def plus_plus(
     chosen[0] = _draws(weight, order, 1, rng)[0]
 
     def closest_to(rows: np.ndarray, closest: np.ndarray | None) -> np.ndarray:
-        candidates = np.ascontiguousarray(dense_rows(X, rows) - origin)
+        candidates = np.ascontiguousarray(dense_rows(X[rows]) - origin)
         return np.asarray(_native.cluster.closest_distances(X, origin, candidates, closest, threads))
 
     closest = closest_to(chosen[:1], None)[0]
@@ -155,7 +150,7 @@ def _first(batch: Batch, seed: int) -> tuple[First]:
     with np.errstate(divide="ignore"):
         key = -np.log1p(-_uniform(batch.X, seed, 0)) / weight
     at = int(np.argmin(key))
-    return (First(float(key[at]), dense_rows(batch.X, np.array([at]))),)
+    return (First(float(key[at]), dense_rows(batch.X[np.array([at])])),)
 
 
 def _drawn(batch: Batch, candidates: np.ndarray, rate: float, seed: int, number: int) -> tuple[Drawn]:
@@ -164,7 +159,7 @@ def _drawn(batch: Batch, candidates: np.ndarray, rate: float, seed: int, number:
     if batch.weight is not None:
         share = share * batch.weight
     at = np.flatnonzero(_uniform(batch.X, seed, number) < rate * share)
-    return (Drawn(dense_rows(batch.X, at), float(share.sum())),)
+    return (Drawn(dense_rows(batch.X[at]), float(share.sum())),)
 
 
 def _nearest_weight(batch: Batch, candidates: np.ndarray) -> tuple[np.ndarray]:
@@ -180,13 +175,11 @@ def _uniform(X: Any, seed: int, number: int) -> np.ndarray:
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
-def memory_start(data: ArrayData, init: Any, k: int, seed: int, start: int, n_jobs: int | None) -> np.ndarray:
-    """First centres from rows in memory."""
+def memory_start(data: ArrayData, init: str, k: int, seed: int, start: int, n_jobs: int | None) -> np.ndarray:
+    """First centres from rows in memory: "k-means++" or "random"."""
     weight = np.ones(data.n_rows) if data.weight is None else data.weight
-    if not isinstance(init, str):
-        return given_centers(init, k, data.n_features)
     rng = stream(seed, "start", start)
     rows = (
         plus_plus(data.X, weight, k, rng, n_jobs=n_jobs) if init == "k-means++" else random_rows(data.X, weight, k, rng)
     )
-    return dense_rows(data.X, rows)
+    return dense_rows(data.X[rows])
