@@ -274,6 +274,10 @@ class LeastAngle:
         speed = float(self.s @ self._v)
         self.rr = max(self.rr - g * (2 * self.C - g) * speed, 0.0)
         self.C -= g
+        j = self._entering
+        if j >= 0 and float(self.angles.norm[j] * np.sqrt(self.angles.yy)) < self.C + g:
+            # C - g carries the rounding of C, which may be far above that of the correlation of a shorter column.
+            self.C = min(max(abs(float(self.angles.c[j])), self.end), self.C + g)
         if g == limit:
             self.C, self.finished = self.end, True
         self._moves += 1
