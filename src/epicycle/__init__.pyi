@@ -40,6 +40,7 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )

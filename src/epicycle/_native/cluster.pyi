@@ -1,4 +1,4 @@
-"""Kernels: the nearest of many centres for every row."""
+"""Kernels: the nearest of many centres for every row, and clusters of high density."""
 
 from typing import Any
 
@@ -18,3 +18,9 @@ def assign(
     threads: int,
 ) -> int: ...
 def closest_distances(X: Any, origin: Array, candidates: Array, closest: Array | None, threads: int) -> Array: ...
+def dbscan(
+    X: Array, metric: int, power: float, radius: float, enough: float, weight: Array | None, threads: int
+) -> tuple[Array, Array]: ...
+def dbscan_graph(
+    distance: Array, column: Array, start: Array, radius: float, enough: float, weight: Array | None
+) -> tuple[Array, Array]: ...
