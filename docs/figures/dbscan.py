@@ -25,7 +25,7 @@ axes[1].plot(widths, [100 * (m.labels_ < 0).mean() for m in models], marker="s",
 axes[1].set(title="the choice of eps", xlabel="eps")
 axes[1].legend(frameon=False)
 
-sizes, seconds = 2 ** np.arange(12, 19), []
+sizes, seconds = 2 ** np.arange(12, 18), []
 for n in sizes:
     rows = rng.normal(size=(n, 3))
     started = time.perf_counter()
