@@ -5,29 +5,33 @@
 
 namespace epicycle {
 
-void bind_cluster_metrics(nb::module_ &m) {
-    m.def(
+void bind_cluster_metrics(nb::module_ &module) {
+    module.def(
         "distances_to_clusters",
-        [](RowMajor<double> X, Vector<double> weight, Vector<std::int64_t> start, int threads) {
+        [](RowMajor<double> X, Vector<double> weight, Vector<std::int64_t> start, Vector<std::int64_t> query,
+           int threads) {
             constexpr const char *expected =
-                "distances_to_clusters: expected X (n, p), n > 0, weight (n,), start (k + 1,) rising from 0 to n";
+                "distances_to_clusters: expected X (n, p), n > 0, weight (n,), start (k + 1,) rising from 0 to n, "
+                "query (m,) below n";
             const std::size_t n = X.shape(0), p = X.shape(1);
             require(n > 0 && weight.shape(0) == n && start.shape(0) > 1, expected);
             const std::size_t k = start.shape(0) - 1;
             const std::int64_t *s = start.data();
             require(s[0] == 0 && s[k] == static_cast<std::int64_t>(n), expected);
             for (std::size_t c = 0; c < k; ++c) require(s[c] <= s[c + 1], expected);
+            require(all_below(query, n), expected);
+            const std::size_t m = query.shape(0);
             const int size = team(threads);
-            Buffer own(n), other(n);
+            Buffer own(m), other(m);
             {
                 nb::gil_scoped_release nogil;
-                silhouette::distances_to_clusters(X.data(), n, p, weight.data(), s, k, size, own.data.get(),
-                                                  other.data.get());
+                silhouette::distances_to_clusters(X.data(), n, p, weight.data(), s, k, query.data(), m, size,
+                                                  own.data.get(), other.data.get());
             }
-            return std::tuple(vector_out(own, n), vector_out(other, n));
+            return std::tuple(vector_out(own, m), vector_out(other, m));
         },
-        "X"_a.noconvert(), "weight"_a, "start"_a, "threads"_a);
-    m.def(
+        "X"_a.noconvert(), "weight"_a, "start"_a, "query"_a, "threads"_a);
+    module.def(
         "expected_information",
         [](Vector<double> a, Vector<double> a_times, Vector<double> b, Vector<double> b_times, double total) {
             constexpr const char *expected =

@@ -63,18 +63,18 @@ inline double total(const double *part) {
     return s[0];
 }
 
-// Rows first, ..., first + ROWS - 1 (the last of the table repeated): own(i) and other(i).
+// ROWS of the queries from the first on (the last one repeated): own and other of each.
 // A cluster that holds only part of a tile gets its distances one by one.
-inline void rows_of(const Tiles &rows, const double *X, const double *weight, const std::int64_t *start, std::size_t k,
-                    const double *cluster_weight, std::size_t first, double *own, double *other) {
+inline void queries_of(const Tiles &rows, const double *X, const double *weight, const std::int64_t *start,
+                       std::size_t k, const double *cluster_weight, const std::int64_t *query, std::size_t n_queries,
+                       std::size_t first, double *own, double *other) {
     const double *x[ROWS];
     std::size_t label[ROWS];
     double least[ROWS], mine[ROWS] = {}, sum[ROWS * LANES] = {}, edge[ROWS] = {}, d[ROWS * LANES];
     for (std::size_t r = 0; r < ROWS; ++r) {
-        const std::size_t i = std::min(first + r, rows.n - 1);
-        x[r] = X + i * rows.p;
-        label[r] =
-            static_cast<std::size_t>(std::upper_bound(start, start + k, static_cast<std::int64_t>(i)) - start) - 1;
+        const std::int64_t i = query[std::min(first + r, n_queries - 1)];
+        x[r] = X + static_cast<std::size_t>(i) * rows.p;
+        label[r] = static_cast<std::size_t>(std::upper_bound(start, start + k, i) - start) - 1;
         least[r] = std::numeric_limits<double>::infinity();
     }
     bool known = false;  // whether d holds the distances of the tile
@@ -104,24 +104,26 @@ inline void rows_of(const Tiles &rows, const double *X, const double *weight, co
         }
         std::fill(sum, sum + ROWS * LANES, 0.0);
     }
-    for (std::size_t r = 0; r < ROWS && first + r < rows.n; ++r) {
+    for (std::size_t r = 0; r < ROWS && first + r < n_queries; ++r) {
         own[first + r] = mine[r];
         other[first + r] = least[r];
     }
 }
 
-// own(i) = sum_j w_j |x_i - x_j| over the rows of the own cluster, other(i) = the least mean over another cluster.
-// start(c) is the first row of cluster c, start(k) = n.
+// For each query i, a row of X: own = sum_j w_j |x_i - x_j| over the rows of its cluster, other = the least mean over
+// another cluster. start(c) is the first row of cluster c, start(k) = n.
 inline void distances_to_clusters(const double *X, std::size_t n, std::size_t p, const double *weight,
-                                  const std::int64_t *start, std::size_t k, int threads, double *own, double *other) {
+                                  const std::int64_t *start, std::size_t k, const std::int64_t *query,
+                                  std::size_t n_queries, int threads, double *own, double *other) {
     const Tiles rows(X, n, p);
     std::vector<double> cluster_weight(k);
     for (std::size_t c = 0; c < k; ++c)
         for (auto i = start[c]; i < start[c + 1]; ++i) cluster_weight[c] += weight[i];
-    const auto blocks = static_cast<std::int64_t>((n + ROWS - 1) / ROWS);
+    const auto blocks = static_cast<std::int64_t>((n_queries + ROWS - 1) / ROWS);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
     for (std::int64_t b = 0; b < blocks; ++b)
-        rows_of(rows, X, weight, start, k, cluster_weight.data(), static_cast<std::size_t>(b) * ROWS, own, other);
+        queries_of(rows, X, weight, start, k, cluster_weight.data(), query, n_queries,
+                   static_cast<std::size_t>(b) * ROWS, own, other);
 }
 
 }  // namespace epicycle::silhouette
