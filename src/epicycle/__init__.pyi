@@ -16,6 +16,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
