@@ -8,6 +8,7 @@ from . import (
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
+    em as em,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
@@ -15,6 +16,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -40,6 +42,7 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
