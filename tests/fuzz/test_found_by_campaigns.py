@@ -111,11 +111,12 @@ def test_a_hessian_of_other_rows_is_not_kept(rng):
     assert model.n_iter_ < 60
 
 
-def test_runs_that_only_rounding_moves_have_stalled(rng):
+def test_runs_that_only_rounding_moves_have_stalled():
+    rng = np.random.default_rng(1)
     A, y = rng.normal(size=(60, 40)).round(2), rng.integers(5, size=60)
     weight = rng.uniform(size=60) * 1e100
     model = ep.LogisticRegression(max_iter=1000).fit(A, y, sample_weight=weight)
-    assert model.n_iter_ < 200
+    assert model.n_iter_ < 100
 
 
 def test_ties_of_many_columns_end():
