@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
@@ -43,6 +44,7 @@ from .cluster import (
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
+from .control import MDP as MDP
 from .core._certificate import (
     Certificate as Certificate,
 )
