@@ -10,6 +10,7 @@ FLOORS = [
     ("linear kernel svm gp neighbors cluster tree", "one package a family; none imports another", "methods"),
     ("spatial", "distances by name, exact search for near rows", "mathematics"),
     ("kernels", "kernel functions, shared by svm, gp, cluster and kernel", "mathematics"),
+    ("em", "expectation maximisation: monotone, restarted, accelerated", "mathematics"),
     ("optim", "losses, penalties, solvers, duality", "mathematics"),
     ("stats", "moments, families and links, class scores, intervals", "mathematics"),
     ("linalg", "factorisations, low rank, conjugate gradients", "mathematics"),
