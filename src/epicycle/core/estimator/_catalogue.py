@@ -18,6 +18,7 @@ _WITH_FUNCTIONS = (
     "bayes.conjugate",
     "control",
     "diagnose",
+    "metrics",
     "online",
     "optim",
     "select",
