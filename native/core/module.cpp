@@ -39,7 +39,6 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("cluster", "The nearest of many centres for every row.", {bind_cluster});
     bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
     bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density});

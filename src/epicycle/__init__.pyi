@@ -47,7 +47,9 @@ from .cluster import (
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )
-from .control import MDP as MDP
+from .control import (
+    MDP as MDP,
+)
 from .core._certificate import (
     Certificate as Certificate,
 )
