@@ -5,9 +5,11 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
+    em as em,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
@@ -15,6 +17,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -40,8 +43,12 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+)
+from .control import (
+    MDP as MDP,
 )
 from .core._certificate import (
     Certificate as Certificate,

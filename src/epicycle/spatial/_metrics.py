@@ -16,7 +16,7 @@ from sklearn.metrics import DistanceMetric
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS, pairwise_distances
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.neighbors._search import METRICS, Metric, metric_by_name
+from epicycle.spatial._search import METRICS, Metric, metric_by_name
 
 _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}
@@ -84,6 +84,16 @@ class MetricInUse:
     native: Metric | None
     blocks: BlockMetric | None = None
     factors: np.ndarray | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the table holds the distances themselves."""
+        return self.blocks is not None and is_precomputed(self.blocks.metric)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the distance is one by name: those that are given, or come from a function, need not be symmetric."""
+        return self.blocks is None or (isinstance(self.blocks.metric, str) and not self.is_given)
 
     def scaled(self, X: Any) -> Any:
         """The rows with every column multiplied by its factor."""
