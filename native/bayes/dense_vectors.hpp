@@ -69,12 +69,23 @@ private:
         for (std::size_t parts = (left + most - 1) / most, i = 0; parts > 0; --parts) {
             const std::size_t k = (left + parts - 1) / parts;
             switch (k) {
-                case 1: part<1>(a + i, stride, n, x, result); break;
-                case 2: part<2>(a + i, stride, n, x, result); break;
-                case 3: part<3>(a + i, stride, n, x, result); break;
-                case 4: part<4>(a + i, stride, n, x, result); break;
-                case 5: part<5>(a + i, stride, n, x, result); break;
-                default: part<6>(a + i, stride, n, x, result);
+                case 1:
+                    part<1>(a + i, stride, n, x, result);
+                    break;
+                case 2:
+                    part<2>(a + i, stride, n, x, result);
+                    break;
+                case 3:
+                    part<3>(a + i, stride, n, x, result);
+                    break;
+                case 4:
+                    part<4>(a + i, stride, n, x, result);
+                    break;
+                case 5:
+                    part<5>(a + i, stride, n, x, result);
+                    break;
+                default:
+                    part<6>(a + i, stride, n, x, result);
             }
             std::memcpy(out + i, result, std::min<std::size_t>(8 * k, n - i) * sizeof(double));
             i += 8 * k;

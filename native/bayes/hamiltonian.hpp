@@ -41,7 +41,8 @@ public:
 
     Hamiltonian(const Density &density, const double *start, int max_depth, double integration_time)
         : n(density.dimension()), metric(n), current(n), density(density), max_depth(max_depth),
-          integration_time(integration_time), z(n), p(n), velocity(n), pull(n), proposal(n), sides{Side(n), Side(n)}, rho(n) {
+          integration_time(integration_time), z(n), p(n), velocity(n), pull(n), proposal(n), sides{Side(n), Side(n)},
+          rho(n) {
         std::copy(start, start + n, current.q.begin());
         current.log_density = density(current.q.data(), current.g.data());
         for (int depth = 0; depth <= max_depth; ++depth) levels.emplace_back(n);
