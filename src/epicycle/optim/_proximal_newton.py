@@ -1,9 +1,9 @@
 """Proximal Newton: minimise  F(x) = f(x) + sum_j l1_j |x_j|  with f smooth and convex.
 
-At x the model  g'd + d'Hd / 2 + sum_j l1_j |x_j + d_j|  is minimised by a solver for quadratics, and a line search
-along d asks for a share of the decrease that the model promises (Lee, Sun and Saunders 2014). Once that promise is
-small, H is kept for as long as it falls quickly: each further step then needs the gradient alone. With many parameters the model is restricted to a
-working set: the support, what has no L1 term, and the coordinates whose optimality is violated most.
+At x the model g'd + d'Hd / 2 + sum_j l1_j |x_j + d_j| is minimised by a solver for quadratics, and a line search along
+d asks for a share of the decrease that the model promises (Lee, Sun and Saunders 2014). Once that promise is small, H
+is kept for as long as it falls quickly: each further step then needs the gradient alone. With many parameters the model
+is restricted to a working set: the support, what has no L1 term, and the coordinates whose optimality is violated most.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ so that in its path a column leaves where its coefficient reaches zero (Efron, H
 C is the alpha at which :class:`~epicycle.Lasso` has the same solution.
 
 Several events may fall together: they are taken one by one, without moving, and of those that enter a lasso only the
-ones stay whose coefficient then moves away from zero with the right sign. The direction v of a lasso minimises
-v'Gv / 2 - s'v under these conditions on signs, so that Lawson and Hanson's rule for non-negative least squares decides
-about columns that left and would now fall behind C: each exchange lowers that minimum, and none repeats. A column that depends on the active ones
-keeps |c_j| = C by itself and is passed over for as long as they are there.
+ones stay whose coefficient then moves away from zero with the right sign. The direction v of a lasso minimises v'Gv / 2
+- s'v under these conditions on signs, so that Lawson and Hanson's rule for non-negative least squares decides about
+columns that left and would now fall behind C: each exchange lowers that minimum, and none repeats. A column that
+depends on the active ones keeps |c_j| = C by itself and is passed over for as long as they are there.
 """
 
 from __future__ import annotations
