@@ -6,6 +6,7 @@ from epicycle._native import (
     cluster as cluster,
     core as core,
     glm as glm,
+    hmm as hmm,
     kernel as kernel,
     linear as linear,
     local as local,
