@@ -87,6 +87,8 @@ FAMILIES = {
     "core.estimator._catalogue": "the list of methods",
     "data._data": "data sets and their batches",
     "exceptions": "errors and warnings, named by their public module",
+    "em._latent_model": "latent models and their expectations",
+    "em._run_em": "climbs from one start and from several",
     "engine._dask": "passes on a cluster",
     "engine._passes": "sum and map",
     "gp._gpc": "as in scikit-learn",

@@ -8,6 +8,7 @@ from . import (
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
+    em as em,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,

@@ -47,6 +47,21 @@ def test_of_equal_distances_the_first_is_taken():
         assert_array_equal(label, 0)
 
 
+@pytest.mark.parametrize("table", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_rows_move_from_sum_to_sum(table):
+    rng = np.random.default_rng(2)
+    X, weight = rng.normal(size=(30, 4)) * (rng.random((30, 4)) > 0.4), rng.random(30)
+    before, after = rng.integers(0, 5, (2, 30))
+    origin = np.zeros(4) if table is sp.csr_array else rng.normal(size=4)
+    for w in (weight, None):
+        rows = (X - origin) * (1.0 if w is None else w[:, None])
+        sums, expected = (np.stack([rows[label == a].sum(axis=0) for a in range(5)]) for label in (before, after))
+        cluster.move_rows(table(X), origin, w, before, after, sums)
+        assert_allclose(sums, expected, atol=1e-13)
+    with pytest.raises(ValueError, match="move_rows: expected"):
+        cluster.move_rows(table(X), origin, None, before, after + 1, sums[:3].copy())
+
+
 def test_wrong_arguments_are_refused():
     X, origin, centers = np.zeros((4, 2)), np.zeros(2), np.zeros((3, 2))
     label, upper, lower = state(4, 3, 1)
