@@ -1,5 +1,6 @@
 // Bindings of hidden Markov chains.
 #include "core/binding.hpp"
+#include "hmm/diagonal_normals.hpp"
 #include "hmm/markov_chain.hpp"
 
 namespace epicycle {
@@ -31,9 +32,44 @@ ChainInput checked(const Vector<double> &start, const RowMajor<double> &transiti
     return {MarkovChain(start.data(), transition.data(), k), Sequences{offsets.data(), count - 1}};
 }
 
+DiagonalNormals normals_of(const RowMajor<double> &X, const RowMajor<double> &mean, const RowMajor<double> &variance,
+                           const char *message) {
+    const std::size_t k = mean.shape(0), p = mean.shape(1);
+    require(k > 0 && X.shape(1) == p && variance.shape(0) == k && variance.shape(1) == p, message);
+    return DiagonalNormals(mean.data(), variance.data(), k, p);
+}
+
 }  // namespace
 
 void bind_hmm(nb::module_ &m) {
+    m.def(
+        "diagonal_scores",
+        [](RowMajor<double> X, RowMajor<double> mean, RowMajor<double> variance) {
+            const auto normals = normals_of(X, mean, variance,
+                                            "diagonal_scores: expected X (n, p), mean and variance (K, p), in float64");
+            Buffer out(X.shape(0) * normals.k);
+            {
+                nb::gil_scoped_release nogil;
+                diagonal_scores(normals, X.data(), X.shape(0), out.data.get());
+            }
+            return matrix_out(out, X.shape(0), normals.k);
+        },
+        "X"_a, "mean"_a, "variance"_a);
+    m.def(
+        "diagonal_moments",
+        [](RowMajor<double> X, RowMajor<double> weight, RowMajor<double> mean, RowMajor<double> variance) {
+            constexpr const char *expected =
+                "diagonal_moments: expected X (n, p), weight (n, K), mean and variance (K, p), in float64";
+            const auto normals = normals_of(X, mean, variance, expected);
+            require(weight.shape(0) == X.shape(0) && weight.shape(1) == normals.k, expected);
+            Buffer first(normals.k * normals.p), second(normals.k * normals.p);
+            {
+                nb::gil_scoped_release nogil;
+                diagonal_moments(normals, X.data(), weight.data(), X.shape(0), first.data.get(), second.data.get());
+            }
+            return std::make_tuple(matrix_out(first, normals.k, normals.p), matrix_out(second, normals.k, normals.p));
+        },
+        "X"_a, "weight"_a, "mean"_a, "variance"_a);
     m.def(
         "smooth",
         [](Vector<double> start, RowMajor<double> transition, RowMajor<double> log_density,

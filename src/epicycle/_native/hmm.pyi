@@ -1,9 +1,11 @@
-"""Kernels: hidden Markov chains, posteriors, likelihoods, most probable paths."""
+"""Kernels: hidden Markov chains, posteriors, most probable paths, densities of states."""
 
 import numpy as np
 
 Array = np.ndarray
 
+def diagonal_scores(X: Array, mean: Array, variance: Array) -> Array: ...
+def diagonal_moments(X: Array, weight: Array, mean: Array, variance: Array) -> tuple[Array, Array]: ...
 def smooth(
     start: Array,
     transition: Array,

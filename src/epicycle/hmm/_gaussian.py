@@ -152,9 +152,7 @@ class Gaussian(Emission):
         means = self._means(parameters)
         if self.diagonal:
             variance = np.ascontiguousarray(self._variances(parameters))
-            log_norm = np.log(variance) + _LOG_2PI
-            scores = _native.bayes.normal_scores(X, np.ascontiguousarray(means), 1.0 / variance, log_norm)
-            return np.asarray(scores)
+            return _native.hmm.diagonal_scores(X, np.ascontiguousarray(means), variance)
         covariances = self._covariances(parameters)
         absent = np.isnan(X)
         out = np.empty((len(X), self.n_components))
@@ -173,10 +171,12 @@ class Gaussian(Emission):
         """(n_c, sums of x - m_c, sums of their squares or products), about the present means m_c."""
         R = posterior if kept is None else (posterior[:, :, None] * kept).reshape(len(X), -1)
         means = self._means(parameters)
+        if self.diagonal:
+            variance = np.ascontiguousarray(self._variances(parameters))
+            R, means = np.ascontiguousarray(R), np.ascontiguousarray(means)
+            return (R.sum(axis=0), *_native.hmm.diagonal_moments(X, R, means, variance))
         absent = np.isnan(X)
         gaps = bool(absent.any())
-        if self.diagonal:
-            return self._diagonal_statistics(X, R, means, parameters, absent if gaps else None)
         p = X.shape[1]
         weight, first = R.sum(axis=0), np.zeros((self.n_components, p))
         second = np.zeros((self.n_groups, p, p))
@@ -193,22 +193,6 @@ class Gaussian(Emission):
                 D *= np.sqrt(r[:, c])[:, None]
                 second[g] += D.T @ D
         return weight, first, second
-
-    def _diagonal_statistics(
-        self, X: np.ndarray, R: np.ndarray, means: np.ndarray, parameters: Parameters, absent: np.ndarray | None
-    ) -> tuple[Any, ...]:
-        first, second = np.empty_like(means), np.empty_like(means)
-        variance = self._variances(parameters)
-        for c, mean in enumerate(means):
-            D = X - mean
-            if absent is not None:
-                D[absent] = 0.0
-            first[c] = R[:, c] @ D
-            np.multiply(D, D, out=D)
-            second[c] = R[:, c] @ D
-            if absent is not None:  # what is not there has its mean and its variance
-                second[c] += (R[:, c] @ absent) * variance[c]
-        return R.sum(axis=0), first, second
 
     # ------------------------------------------------------------------------------------ M-step
 
