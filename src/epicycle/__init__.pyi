@@ -16,6 +16,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -41,6 +42,7 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )

@@ -85,6 +85,16 @@ class MetricInUse:
     blocks: BlockMetric | None = None
     factors: np.ndarray | None = None
 
+    @property
+    def is_given(self) -> bool:
+        """Whether the table holds the distances themselves."""
+        return self.blocks is not None and is_precomputed(self.blocks.metric)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the distance is one by name: those that are given, or come from a function, need not be symmetric."""
+        return self.blocks is None or (isinstance(self.blocks.metric, str) and not self.is_given)
+
     def scaled(self, X: Any) -> Any:
         """The rows with every column multiplied by its factor."""
         if self.factors is None:

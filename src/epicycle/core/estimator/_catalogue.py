@@ -17,6 +17,7 @@ _WITH_FUNCTIONS = (
     "bayes",
     "bayes.conjugate",
     "diagnose",
+    "metrics",
     "online",
     "optim",
     "select",
