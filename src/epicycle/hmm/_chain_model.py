@@ -73,11 +73,26 @@ class ChainModel(LatentModel):
         return (found.log_likelihood, *found.statistics)
 
     def smoothed(
-        self, sequences: Sequences, log_e: np.ndarray, parameters: Parameters, n_jobs: int | None, **wanted: bool
+        self,
+        sequences: Sequences,
+        log_e: np.ndarray,
+        parameters: Parameters,
+        n_jobs: int | None,
+        *,
+        posteriors: bool = True,
+        by_step: bool = False,
     ) -> Smoothed:
         """Posteriors, counts and likelihoods of sequences with these log-densities."""
-        chain = parameters["startprob"], parameters["transmat"]
-        return smooth(*chain, log_e, sequences.offsets, sequences.weight, n_jobs=n_jobs, **wanted)
+        return smooth(
+            parameters["startprob"],
+            parameters["transmat"],
+            log_e,
+            sequences.offsets,
+            sequences.weight,
+            posteriors=posteriors,
+            by_step=by_step,
+            n_jobs=n_jobs,
+        )
 
     def m_step(self, statistics: tuple[Any, ...], parameters: Parameters) -> dict[str, np.ndarray]:
         """The parameters that maximise the expected log-likelihood, with the priors."""

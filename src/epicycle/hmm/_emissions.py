@@ -147,7 +147,7 @@ class Poisson(Emission):
         return {"lambdas": np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), parameters["lambdas"])}
 
     def draw(self, parameters: Parameters, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.poisson(parameters["lambdas"][states]).astype(np.float64)
+        return np.asarray(rng.poisson(parameters["lambdas"][states]), dtype=np.float64)
 
     def n_parameters(self, p: int) -> int:
         return self.n_states * p

@@ -118,12 +118,11 @@ class Gaussian(Emission):
                 "expected columns that vary, or covars_prior > 0"
             )
         C = C + np.eye(p) * (self.prior / len(D))
-        covars = {
-            "spherical": lambda: np.full(lead, spread.mean()),
-            "diag": lambda: np.tile(spread, (*lead, 1)),
-            "full": lambda: np.tile(self._shrunk(C), (*lead, 1, 1)),
-            "tied": lambda: np.tile(self._shrunk(C), (1, 1) if self.n_mix is None else (self.n_states, 1, 1)),
-        }[self.kind]()
+        shape = self.shapes(p)["covars"]
+        if self.kind == "spherical":
+            covars = np.full(shape, spread.mean())
+        else:
+            covars = np.broadcast_to(spread if self.kind == "diag" else self._shrunk(C), shape).copy()
         out = {"means": np.array(means).reshape(*lead, p), "covars": covars}
         return out if self.n_mix is None else {"weights": np.full(lead, 1.0 / self.n_mix), **out}
 

@@ -132,6 +132,12 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
     startprob_: np.ndarray
     transmat_: np.ndarray
+    means_: np.ndarray
+    covars_: np.ndarray
+    weights_: np.ndarray
+    lambdas_: np.ndarray
+    emissionprob_: np.ndarray
+    n_categories_: np.ndarray
     log_likelihood_: float
     n_parameters_: int
 

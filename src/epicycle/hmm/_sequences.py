@@ -95,6 +95,6 @@ def _checked_lengths(lengths: Any, n: int) -> np.ndarray:
         )
     if (counts < 1).any() or counts.sum() != n:
         raise DataError(
-            f"lengths: the sum is {counts.sum()}, the least is {counts.min()}; expected rows of X, {n}, and >= 1"
+            f"lengths: sum {counts.sum()}, least {counts.min()}; expected the {n} rows of X, and none below 1"
         )
     return counts
