@@ -8,6 +8,7 @@ void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
 void bind_cart(nb::module_ &m);
+void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
@@ -39,6 +40,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
+    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
     bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",

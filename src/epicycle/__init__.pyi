@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
@@ -46,6 +47,9 @@ from .cluster import (
     DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+)
+from .control import (
+    MDP as MDP,
 )
 from .core._certificate import (
     Certificate as Certificate,

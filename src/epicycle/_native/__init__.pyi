@@ -4,6 +4,7 @@ from epicycle._native import (
     bayes as bayes,
     cart as cart,
     cluster as cluster,
+    control as control,
     core as core,
     glm as glm,
     hmm as hmm,
