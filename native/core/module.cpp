@@ -9,6 +9,8 @@ void bind_cluster(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_hierarchy(nb::module_ &m);
+void bind_hierarchy_means(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -36,7 +38,8 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("cluster", "The nearest of many centres for every row.", {bind_cluster});
+    bind("cluster", "The nearest of many centres for every row, and hierarchical clustering.",
+         {bind_cluster, bind_hierarchy, bind_hierarchy_means});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
