@@ -8,6 +8,7 @@ FLOORS = [
     ("theory, plot, online, report", "bounds, figures, online evaluation, reports", "tools"),
     ("ensemble", "bagging, voting and stacking of any methods", "methods"),
     ("linear kernel svm gp neighbors cluster tree", "one package a family; none imports another", "methods"),
+    ("spatial", "distances by name, exact search for near rows", "mathematics"),
     ("kernels", "kernel functions, shared by svm, gp, cluster and kernel", "mathematics"),
     ("optim", "losses, penalties, solvers, duality", "mathematics"),
     ("stats", "moments, families and links, class scores, intervals", "mathematics"),

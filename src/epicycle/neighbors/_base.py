@@ -24,8 +24,8 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data
 from epicycle.data._dask_data import is_dask
-from epicycle.neighbors._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
-from epicycle.neighbors._search import (
+from epicycle.spatial._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
+from epicycle.spatial._search import (
     distance_block,
     nearest,
     nearest_in_blocks,

@@ -24,7 +24,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
-from epicycle.neighbors._search import distance_block, metric_by_name
+from epicycle.spatial._search import distance_block, metric_by_name
 from epicycle.stats._labels import codes, distinct
 
 

@@ -1,0 +1,1 @@
+"""Distances by name, and exact search for near rows."""
