@@ -20,9 +20,11 @@ RowMetric row_metric(const std::string &name) {
 
 std::vector<Merge> matrix_merges(const std::string &method, double *d, std::size_t n, const double *weight,
                                  const Interrupts &interrupts) {
+    if (method == "single") return tree_merges(d, n, interrupts);
     if (method == "complete") return chain_merges(d, n, weight, CompleteLinkage{}, interrupts);
     if (method == "average") return chain_merges(d, n, weight, AverageLinkage{}, interrupts);
     if (method == "weighted") return chain_merges(d, n, weight, WeightedLinkage{}, interrupts);
+    if (method == "ward" && weight != nullptr) weigh_ward(d, n, weight);
     if (method == "ward") return chain_merges(d, n, weight, WardLinkage{}, interrupts);
     if (method == "centroid") return heap_merges(d, n, weight, CentroidLinkage{}, interrupts);
     return heap_merges(d, n, weight, MedianLinkage{}, interrupts);
@@ -47,13 +49,15 @@ void bind_hierarchy(nb::module_ &m) {
         "linkage_from_distances",
         [](InOut1<double> distances, std::size_t n, const char *name, Weight weight) {
             constexpr const char *expected =
-                "linkage_from_distances: expected distances of n (n - 1) / 2 pairs of n >= 1 rows, method 'complete', "
-                "'average', 'weighted', 'ward', 'centroid' or 'median', weight (n,) or None";
+                "linkage_from_distances: expected finite distances of n (n - 1) / 2 pairs of n >= 1 rows, method "
+                "'single', 'complete', 'average', 'weighted', 'ward', 'centroid' or 'median', weight (n,) or None";
             const std::string method(name);
             const bool nodes = method == "centroid" || method == "median";
             require(n > 0 && n < (std::size_t{1} << 31) && distances.shape(0) == n * (n - 1) / 2, expected);
-            require(nodes || method == "complete" || method == "average" || method == "weighted" || method == "ward",
+            require(nodes || method == "single" || method == "complete" || method == "average" ||
+                        method == "weighted" || method == "ward",
                     expected);
+            for (std::size_t i = 0; i < distances.shape(0); ++i) require(distances.data()[i] < FAR, expected);
             const double *size = pointer(weight, n, expected);
             Buffer Z(4 * (n - 1));
             if (n > 1) {
@@ -118,10 +122,14 @@ void bind_hierarchy(nb::module_ &m) {
             const double *size = pointer(weight, n, expected);
             const std::string method(name);
             GraphLinkage linkage = GraphLinkage::ward;
-            if (method == "complete") linkage = GraphLinkage::complete;
-            else if (method == "average") linkage = GraphLinkage::average;
-            else if (method == "single") linkage = GraphLinkage::single;
-            else require(method == "ward", expected);
+            if (method == "complete")
+                linkage = GraphLinkage::complete;
+            else if (method == "average")
+                linkage = GraphLinkage::average;
+            else if (method == "single")
+                linkage = GraphLinkage::single;
+            else
+                require(method == "ward", expected);
             std::vector<Merge> merges;
             {
                 nb::gil_scoped_release nogil;

@@ -74,6 +74,13 @@ inline void update_rows(const Linkage &linkage, const double *xi, double *yi, do
     for (std::size_t i = 0; i < n; ++i) yi[i] = linkage(xi[i], yi[i], xy, x, y, size[i]);
 }
 
+// Ward's distances of rows with weights: sqrt(2 v w / (v + w)) times those of rows with weight one.
+inline void weigh_ward(double *d, std::size_t n, const double *weight) {
+    for (std::size_t i = 0; i + 1 < n; ++i)
+        for (std::size_t j = i + 1; j < n; ++j)
+            *d++ *= std::sqrt(2.0 * weight[i] * weight[j] / (weight[i] + weight[j]));
+}
+
 struct Condensed {
     double *d;
     std::size_t n;
@@ -98,7 +105,8 @@ struct MatrixClusters {
     std::size_t left;
     static constexpr std::size_t AHEAD = 12;  // rows of which a column is fetched before it is needed
 
-    MatrixClusters(double *d, std::size_t n, const double *weight) : D{d, n}, size(n, 1.0), far(n, 0.0), name(n), left(n) {
+    MatrixClusters(double *d, std::size_t n, const double *weight)
+        : D{d, n}, size(n, 1.0), far(n, 0.0), name(n), left(n) {
         if (weight != nullptr) std::copy(weight, weight + n, size.begin());
         std::iota(name.begin(), name.end(), 0);
     }
@@ -202,7 +210,7 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
     std::vector<std::size_t> chain;
     std::vector<char> chained(n, 0);
     std::size_t first = 0;
-    constexpr double UNKNOWN = -1.0;
+    constexpr Nearest UNKNOWN{-1.0, 0};
     while (clusters.left > 1) {
         interrupt();
         if (chain.empty()) {
@@ -214,7 +222,7 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
         double height;
         while (true) {
             x = chain.back();
-            if (nearest[x].distance == UNKNOWN) nearest[x] = clusters.nearest(x);
+            if (nearest[x].distance == UNKNOWN.distance) nearest[x] = clusters.nearest(x);
             height = nearest[x].distance;
             y = nearest[x].cluster;
             if (chain.size() > 1) {
@@ -247,18 +255,46 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
             if (distance < other.distance || (distance == other.distance && y < other.cluster))
                 other = {distance, y};
             else if (other.cluster == x || other.cluster == y)
-                other.distance = UNKNOWN;
+                other = UNKNOWN;
         });
         nearest[y] = own;
         if (2 * clusters.left < clusters.D.n && clusters.left > 32) {
             const std::vector<std::size_t> place = clusters.compact();
             for (std::size_t i = 0; i < place.size(); ++i)
-                if (place[i] < place.size()) nearest[place[i]] = {nearest[i].distance, place[nearest[i].cluster]};
+                if (place[i] < place.size()) {
+                    const Nearest old = nearest[i];
+                    nearest[place[i]] = old.distance < 0.0 ? UNKNOWN : Nearest{old.distance, place[old.cluster]};
+                }
             for (std::size_t &i : chain) i = place[i];
             std::fill(chained.begin(), chained.end(), 0);
             for (const std::size_t i : chain) chained[i] = 1;
             first = 0;
         }
+    }
+    return merges;
+}
+
+// A minimum spanning tree by Prim's algorithm, with the edges of prim_merges.
+template <class Interrupt>
+std::vector<Merge> tree_merges(const double *d, std::size_t n, const Interrupt &interrupt) {
+    const Condensed D{const_cast<double *>(d), n};
+    std::vector<double> least(n, FAR);
+    std::vector<char> added(n, 0);
+    std::vector<Merge> merges;
+    merges.reserve(n - 1);
+    for (std::size_t x = 0, y = 0; merges.size() + 1 < n; x = y) {
+        interrupt();
+        double height = FAR;
+        added[x] = 1;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (added[i]) continue;
+            least[i] = std::min(least[i], D.at(x, i));
+            if (least[i] < height) {
+                height = least[i];
+                y = i;
+            }
+        }
+        merges.push_back({static_cast<std::int64_t>(x), static_cast<std::int64_t>(y), height});
     }
     return merges;
 }

@@ -68,11 +68,11 @@ struct Found {
 template <bool WARD>
 struct MeanClusters {
     std::size_t p, slots, blocks, box_stride, left;
-    std::vector<double> mean;                  // by name, (name, column)
-    std::vector<double> size, bound;           // by name; bounds that a heap keeps, or none
-    std::vector<std::size_t> slot;             // by name
-    std::vector<std::uint32_t> version;        // by name
-    std::vector<std::int64_t> name;            // by slot; -1 where there is none
+    std::vector<double> mean;                                 // by name, (name, column)
+    std::vector<double> size, bound;                          // by name; bounds that a heap keeps, or none
+    std::vector<std::size_t> slot;                            // by name
+    std::vector<std::uint32_t> version;                       // by name
+    std::vector<std::int64_t> name;                           // by slot; -1 where there is none
     std::vector<double> lanes, low, high, lightest, loosest;  // by block; the least size, the largest bound
     static constexpr double SAFETY = 1.0 - 1e-10;             // for the rounding of boxes
 
@@ -150,7 +150,8 @@ struct MeanClusters {
         name[at] = -1;
         for (std::size_t j = 0; j < p; ++j) lanes[(b * p + j) * MEANS + at % MEANS] = NOWHERE;
     }
-    // visit(block, its squared distances, their least) for all blocks whose box may hold values of at most limit(block).
+    // visit(block, its squared distances, their least) for all blocks whose box may hold values of at most
+    // limit(block).
     template <class Limit, class Visit>
     void near_blocks(std::int64_t a, const Limit &limit, const Visit &visit) const {
         const double *c = mean.data() + a * p, n = size[a];

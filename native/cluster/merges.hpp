@@ -17,8 +17,8 @@ struct Merge {
 
 // A binary heap of keys 0..n-1 with values that change; the least value is on top.
 struct ValueHeap {
-    std::vector<double> value;             // by place
-    std::vector<std::size_t> key, place;   // key by place, place by key
+    std::vector<double> value;            // by place
+    std::vector<std::size_t> key, place;  // key by place, place by key
     std::size_t size;
 
     explicit ValueHeap(const std::vector<double> &values)

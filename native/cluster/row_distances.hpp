@@ -167,7 +167,10 @@ std::vector<Merge> prim_merges(const double *rows, std::size_t n, std::size_t p,
         double height = best;
         if (metric == RowMetric::euclidean) {  // different squares can have the same root: distances decide
             height = std::sqrt(best);
-            for (double next; std::sqrt(next = std::nextafter(best, std::numeric_limits<double>::infinity())) == height && next > best;) best = next;
+            for (double next;
+                 std::sqrt(next = std::nextafter(best, std::numeric_limits<double>::infinity())) == height &&
+                 next > best;)
+                best = next;
         }
         std::size_t b = 0;
         while (block_least[b] > best) ++b;

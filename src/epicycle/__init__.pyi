@@ -40,8 +40,11 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    AgglomerativeClustering as AgglomerativeClustering,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
 )
 from .core._certificate import (
     Certificate as Certificate,
