@@ -23,6 +23,7 @@ void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
@@ -43,7 +44,7 @@ NB_MODULE(_native, m) {
     bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
-         {bind_bayes, bind_sampling});
+         {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
