@@ -69,10 +69,10 @@ def test_gibbs_sampling_of_the_prior_alone():
     draws, progress = np.empty((20_000, 2)), np.zeros(2, dtype=np.int64)
     arguments = [none, np.zeros(2), np.zeros(0, dtype=np.int64), precision, np.zeros(2), seed]
     rest = [5, draws, progress, np.zeros(1, dtype=np.int64)]
-    _native.bayes.logistic_gibbs(*arguments, *rest)
+    bayes.logistic_gibbs(*arguments, *rest)
     assert progress.tolist() == [20_005, 20_000]
-    np.testing.assert_allclose(draws.std(axis=0), [1, 0.5], rtol=0.03)
+    assert_allclose(draws.std(axis=0), [1, 0.5], rtol=0.03)
     with pytest.raises(ValueError, match="logistic_gibbs"):
-        _native.bayes.logistic_gibbs(np.empty((0, 3)), *arguments[1:], *rest)
+        bayes.logistic_gibbs(np.empty((0, 3)), *arguments[1:], *rest)
     with pytest.raises(ValueError, match="seed"):
-        _native.bayes.polya_gamma(np.zeros(3), seed[:2])
+        bayes.polya_gamma(np.zeros(3), seed[:2])
