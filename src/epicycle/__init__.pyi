@@ -5,16 +5,20 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
+    em as em,
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
+    hmm as hmm,
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -41,10 +45,14 @@ from .bayes import (
 )
 from .cluster import (
     AgglomerativeClustering as AgglomerativeClustering,
+    DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
+)
+from .control import (
+    MDP as MDP,
 )
 from .core._certificate import (
     Certificate as Certificate,
@@ -81,6 +89,9 @@ from .ensemble import (
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from .hmm import (
+    HiddenMarkovModel as HiddenMarkovModel,
 )
 from .io import (
     load as load,

@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 import epicycle as ep
 from epicycle import KMeans
+from epicycle.cluster._descent import require_no_rise
+from epicycle.cluster.kmeans import _lloyd
 from epicycle.cluster.kmeans._starts import parallel_plus_plus, plus_plus
 from epicycle.data import as_data
-from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
+from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError, ParameterError
 
 ALGORITHMS = ["auto", "lloyd", "hamerly", "elkan", "yinyang"]
 
@@ -122,6 +124,23 @@ def test_an_empty_cluster_takes_the_farthest_row():
     assert sorted(model.cluster_centers_.ravel()) == [1.0, 100.0]
     with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_clusters \(3\)"):
         KMeans(3, random_state=0).fit(np.array([[0.0], [0.0], [1.0], [1.0]]))
+
+
+def test_a_distortion_that_rises_is_an_error(blobs, monkeypatch):
+    X, start = blobs
+    require_no_rise(1.0, 1.0 + 1e-10, 1.0, 2)
+    for value in (1.1, np.nan):
+        with pytest.raises(ConvergenceError, match="the distortion rose from 1 to"):
+            require_no_rise(1.0, value, 1.0, 2)
+    model = KMeans(40, init=start).fit(X)
+    # Centres that run away from their rows are noticed in the second round.
+    sums = _lloyd._sums
+    calls = iter(range(100))
+    monkeypatch.setattr(_lloyd, "_sums", lambda *a: _lloyd.Clusters((s := sums(*a)).sums / (1 + next(calls)), s.weight))
+    monkeypatch.setattr(_lloyd, "_FRESH_SUMS", 1)
+    with pytest.raises(ConvergenceError, match="in round 2"):
+        model.fit(X)
+    assert model.certificate_.holds  # as before
 
 
 def test_plus_plus_draws_by_squared_distance():

@@ -124,12 +124,15 @@ def fitted(cls):
 
 
 def result(model, X):
-    """What a model is for: predictions, the rows that a transformer makes of X, or distances to neighbours."""
+    """What a model is for: predictions, the rows that a transformer makes of X, distances to neighbours, or labels."""
     for method in ("predict", "transform"):
         if hasattr(model, method):
             made = getattr(model, method)(X)
             return made.toarray() if sp.issparse(made) else made
-    return model.kneighbors(X)[0]
+    if hasattr(model, "kneighbors"):
+        return model.kneighbors(X)[0]
+    model._check_fitted()
+    return model.labels_  # a clustering of the rows of the fit alone
 
 
 @every

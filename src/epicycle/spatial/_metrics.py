@@ -20,6 +20,8 @@ from epicycle.spatial._search import METRICS, Metric, metric_by_name
 
 _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}
+#: Shares of the entries of two rows that differ.
+_SHARES = {*_BOOLEAN, "braycurtis"}
 _OTHER = (
     "braycurtis", "canberra", "correlation", "dice", "hamming", "haversine", "jaccard", "mahalanobis", "nan_euclidean",
     "precomputed", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean", "sokalmichener", "sokalsneath",
@@ -73,6 +75,8 @@ class BlockMetric:
             raise DataError(
                 "metric='correlation': X has one column; expected at least two, a number has no correlation"
             )
+        if isinstance(self.metric, str) and self.metric in _SHARES:
+            D[np.isnan(D)] = 0.0  # a share of nothing: rows without any entry are equal
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 
@@ -84,6 +88,16 @@ class MetricInUse:
     native: Metric | None
     blocks: BlockMetric | None = None
     factors: np.ndarray | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the table holds the distances themselves."""
+        return self.blocks is not None and is_precomputed(self.blocks.metric)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the distance is one by name: those that are given, or come from a function, need not be symmetric."""
+        return self.blocks is None or (isinstance(self.blocks.metric, str) and not self.is_given)
 
     def scaled(self, X: Any) -> Any:
         """The rows with every column multiplied by its factor."""

@@ -16,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WITH_FUNCTIONS = (
     "bayes",
     "bayes.conjugate",
+    "control",
     "diagnose",
+    "metrics",
     "online",
     "optim",
     "select",
