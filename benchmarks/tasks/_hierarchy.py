@@ -58,7 +58,7 @@ def genie_tree(data: Data) -> Callable[[], np.ndarray]:
     """Single linkage: the genie without its Gini index."""
     import genieclust
 
-    model = genieclust.Genie(n_clusters=2, gini_threshold=1.0, compute_full_tree=True)
+    model = genieclust.Genie(n_clusters=2, gini_threshold=1.0)
     return lambda: np.sort(np.asarray(model.fit(data["X"]).distances_, dtype=np.float64))
 
 

@@ -25,8 +25,8 @@ TASK = Task(
     name="agglomerative_single",
     title="AgglomerativeClustering, 20,000 x 10, single linkage",
     description="""\
-Rows around a hundred means that overlap; minimum spanning trees in memory for the rows. Heights of all merges may differ by 1e-9 of
-the largest.""",
+Rows around a hundred means that overlap; minimum spanning trees in memory for the rows. Heights of all merges may
+differ by 1e-9 of the largest.""",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", build, setup=epicycle_tree("single")),

@@ -44,8 +44,8 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
-    AgglomerativeClustering as AgglomerativeClustering,
     DBSCAN as DBSCAN,
+    AgglomerativeClustering as AgglomerativeClustering,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
     linkage_tree as linkage_tree,

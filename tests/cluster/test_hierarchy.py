@@ -114,7 +114,9 @@ def test_the_certificate_finds_a_wrong_tree(linkage):
     Z[:, 2] *= np.linspace(1, 1.01, len(Z))
     assert not _evidence.certificate_of(problem, _linkage.Tree(Z, 60)).holds
     # A tree of other rows: heights are right of no merge.
-    other = _linkage.tree_of(_linkage.problem_of(X[::-1].copy(), "euclidean", None, linkage, None, None), "matrix", None, 1)
+    other = _linkage.tree_of(
+        _linkage.problem_of(X[::-1].copy(), "euclidean", None, linkage, None, None), "matrix", None, 1
+    )
     assert not _evidence.certificate_of(problem, other).holds
 
 
