@@ -14,6 +14,7 @@ from . import (
     ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
+    hmm as hmm,
     io as io,
     kernel as kernel,
     linear as linear,
@@ -85,6 +86,9 @@ from .ensemble import (
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from .hmm import (
+    HiddenMarkovModel as HiddenMarkovModel,
 )
 from .io import (
     load as load,
