@@ -98,7 +98,8 @@ class LQR:
 
     The best control is linear in the state, :math:`u = -K x - k`, and does not depend on the noise. With a finite
     horizon :math:`P_t` comes from Riccati's recursion, from the end; with an infinite one it is the fixed point,
-    computed by doubling and refined by Newton's steps. In continuous time :math:`\dot x = A x + B u`, and sums are integrals.
+    computed by doubling and refined by Newton's steps. In continuous time :math:`\dot x = A x + B u`,
+    and sums are integrals.
 
     Parameters
     ----------
