@@ -43,8 +43,10 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
 )
 from .core._certificate import (
     Certificate as Certificate,

@@ -64,7 +64,7 @@ AREAS = {
     "svm": (0.97, "svm.tests.test_bounds svm.tests.test_sparse svm.tests.test_svm"),
     "gps": (0.97, "gaussian_process.tests.test_gpc gaussian_process.tests.test_gpr"),
     "kernel_ridge": (0.97, "tests.test_kernel_ridge"),
-    "clusters": (0.97, "cluster.tests.test_k_means"),
+    "clusters": (0.97, "cluster.tests.test_bisect_k_means cluster.tests.test_k_means"),
     "density": (0.97, "cluster.tests.test_dbscan"),
     "cluster_metrics": (
         0.97,
