@@ -47,8 +47,10 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
 )
 from .control import (
     MDP as MDP,
