@@ -18,7 +18,7 @@ TASK = Task(
     title="AgglomerativeClustering, 50,000 x 10, Ward's linkage",
     description="""\
 Rows around a hundred means that overlap. All distances would take 10 GB: fastcluster's linkage_vector computes them
-when it needs them, as we do; scikit-learn has nothing like it. Heights of all merges may differ by 1e-9 of the largest.""",
+when it needs them, as we do; scikit-learn has nothing like it. Heights may differ by 1e-9 of the largest.""",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", build, setup=epicycle_tree("ward")),
