@@ -43,6 +43,7 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
 )

@@ -1,7 +1,7 @@
 """Clustering."""
 
-from epicycle.cluster.density import DBSCAN, dbscan
+from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
 from epicycle.cluster.kmeans import KMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 
-__all__ = ["DBSCAN", "KMeans", "MaxMarginClustering", "dbscan"]
+__all__ = ["DBSCAN", "HDBSCAN", "KMeans", "MaxMarginClustering", "dbscan"]

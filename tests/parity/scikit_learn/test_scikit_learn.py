@@ -65,7 +65,7 @@ AREAS = {
     "gps": (0.97, "gaussian_process.tests.test_gpc gaussian_process.tests.test_gpr"),
     "kernel_ridge": (0.97, "tests.test_kernel_ridge"),
     "clusters": (0.97, "cluster.tests.test_k_means"),
-    "density": (0.97, "cluster.tests.test_dbscan"),
+    "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
