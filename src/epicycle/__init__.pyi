@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
@@ -13,6 +14,7 @@ from . import (
     ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
+    hmm as hmm,
     io as io,
     kernel as kernel,
     linear as linear,
@@ -44,8 +46,13 @@ from .bayes import (
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
+)
+from .control import (
+    MDP as MDP,
 )
 from .core._certificate import (
     Certificate as Certificate,
@@ -82,6 +89,9 @@ from .ensemble import (
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from .hmm import (
+    HiddenMarkovModel as HiddenMarkovModel,
 )
 from .io import (
     load as load,

@@ -10,6 +10,7 @@ import epicycle as ep
 from epicycle import (
     automl,
     bayes,
+    control,
     data,
     diagnose,
     em,
@@ -30,6 +31,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
     "automl": automl,
     "bayes": bayes,
+    "control": control,
     "data": data,
     "diagnose": diagnose,
     "em": em,

@@ -20,6 +20,8 @@ from epicycle.spatial._search import METRICS, Metric, metric_by_name
 
 _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}
+#: Shares of the entries of two rows that differ.
+_SHARES = {*_BOOLEAN, "braycurtis"}
 _OTHER = (
     "braycurtis", "canberra", "correlation", "dice", "hamming", "haversine", "jaccard", "mahalanobis", "nan_euclidean",
     "precomputed", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean", "sokalmichener", "sokalsneath",
@@ -73,6 +75,8 @@ class BlockMetric:
             raise DataError(
                 "metric='correlation': X has one column; expected at least two, a number has no correlation"
             )
+        if isinstance(self.metric, str) and self.metric in _SHARES:
+            D[np.isnan(D)] = 0.0  # a share of nothing: rows without any entry are equal
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 

@@ -1,0 +1,28 @@
+"""Planning and control: decision processes and their solutions."""
+
+from epicycle.control import worlds
+from epicycle.control._backward_induction import BackwardInductionSolution, backward_induction
+from epicycle.control._linear_program import linear_program
+from epicycle.control._mdp import MDP
+from epicycle.control._planning_solution import PlanningSolution
+from epicycle.control._policy_evaluation import policy_evaluation
+from epicycle.control._policy_iteration import (
+    generalized_policy_iteration,
+    modified_policy_iteration,
+    policy_iteration,
+)
+from epicycle.control._value_iteration import value_iteration
+
+__all__ = [
+    "MDP",
+    "BackwardInductionSolution",
+    "PlanningSolution",
+    "backward_induction",
+    "generalized_policy_iteration",
+    "linear_program",
+    "modified_policy_iteration",
+    "policy_evaluation",
+    "policy_iteration",
+    "value_iteration",
+    "worlds",
+]
