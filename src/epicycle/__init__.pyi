@@ -31,9 +31,11 @@ from . import (
     tree as tree,
 )
 from .automl import (
+    ClusteringRun as ClusteringRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    cluster_table as cluster_table,
     train as train,
 )
 from .bayes import (
