@@ -47,6 +47,7 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
