@@ -44,7 +44,8 @@ NB_MODULE(_native, m) {
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
-    bind("cluster", "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
+    bind("cluster",
+         "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
