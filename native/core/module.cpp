@@ -12,6 +12,8 @@ void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_hierarchy(nb::module_ &m);
+void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
@@ -24,6 +26,7 @@ void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
@@ -41,10 +44,11 @@ NB_MODULE(_native, m) {
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
-    bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density});
+    bind("cluster",
+         "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
-         {bind_bayes, bind_sampling});
+         {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

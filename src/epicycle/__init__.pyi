@@ -31,9 +31,11 @@ from . import (
     tree as tree,
 )
 from .automl import (
+    ClusteringRun as ClusteringRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    cluster_table as cluster_table,
     train as train,
 )
 from .bayes import (
@@ -45,8 +47,14 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
+    AgglomerativeClustering as AgglomerativeClustering,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
 )
 from .control import (
     MDP as MDP,
