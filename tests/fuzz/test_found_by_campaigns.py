@@ -146,3 +146,9 @@ def test_many_classes_of_few_rows_need_no_inducing_rows(rng):
     A, y = rng.normal(size=(34, 2)), np.arange(34) % 33
     model = ep.GaussianProcessClassifier(optimizer=None).fit(A, y)
     assert model.method_ == "exact"
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "mixture", "poisson"])
+def test_states_beyond_all_memory_are_refused_before_work(emission):
+    with pytest.raises(MemoryBudgetError, match="1000000000 states"):
+        ep.HiddenMarkovModel(n_states=10**9, emission=emission).fit(np.ones((6, 2)))
