@@ -110,6 +110,7 @@ FAMILIES = {
     "linear.lasso._lasso_cv": "the lasso and the elastic net by cross-validation",
     "linear.lasso._path": "paths of the lasso and the elastic net",
     "linear.least_squares._james_stein": "shrinkage of means",
+    "mixture._choose_k": "the choice of the number of components",
     "neighbors._classification": "as in scikit-learn",
     "neighbors._graph": "as in scikit-learn",
     "kernels._kernel": "kernels and their hyper-parameters",

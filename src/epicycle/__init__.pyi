@@ -16,6 +16,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -151,6 +152,9 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .mixture import (
+    GaussianMixture as GaussianMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

@@ -6,7 +6,7 @@ same missing columns are scored together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,7 @@ from epicycle.data import Batch
 from epicycle.discriminant._whitening import SingularCovarianceError, whitening
 from epicycle.stats._class_scatter import dense_rows
 from epicycle.stats._class_scores import log_probabilities
-
-
-def patterns(absent: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(columns that are there, rows) for every distinct row of a boolean table."""
-    packed = np.packbits(absent, axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.ravel()
-    order = np.argsort(inverse, kind="stable")
-    ends = np.cumsum(np.bincount(inverse))
-    for at, start, end in zip(first, np.concatenate([[0], ends[:-1]]), ends, strict=True):
-        yield np.flatnonzero(~absent[at]), order[start:end]
+from epicycle.stats._missing_patterns import patterns
 
 
 @dataclass(frozen=True)

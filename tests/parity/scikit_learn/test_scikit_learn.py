@@ -65,6 +65,7 @@ AREAS = {
     "gps": (0.97, "gaussian_process.tests.test_gpc gaussian_process.tests.test_gpr"),
     "kernel_ridge": (0.97, "tests.test_kernel_ridge"),
     "clusters": (0.97, "cluster.tests.test_k_means"),
+    "mixtures": (0.97, "mixture.tests.test_gaussian_mixture"),
     # Beyond the areas above: what they ask for of kernels that are no Mercer kernels is refused.
     "kernel_features": (0.85, "tests.test_kernel_approximation decomposition.tests.test_kernel_pca"),
 }
