@@ -17,6 +17,8 @@ class Metric {
 public:
     explicit Metric(std::size_t n) : n(n), variance(n, 1.0), root(n, 1.0) {}
 
+    bool dense() const { return is_dense; }
+
     // out = M^-1 p
     void velocity(const double *p, double *out) const {
         if (is_dense) return covariance.times(p, out);

@@ -50,29 +50,46 @@ public:
     Vec a;
 
 private:
-    // 32 columns of the result at a time stay in registers while the rows of A go by: with A = A', out = sum x_j a_j.
+    // 8 K entries of the result stay in registers while the rows of A go by: with A = A', out = sum x_j a_j.
+    template <std::size_t K>
+    EPICYCLE_INLINE static void part(const double *a, std::size_t stride, std::size_t n, const double *x,
+                                     double *result) {
+        Eight sum[K] = {}, v;
+        for (std::size_t j = 0; j < n; ++j, a += stride)
+            for (std::size_t k = 0; k < K; ++k) load(v, a + 8 * k), sum[k] += v * x[j];
+        for (std::size_t k = 0; k < K; ++k) store(result + 8 * k, sum[k]);
+    }
+
+    // Parts of equal length as far as they go: one with a single register would wait for its own sums.
     EPICYCLE_CLONES static void product(const double *a, std::size_t stride, std::size_t n, const double *x,
                                         double *out) {
-        double result[32];
-        std::size_t i = 0;
-        for (; i + 32 <= stride; i += 32) {
-            Eight p = {}, q = {}, r = {}, s = {}, v;
-            const double *row = a + i;
-            for (std::size_t j = 0; j < n; ++j, row += stride) {
-                load(v, row), p += v * x[j];
-                load(v, row + 8), q += v * x[j];
-                load(v, row + 16), r += v * x[j];
-                load(v, row + 24), s += v * x[j];
+        constexpr std::size_t most = 6;  // twelve registers of AVX2
+        double result[8 * most];
+        std::size_t left = stride / 8;
+        for (std::size_t parts = (left + most - 1) / most, i = 0; parts > 0; --parts) {
+            const std::size_t k = (left + parts - 1) / parts;
+            switch (k) {
+                case 1:
+                    part<1>(a + i, stride, n, x, result);
+                    break;
+                case 2:
+                    part<2>(a + i, stride, n, x, result);
+                    break;
+                case 3:
+                    part<3>(a + i, stride, n, x, result);
+                    break;
+                case 4:
+                    part<4>(a + i, stride, n, x, result);
+                    break;
+                case 5:
+                    part<5>(a + i, stride, n, x, result);
+                    break;
+                default:
+                    part<6>(a + i, stride, n, x, result);
             }
-            store(result, p), store(result + 8, q), store(result + 16, r), store(result + 24, s);
-            std::memcpy(out + i, result, std::min<std::size_t>(32, n - i) * sizeof(double));
-        }
-        for (; i < stride; i += 8) {
-            Eight p = {}, v;
-            const double *row = a + i;
-            for (std::size_t j = 0; j < n; ++j, row += stride) load(v, row), p += v * x[j];
-            store(result, p);
-            std::memcpy(out + i, result, std::min<std::size_t>(8, n - i) * sizeof(double));
+            std::memcpy(out + i, result, std::min<std::size_t>(8 * k, n - i) * sizeof(double));
+            i += 8 * k;
+            left -= k;
         }
     }
 };

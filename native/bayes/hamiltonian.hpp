@@ -41,7 +41,8 @@ public:
 
     Hamiltonian(const Density &density, const double *start, int max_depth, double integration_time)
         : n(density.dimension()), metric(n), current(n), density(density), max_depth(max_depth),
-          integration_time(integration_time), z(n), p(n), velocity(n), proposal(n), sides{Side(n), Side(n)}, rho(n) {
+          integration_time(integration_time), z(n), p(n), velocity(n), pull(n), proposal(n), sides{Side(n), Side(n)},
+          rho(n) {
         std::copy(start, start + n, current.q.begin());
         current.log_density = density(current.q.data(), current.g.data());
         for (int depth = 0; depth <= max_depth; ++depth) levels.emplace_back(n);
@@ -54,8 +55,7 @@ public:
     // Doubles or halves the step until the acceptance of one crosses 0.8.
     double reasonable_step(double step, Random &random) {
         for (int direction = 0; step > 1e-300 && step < 1e7;) {
-            metric.draw_momentum(random, p.data());
-            z = current;
+            set_off(random);
             const double before = energy();
             leapfrog(step);
             const double change = before - energy();  // nan counts as rejected
@@ -70,8 +70,7 @@ public:
     Statistics fixed_time(double step, Random &random) {
         constexpr double most = 10000.0;
         const auto steps = static_cast<int>(std::clamp(std::round(integration_time / step), 1.0, most));
-        metric.draw_momentum(random, p.data());
-        z = current;
+        set_off(random);
         const double before = energy();
         int taken = 0;
         double after = before;
@@ -101,8 +100,8 @@ private:
     struct Side {
         Position z;
         End outer, inner;
-        Vec rho;
-        explicit Side(std::size_t n) : z(n), outer(n), inner(n), rho(n) {}
+        Vec rho, pull;
+        explicit Side(std::size_t n) : z(n), outer(n), inner(n), rho(n), pull(n) {}
     };
     // What one level of the recursion keeps between its two halves.
     struct Level {
@@ -115,8 +114,9 @@ private:
     const Density &density;
     int max_depth;
     double integration_time;
+    // Where the trajectory is: position, momentum p, velocity M^-1 p and, with a dense metric, M^-1 times the gradient.
     Position z;
-    Vec p, velocity;
+    Vec p, velocity, pull;
     Position proposal;
     std::vector<Level> levels;
     Side sides[2];
@@ -126,19 +126,34 @@ private:
     int steps = 0;
     bool divergent = false;
 
-    // Also leaves the velocity M^-1 p.
-    double energy() {
-        metric.velocity(p.data(), velocity.data());
+    double energy() const {
         const double h = -z.log_density + 0.5 * dot(p.data(), velocity.data(), n);
         return h == h ? h : infinity;
     }
 
-    void leapfrog(double step) {
-        add_scaled(p.data(), 0.5 * step, z.g.data(), n);
+    // From the current draw, with a new momentum.
+    void set_off(Random &random) {
+        metric.draw_momentum(random, p.data());
+        z = current;
         metric.velocity(p.data(), velocity.data());
+        if (metric.dense()) metric.velocity(z.g.data(), pull.data());
+    }
+
+    void leapfrog(double step) {
+        kick(0.5 * step);
         add_scaled(z.q.data(), step, velocity.data(), n);
         z.log_density = density(z.q.data(), z.g.data());
-        add_scaled(p.data(), 0.5 * step, z.g.data(), n);
+        if (metric.dense()) metric.velocity(z.g.data(), pull.data());
+        kick(0.5 * step);
+    }
+
+    // p += t g. A dense metric multiplies the gradient once for the two kicks that it gives, and the velocity follows.
+    void kick(double t) {
+        add_scaled(p.data(), t, z.g.data(), n);
+        if (metric.dense())
+            add_scaled(velocity.data(), t, pull.data(), n);
+        else
+            metric.velocity(p.data(), velocity.data());
     }
 
     bool goes_on(const Vec &v_begin, const Vec &v_end, const Vec &rho) const {
@@ -188,8 +203,7 @@ inline bool Hamiltonian::build(int depth, Position &chosen, End &begin, End &end
 }
 
 inline Statistics Hamiltonian::no_u_turn(double step, Random &random) {
-    metric.draw_momentum(random, p.data());
-    z = current;
+    set_off(random);
     start_energy = energy();
     z.energy = start_energy;
     current.energy = start_energy;
@@ -200,6 +214,7 @@ inline Statistics Hamiltonian::no_u_turn(double step, Random &random) {
         side.z = z;
         side.outer.p = side.inner.p = side.rho = p;
         side.outer.v = side.inner.v = velocity;
+        side.pull = pull;
     }
     rho = p;
     double log_weight = 0.0;
@@ -212,10 +227,13 @@ inline Statistics Hamiltonian::no_u_turn(double step, Random &random) {
         other.inner = side.outer;
         z = side.z;
         p = side.outer.p;
+        velocity = side.outer.v;
+        pull = side.pull;
         signed_step = forward ? step : -step;
         double weight = -infinity;
         const bool valid = build(depth, proposal, side.inner, side.outer, side.rho, weight, random);
         side.z = z;
+        side.pull = pull;
         if (!valid) break;
         ++depth;
         // Biased towards the new part: it is taken with its full weight against that of the old.

@@ -41,6 +41,22 @@ void bind_cluster(nb::module_ &m) {
             "X"_a.noconvert(), "origin"_a, "centers"_a, "label"_a.noconvert(), "upper"_a.noconvert(),
             "lower"_a.noconvert(), "per_group"_a, "shift"_a.none(), "threads"_a);
         m.def(
+            "move_rows",
+            [](X table, Vector<double> origin, Weight weight, Vector<std::int64_t> before, Vector<std::int64_t> after,
+               InOut2<double> sums) {
+                constexpr const char *expected =
+                    "move_rows: expected X (n, p), dense or CSR, origin (p,), zero for CSR, weight (n,) or None, "
+                    "before and after (n,) below k, sums (k, p)";
+                const auto rows = row_reader(table, expected);
+                const std::size_t n = rows.rows(), p = rows.cols(), k = sums.shape(0);
+                require(sums.shape(1) == p && before.shape(0) == n && after.shape(0) == n, expected);
+                require(all_below(before, k) && all_below(after, k), expected);
+                const double *about = checked_shift<X>(origin, p, expected), *v = pointer(weight, n, expected);
+                nb::gil_scoped_release nogil;
+                move_rows(rows, about, v, before.data(), after.data(), sums.data());
+            },
+            "X"_a.noconvert(), "origin"_a, "weight"_a.none(), "before"_a, "after"_a, "sums"_a.noconvert());
+        m.def(
             "closest_distances",
             [](X table, Vector<double> origin, RowMajor<double> candidates, Weight closest, int threads) {
                 constexpr const char *expected =

@@ -19,30 +19,32 @@
 namespace epicycle {
 
 constexpr std::size_t TILE = 16;
+constexpr std::size_t LANES = 8;  // centres that a sparse row is multiplied with at a time, in registers
 
 // The centres, about the origin that is taken from the rows, in tiles (tile, column, lane); lanes beyond k score +inf.
 struct Centers {
-    std::size_t k, p, tiles;
+    std::size_t k, p, tiles, stride;
     std::vector<double> lanes, half, by_column;
     double largest = 0.0;  // the largest |c|^2
 
     Centers(const double *c, std::size_t k, std::size_t p, bool columns)
-        : k(k), p(p), tiles((k + TILE - 1) / TILE), half(tiles * TILE, std::numeric_limits<double>::infinity()) {
-        // Sparse rows want the entries of all centres for a column side by side.
-        (columns ? by_column : lanes).assign(tiles * TILE * p, 0.0);
+        : k(k), p(p), tiles((k + TILE - 1) / TILE), stride((k + LANES - 1) / LANES * LANES),
+          half(tiles * TILE, std::numeric_limits<double>::infinity()) {
+        // Sparse rows want the entries of all centres for a column side by side, with as few unused lanes as can be.
+        (columns ? by_column : lanes).assign(columns ? stride * p : tiles * TILE * p, 0.0);
         for (std::size_t a = 0; a < k; ++a) {
             double square = 0.0;
             for (std::size_t j = 0; j < p; ++j) {
                 const double v = c[a * p + j];
                 square += v * v;
-                if (columns)
-                    by_column[j * tiles * TILE + a] = v;
-                else
-                    lanes[(a / TILE * p + j) * TILE + a % TILE] = v;
+                if (!columns) lanes[(a / TILE * p + j) * TILE + a % TILE] = v;
             }
             half[a] = 0.5 * square;
             largest = std::max(largest, square);
         }
+        if (!columns) return;
+        for (std::size_t j = 0; j < p; ++j)  // written one after another: there are many columns
+            for (std::size_t a = 0; a < k; ++a) by_column[j * stride + a] = c[a * p + j];
     }
     std::size_t width() const { return tiles * TILE; }
 };
@@ -84,9 +86,40 @@ EPICYCLE_CLONES inline double least_of_tile(const double *s) {
     return m[1] < m[0] ? m[1] : m[0];
 }
 
-EPICYCLE_CLONES inline void add_multiple(double v, const double *c, double *out, std::size_t width) {
-    for (std::size_t a = 0; a < width; ++a) out[a] += v * c[a];
+// Products of a sparse row with G groups of centres, whose entries for a column stand side by side.
+template <std::size_t G, class T, class I>
+EPICYCLE_INLINE void sparse_products_body(const T *x, const I *at, std::size_t n, const double *c, std::size_t stride,
+                                          double *out) {
+    double sum[G * LANES] = {};
+    for (std::size_t e = 0; e < n; ++e) {
+        const double v = static_cast<double>(x[e]), *ce = c + static_cast<std::size_t>(at[e]) * stride;
+        for (std::size_t l = 0; l < G * LANES; ++l) sum[l] += v * ce[l];
+    }
+    for (std::size_t l = 0; l < G * LANES; ++l) out[l] = sum[l];
 }
+#define EPICYCLE_PER_TYPE(T, I)                                                                                    \
+    EPICYCLE_CLONES inline void sparse_products(const T *x, const I *at, std::size_t n, const double *c,           \
+                                                std::size_t stride, double *out) {                                 \
+        std::size_t a = 0;                                                                                         \
+        for (; a + 3 * LANES <= stride; a += 3 * LANES) sparse_products_body<3>(x, at, n, c + a, stride, out + a); \
+        if (a + 2 * LANES <= stride) {                                                                             \
+            sparse_products_body<2>(x, at, n, c + a, stride, out + a);                                             \
+            a += 2 * LANES;                                                                                        \
+        }                                                                                                          \
+        if (a < stride) sparse_products_body<1>(x, at, n, c + a, stride, out + a);                                 \
+    }                                                                                                              \
+    EPICYCLE_CLONES inline double sparse_product(const T *x, const I *at, std::size_t n, const double *c,          \
+                                                 std::size_t stride) {                                             \
+        double sum = 0.0;                                                                                          \
+        for (std::size_t e = 0; e < n; ++e)                                                                        \
+            sum += static_cast<double>(x[e]) * c[static_cast<std::size_t>(at[e]) * stride];                        \
+        return sum;                                                                                                \
+    }
+EPICYCLE_PER_TYPE(double, std::int32_t)
+EPICYCLE_PER_TYPE(double, std::int64_t)
+EPICYCLE_PER_TYPE(float, std::int32_t)
+EPICYCLE_PER_TYPE(float, std::int64_t)
+#undef EPICYCLE_PER_TYPE
 
 // ------------------------------------------------------------------------------------------------- scores of a block
 
@@ -152,14 +185,15 @@ struct SparseScorer {
         if (known[m]) return s;
         known[m] = 1;
         rows.select(at[m]);
-        std::fill(s, s + centers.width(), 0.0);
-        rows.each([&](std::size_t j, double v) {
-            add_multiple(v, centers.by_column.data() + j * centers.width(), s, centers.width());
-        });
+        sparse_products(rows.x, rows.at, rows.n, centers.by_column.data(), centers.stride, s);
+        std::fill(s + centers.stride, s + centers.width(), 0.0);
         for (std::size_t a = 0; a < centers.width(); ++a) s[a] = centers.half[a] - s[a];
         return s;
     }
-    double own(std::size_t m, std::size_t a) { return scores(m)[a]; }
+    // One score alone reads a number for each entry of the row; the row has just been loaded.
+    double own(std::size_t, std::size_t a) const {
+        return centers.half[a] - sparse_product(rows.x, rows.at, rows.n, centers.by_column.data() + a, centers.stride);
+    }
     void tile(std::size_t t, const std::size_t *members, std::size_t n, double *out) {
         for (std::size_t m = 0; m < n; ++m) {
             const double *s = scores(members[m]) + t * TILE;
@@ -353,6 +387,26 @@ std::size_t assign_rows(const Rows &rows, const double *origin, const Centers &c
     }
     if (failure) std::rethrow_exception(failure);
     return changed;
+}
+
+// Takes every row whose cluster changed from the sums of the old one to those of the new: sums(a) = sum of v (x -
+// origin).
+template <class Rows>
+void move_rows(Rows rows, const double *origin, const double *weight, const std::int64_t *before,
+               const std::int64_t *after, double *sums) {
+    const std::size_t n = rows.rows(), p = rows.cols();
+    for (std::size_t i = 0; i < n; ++i) {
+        if (before[i] == after[i]) continue;
+        rows.select(i);
+        const double v = weight ? weight[i] : 1.0;
+        double *from = sums + static_cast<std::size_t>(before[i]) * p;
+        double *to = sums + static_cast<std::size_t>(after[i]) * p;
+        rows.each([&](std::size_t j, double x) {
+            const double moved = v * (origin ? x - origin[j] : x);
+            from[j] -= moved;
+            to[j] += moved;
+        });
+    }
 }
 
 // closest(c, i) = min(closest(i), |x_i - c|^2) for every candidate c: what k-means++ asks for.

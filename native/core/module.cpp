@@ -6,9 +6,15 @@
 namespace epicycle {
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
+void bind_cluster_metrics(nb::module_ &m);
 void bind_cart(nb::module_ &m);
+void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
+void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_hierarchy(nb::module_ &m);
+void bind_hierarchy_means(nb::module_ &m);
+void bind_hmm(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -21,6 +27,7 @@ void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
@@ -37,12 +44,16 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("cluster", "The nearest of many centres for every row.", {bind_cluster});
+    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
+    bind("cluster",
+         "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
-         {bind_bayes, bind_sampling});
+         {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
+    bind("hmm", "Hidden Markov chains: posteriors, most probable paths, densities of states.", {bind_hmm});
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});

@@ -16,10 +16,9 @@
 
 #include "core/simd.hpp"
 #include "core/sparse.hpp"
+#include "spatial/metric.hpp"
 
 namespace epicycle {
-
-enum class Metric : int { euclidean, manhattan, chebyshev, minkowski, cosine, given };
 
 // sum |a - b|^q, or the largest difference, or 1 - cos, without the last root.
 template <class T>

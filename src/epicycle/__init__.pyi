@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    control as control,
     data as data,
     diagnose as diagnose,
     discriminant as discriminant,
@@ -13,9 +14,11 @@ from . import (
     ensemble as ensemble,
     exceptions as exceptions,
     gp as gp,
+    hmm as hmm,
     io as io,
     kernel as kernel,
     linear as linear,
+    metrics as metrics,
     mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
@@ -29,9 +32,11 @@ from . import (
     tree as tree,
 )
 from .automl import (
+    ClusteringRun as ClusteringRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    cluster_table as cluster_table,
     train as train,
 )
 from .bayes import (
@@ -42,8 +47,18 @@ from .bayes import (
     MultivariateNormal as MultivariateNormal,
 )
 from .cluster import (
+    DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
+    AgglomerativeClustering as AgglomerativeClustering,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
+)
+from .control import (
+    MDP as MDP,
 )
 from .core._certificate import (
     Certificate as Certificate,
@@ -80,6 +95,9 @@ from .ensemble import (
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from .hmm import (
+    HiddenMarkovModel as HiddenMarkovModel,
 )
 from .io import (
     load as load,

@@ -255,12 +255,6 @@ def test_reparametrised_gradients_by_differences(family):
     np.testing.assert_allclose(np.cov(many.T), q.covariance, atol=0.03 * np.abs(q.covariance).max())
 
 
-def test_torch_gradients():
-    torch = pytest.importorskip("torch")
-    fit = bayes.laplace(lambda u: -(torch.sum((u - 1) ** 2)), [0.0, 0.0], gradient="torch")
-    np.testing.assert_allclose(fit.mode, 1, atol=1e-6)
-
-
 def test_models_that_can_be_sampled():
     """A compiled model, one of Python functions with constraints, and the function by itself are one density."""
     data = Logistic(200)

@@ -234,14 +234,6 @@ def test_no_model_is_an_error():
         bayes.sample(quadratic)
 
 
-def test_torch_is_asked_for_by_name(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingDependencyError, match="gradient='torch' needs torch"):
-        python_model(gradient="torch")
-
-
 # ------------------------------------------------------------------------------------------------- mutations
 
 

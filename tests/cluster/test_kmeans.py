@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 import epicycle as ep
 from epicycle import KMeans
-from epicycle.cluster.kmeans._starts import parallel_plus_plus, plus_plus
+from epicycle.cluster._descent import require_no_rise
+from epicycle.cluster.kmeans import _lloyd
+from epicycle.cluster.kmeans._starts import first_row, parallel_plus_plus, plus_plus
 from epicycle.data import as_data
-from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
+from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError, ParameterError
 
 ALGORITHMS = ["auto", "lloyd", "hamerly", "elkan", "yinyang"]
 
@@ -124,6 +126,27 @@ def test_an_empty_cluster_takes_the_farthest_row():
         KMeans(3, random_state=0).fit(np.array([[0.0], [0.0], [1.0], [1.0]]))
 
 
+def test_a_distortion_that_rises_is_an_error(blobs, monkeypatch):
+    X, start = blobs
+    require_no_rise(1.0, 1.0 + 1e-10, 1.0, 2)
+    for value in (1.1, np.nan):
+        with pytest.raises(ConvergenceError, match="the distortion rose from 1 to"):
+            require_no_rise(1.0, value, 1.0, 2)
+    model = KMeans(40, init=start).fit(X)
+    # Centres that run away from their rows are noticed in the second round.
+    sums, calls = _lloyd.cluster_sums, iter(range(100))
+
+    def shrunk(*arguments):
+        found = sums(*arguments)
+        return _lloyd.Clusters(found.sums / (1 + next(calls)), found.weight)
+
+    monkeypatch.setattr(_lloyd, "cluster_sums", shrunk)
+    monkeypatch.setattr(_lloyd, "_FRESH_SUMS", 1)
+    with pytest.raises(ConvergenceError, match="in round 2"):
+        model.fit(X)
+    assert model.certificate_.holds  # as before
+
+
 def test_plus_plus_draws_by_squared_distance():
     X = np.array([[0.0], [1.0], [3.0]])
     weight = np.array([1.0, 2.0, 1.0])
@@ -132,6 +155,12 @@ def test_plus_plus_draws_by_squared_distance():
     assert_allclose(first, weight / 4, atol=0.03)
     second = np.bincount([b for a, b in draws if a == 0], minlength=3)
     assert_allclose(second / second.sum(), [0, 2 / 11, 9 / 11], atol=0.05)
+
+
+def test_a_row_of_zeros_is_drawn_like_any_other():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    first = [first_row(as_data(X), seed, None)[0, 0] for seed in range(800)]
+    assert_allclose(np.bincount(np.array(first, dtype=int), minlength=4) / 800, 0.25, atol=0.06)
 
 
 def test_starts_in_batches_do_not_depend_on_the_batches(blobs):

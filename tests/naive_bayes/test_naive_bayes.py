@@ -155,6 +155,13 @@ def test_repetition_order_and_batches(name, data):
     assert_allclose(late.predict_joint_log_proba(X), scores, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("make", [ep.GaussianNB, ep.LinearDiscriminantAnalysis])
+def test_labels_outside_of_the_classes_that_a_call_names(make):
+    X, y, _ = table(6, n=60)
+    with pytest.raises(ValueError, match=r"classes: The target label.* in y do not exist in the initial classes"):
+        make().partial_fit(X, y, classes=[y.max() + 1])
+
+
 @pytest.mark.parametrize("name", [*ALL, "MixedNB"])
 def test_files_and_clusters_give_the_same(name, tmp_path, client):
     X, y, w = table(5, n=2000)

@@ -47,6 +47,21 @@ def test_of_equal_distances_the_first_is_taken():
         assert_array_equal(label, 0)
 
 
+@pytest.mark.parametrize("table", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_rows_move_from_sum_to_sum(table):
+    rng = np.random.default_rng(2)
+    X, weight = rng.normal(size=(30, 4)) * (rng.random((30, 4)) > 0.4), rng.random(30)
+    before, after = rng.integers(0, 5, (2, 30))
+    origin = np.zeros(4) if table is sp.csr_array else rng.normal(size=4)
+    for w in (weight, None):
+        rows = (X - origin) * (1.0 if w is None else w[:, None])
+        sums, expected = (np.stack([rows[label == a].sum(axis=0) for a in range(5)]) for label in (before, after))
+        cluster.move_rows(table(X), origin, w, before, after, sums)
+        assert_allclose(sums, expected, atol=1e-13)
+    with pytest.raises(ValueError, match="move_rows: expected"):
+        cluster.move_rows(table(X), origin, None, before, after + 1, sums[:3].copy())
+
+
 def test_wrong_arguments_are_refused():
     X, origin, centers = np.zeros((4, 2)), np.zeros(2), np.zeros((3, 2))
     label, upper, lower = state(4, 3, 1)
@@ -62,3 +77,38 @@ def test_wrong_arguments_are_refused():
         cluster.assign(sp.csr_array(X), origin + 1, centers, label, upper, lower, 1, None, 1)
     with pytest.raises(ValueError, match="closest_distances: expected"):
         cluster.closest_distances(X, origin, centers, np.zeros(3), 1)
+
+
+def test_distances_to_clusters_against_all_pairs():
+    rng = np.random.default_rng(0)
+    for sizes in ([5], [16, 16], [1, 15, 17, 0, 3, 40], [1] * 37):
+        n = sum(sizes)
+        X, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, size=n).astype(float)
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        label = np.repeat(np.arange(len(sizes)), sizes)
+        D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+        indicator = (label[:, None] == np.arange(len(sizes))) * weight[:, None]
+        sums, total = D @ indicator, indicator.sum(axis=0)
+        means = np.where(total > 0, sums / np.maximum(total, 1), np.inf)
+        means[np.arange(n), label] = np.inf
+        query = rng.permutation(n)[: n // 2 + 1].astype(np.int64)
+        for threads in (1, 3):
+            own, other = cluster.distances_to_clusters(X, weight, start, query, threads)
+            assert_allclose(own, sums[np.arange(n), label][query], atol=1e-12)
+            assert_allclose(other, means.min(axis=1)[query], atol=1e-12)
+
+
+@pytest.mark.parametrize("change", [{"weight": np.ones(3)}, {"start": np.array([0, 3])}, {"query": np.array([4])}])
+def test_distances_to_clusters_refuses(change):
+    good = {"X": np.zeros((4, 2)), "weight": np.ones(4), "start": np.array([0, 2, 4]), "query": np.array([0])}
+    cluster.distances_to_clusters(**good, threads=1)
+    with pytest.raises(ValueError, match="distances_to_clusters: expected X"):
+        cluster.distances_to_clusters(**{**good, **change}, threads=1)
+
+
+def test_expected_information_of_one_cell_and_refusals():
+    # one of two rows in a part of one: m = 0 or 1 with probability 1/2, 1/2 log 2 in the second case, four cells
+    one = np.array([1.0])
+    assert_allclose(cluster.expected_information(one, one, one, one, 2.0), np.log(2) / 4)
+    with pytest.raises(ValueError, match="expected_information: expected a"):
+        cluster.expected_information(one, one, one, one, 0.5)

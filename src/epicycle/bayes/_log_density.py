@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from epicycle.bayes.sampling._constraints import Constraint, Real
-from epicycle.bayes.sampling._model import Model
-from epicycle.core._checks import optional_import
+from epicycle.bayes.sampling._model import Model, Parameters
+from epicycle.bayes.sampling._torch import TorchFunction
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
 Array = np.ndarray
@@ -53,7 +53,8 @@ class LogDensity:
         if hessian is not None and self.layout.constrained:
             raise ParameterError("hessian: is taken only without constraints; gradients are mapped, it is not")
         if gradient == "torch":
-            self._gradient = self._by_torch
+            density = _TorchDensity(function)
+            self._function, self._gradient = density.value, density.gradient
         self.start = self.layout.coordinates(start)
         self.size = len(self.start)
         #: Lengths over which the density changes, for differences; standard deviations once they are known.
@@ -119,15 +120,21 @@ class LogDensity:
         except Exception as error:
             raise DataError(f"{name}: raised {type(error).__name__}: {error} at {_shown(x)}") from error
 
-    def _by_torch(self, x: Any) -> Any:
-        torch = optional_import("torch", "gradient='torch'")
 
-        def tensor(value: Array) -> Any:
-            return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+class _TorchDensity:
+    """A torch function of one tensor, or of a dict of them, as functions of arrays."""
 
-        point = {name: tensor(v) for name, v in x.items()} if isinstance(x, dict) else tensor(x)
-        self._function(point).backward()
-        return {name: t.grad.numpy() for name, t in point.items()} if isinstance(point, dict) else point.grad.numpy()
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._alone = TorchFunction(lambda x: function(x), {})
+        self._named = TorchFunction(lambda **x: function(x), {})
+
+    def value(self, x: Any) -> Any:
+        return self._named.value(x) if isinstance(x, dict) else self._alone.value({"x": x})
+
+    def gradient(self, x: Any) -> Any:
+        if isinstance(x, dict):
+            return self._named.value_and_gradient(x)[1]
+        return self._alone.value_and_gradient({"x": x})[1]["x"]
 
 
 class ModelDensity(LogDensity):
@@ -183,71 +190,56 @@ class Layout:
         unknown = set(given or {}) - set(parts)
         if unknown:
             raise ParameterError(f"constraints: {sorted(unknown)[0]!r} is no parameter of start")
-        self._constraints: dict[str, Constraint | None] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        found: dict[str, Constraint] = {}
         for name, value in parts.items():
             constraint = (given or {}).get(name)
-            if constraint is not None and not isinstance(constraint, Constraint):
-                raise ParameterTypeError(f"constraints: {name!r} has {constraint!r:.60}; expected a Constraint")
             array = _array(name, value)
-            if constraint is not None and array.shape != tuple(constraint.shape):
+            if constraint is None:
+                constraint = Real(array.shape)
+            elif not isinstance(constraint, Constraint):
+                raise ParameterTypeError(f"constraints: {name!r} has {constraint!r:.60}; expected a Constraint")
+            if array.shape != tuple(constraint.shape):
                 raise ParameterError(f"start: {name!r} has the shape {array.shape}; its constraint {constraint.shape}")
-            if constraint is not None and not constraint.contains(array):
+            if not constraint.contains(array):
                 raise ParameterError(f"start: {name!r} is not in the set of {constraint!r}")
-            self._constraints[name], self._shapes[name] = constraint, array.shape
-        sizes = [c.size if c is not None else math.prod(s) for c, s in self._items()]
-        ends = np.cumsum([0, *sizes])
-        self._slices = {name: slice(a, b) for name, a, b in zip(parts, ends[:-1], ends[1:], strict=True)}
-
-    def _items(self) -> list[tuple[Constraint | None, tuple[int, ...]]]:
-        return [(self._constraints[name], self._shapes[name]) for name in self._shapes]
+            found[name] = constraint
+        self._all = Parameters(found)
 
     @property
     def constrained(self) -> bool:
         """Whether any parameter has a constraint."""
-        return any(c is not None and not isinstance(c, Real) for c in self._constraints.values())
+        return bool(self._all.bent)
 
     def parameters(self, u: Array) -> Any:
         """Parameters of coordinates of shape (..., size): one array, or a dict of them."""
-        found = {}
-        for name, where in self._slices.items():
-            constraint, part = self._constraints[name], u[..., where]
-            shape = (*u.shape[:-1], *self._shapes[name])
-            found[name] = np.reshape(part, shape) if constraint is None else constraint.constrain(part)
+        found = self._all.constrain(u)
         return found if self.named else found[""]
 
     def coordinates(self, parameters: Any) -> Array:
         """Unconstrained coordinates of one set of parameters."""
         values = dict(parameters) if self.named else {"": parameters}
-        parts = []
-        for name, constraint in self._constraints.items():
-            array = _array(name, values[name])
-            parts.append(np.ravel(array if constraint is None else constraint.unconstrain(array)))
-        return np.concatenate(parts)
+        return self._all.unconstrain({name: _array(name, values[name]) for name in self._all.constraints})
 
     def log_jacobian(self, u: Array) -> float:
         """log |det dT/du| at one point."""
-        named = ((c, self._slices[name]) for name, c in self._constraints.items())
-        return float(sum(float(c.log_jacobian(u[where])) for c, where in named if c is not None))
+        return self._all.log_jacobian(u)
 
     def flat_gradient(self, u: Array, gradient: Any) -> Array:
         """The gradient in u of log p(T(u)) + log |det dT/du|, from that of log p in the parameters."""
-        if self.named and (not isinstance(gradient, Mapping) or set(gradient) != set(self._shapes)):
-            raise DataError(f"gradient: expected a dict with the keys {sorted(self._shapes)}")
-        out = np.empty(len(u))
-        for name, where in self._slices.items():
-            part = np.asarray(gradient[name] if self.named else gradient, dtype=np.float64)
-            if part.shape != self._shapes[name]:
+        constraints = self._all.constraints
+        if self.named and (not isinstance(gradient, Mapping) or set(gradient) != set(constraints)):
+            raise DataError(f"gradient: expected a dict with the keys {sorted(constraints)}")
+        parts = {name: np.asarray(gradient[name] if self.named else gradient, dtype=np.float64) for name in constraints}
+        for name, part in parts.items():
+            if part.shape != constraints[name].shape:
                 label = f" of {name!r}" if self.named else ""
-                raise DataError(f"gradient: returned shape {part.shape}{label}; expected {self._shapes[name]}")
-            constraint = self._constraints[name]
-            out[where] = part.ravel() if constraint is None else constraint.pull_back(u[where], part)
-        return out
+                raise DataError(f"gradient: returned shape {part.shape}{label}; expected {constraints[name].shape}")
+        return self._all.pull_back(u, parts)
 
     def labels(self) -> list[str]:
         """A name for every unconstrained coordinate."""
         found = []
-        for name, where in self._slices.items():
+        for name, where in self._all.slices.items():
             n = where.stop - where.start
             found += [f"{name}[{i}]" if n > 1 or not name else name for i in range(n)]
         return found

@@ -77,8 +77,8 @@ def as_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     return weight
 
 
-def as_partial_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """The same for some of the rows, whose weights may all be zero."""
+def as_partial_weight(sample_weight: Any, n_rows: int, *, signed: bool = False) -> np.ndarray:
+    """The same for some of the rows, whose weights may all be zero, or with `signed` also negative."""
     weight = _plain(sample_weight, "sample_weight")
     if weight.ndim == 0:
         raise DataTypeError(
@@ -92,7 +92,7 @@ def as_partial_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     _same_length(weight, n_rows, "sample_weight")
     weight = _as_float64(weight, "sample_weight")
     require_finite(weight, "sample_weight")
-    if weight.min() < 0:
+    if not signed and weight.min() < 0:
         row = int((weight < 0).argmax())
         raise DataError(f"sample_weight: Negative values in data: {weight[row]:g} at row {row}; expected none below 0")
     return weight

@@ -30,7 +30,7 @@ from epicycle.discriminant._scores import Normals, Scores, score_batch
 from epicycle.discriminant._whitening import Whitening
 from epicycle.stats._class_scatter import ClassScatter, scatter_statistic
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
-from epicycle.stats._labels import codes, joined_classes, labels_of
+from epicycle.stats._labels import classes_of, codes, joined_classes, labels_among
 
 #: How far W'CW may be from the identity: directions down to a standard deviation of 1e-4 lose eight digits.
 _TOLERANCE = 1e-6
@@ -140,11 +140,7 @@ converged_ : bool""",
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y; NaN in X is a missing entry."""
         data = self._training_data(X, y, sample_weight, reset=True)
-        found = labels_of(data, self.n_jobs)
-        classes = found.labels[found.weights > 0]  # a class without weight is as good as not there
-        if not len(classes):
-            raise DataError("sample_weight: all weights are zero; expected one row of positive weight")
-        self._conclude_fit(classes, data, None)
+        self._conclude_fit(classes_of(data, self.n_jobs), data, None)
         return self
 
     @fitting(incremental=True)
@@ -161,9 +157,7 @@ converged_ : bool""",
         if not first and self._moments_ is None:
             raise DataError("partial_fit: the fit before it completed missing entries, to which rows cannot be added")
         known = None if first else self.classes_
-        seen = labels_of(data, self.n_jobs)
-        if classes is not None and not np.isin(seen.labels, np.asarray(classes)).all():
-            raise ParameterError(f"classes: y has {seen.labels.tolist()}, expected only those of {list(classes)}")
+        seen = labels_among(data, classes, self.n_jobs)
         together = joined_classes(seen.labels[seen.weights > 0], None, known)
         before = None if first else (self.classes_, ClassScatter(**self._moments_))  # type: ignore[arg-type]
         self._conclude_fit(together, data, before, incremental=True)

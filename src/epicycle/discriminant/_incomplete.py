@@ -21,7 +21,7 @@ from epicycle.data import Batch, Data
 from epicycle.discriminant._whitening import SingularCovarianceError
 from epicycle.stats._class_moments import ClassMoments, class_moments
 from epicycle.stats._class_scatter import ClassScatter, dense_rows, scatter_of
-from epicycle.stats._missing_patterns import patterns
+from epicycle.stats._missing import patterns
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

@@ -17,7 +17,7 @@ from epicycle.data import Batch
 from epicycle.discriminant._whitening import SingularCovarianceError, whitening
 from epicycle.stats._class_scatter import dense_rows
 from epicycle.stats._class_scores import log_probabilities
-from epicycle.stats._missing_patterns import patterns
+from epicycle.stats._missing import patterns
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from epicycle.data import Batch
 from epicycle.em._latent_model import ROUNDING
 from epicycle.mixture import _covariances as cov
 from epicycle.mixture._mixture_model import LEAST_SHARE, MixtureModel, dense_pieces, new_weights, shares
-from epicycle.stats._missing_patterns import patterns
+from epicycle.stats._missing import patterns
 
 _LOG_2PI = float(np.log(2 * np.pi))
 #: Loss of expected log-likelihood, per unit of weight, up to which reg_covar is added as it is.

@@ -26,7 +26,7 @@ from epicycle.naive_bayes._log_odds import LogOdds
 from epicycle.naive_bayes._temperature import fit_temperature
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import choose_class, log_probabilities
-from epicycle.stats._labels import codes, joined_classes, labels_of
+from epicycle.stats._labels import classes_of, codes, joined_classes, labels_among
 
 #: What a fit adds up: the weight of every class, then arrays or objects whose first axis is the class.
 Statistic = tuple[Any, ...]
@@ -119,9 +119,7 @@ converged_ : bool""",
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
         data = self._training_data(X, y, sample_weight, reset=True)
-        found = labels_of(data, self.n_jobs)
-        classes = found.labels[found.weights > 0]  # a class without weight is as good as not there
-        self._conclude_fit(classes, data, None)
+        self._conclude_fit(classes_of(data, self.n_jobs), data, None)
         return self
 
     @fitting(incremental=True)
@@ -131,11 +129,13 @@ converged_ : bool""",
         Parameters
         ----------
         classes : array-like of shape (n_classes,), optional
-            Classes to come, for the first call; those in y that are none of them, or come later, are added.
+            All classes, for the first call: those of its rows and those to come. Whether it is given or not, a
+            class that comes later is added.
         """
         first = not hasattr(self, "classes_")
         data = self._training_data(X, y, sample_weight, reset=first)
-        together = joined_classes(labels_of(data, self.n_jobs).labels, classes, None if first else self.classes_)
+        seen = labels_among(data, classes, self.n_jobs).labels
+        together = joined_classes(seen, classes, None if first else self.classes_)
         self._conclude_fit(together, data, None if first else (self.classes_, self._state()))
         return self
 

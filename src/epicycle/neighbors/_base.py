@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Mapping
 from functools import partial
@@ -11,20 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
-from sklearn.metrics import DistanceMetric
-from sklearn.neighbors import BallTree, KDTree, sort_graph_by_row_values
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._base import KNeighborsMixin, RadiusNeighborsMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data, as_data
-from epicycle.data._dask_data import is_dask
-from epicycle.spatial._metrics import NAMES, check_algorithm, is_precomputed, options_of, resolve, takes_sparse
+from epicycle.spatial._distance_graph import distance_graph, first_of_graph, within_graph
+from epicycle.spatial._metrics import is_precomputed, options_of, resolve
+from epicycle.spatial._options import SEARCH_DOCS
+from epicycle.spatial._rows import check_values, rows_to_search, takes_missing
 from epicycle.spatial._search import (
     distance_block,
     nearest,
@@ -35,25 +34,6 @@ from epicycle.spatial._search import (
     within_radius_by_tree,
     without_self,
 )
-
-SEARCH_PARAMETERS: Mapping[str, Domain] = {
-    "algorithm": Choice("auto", "brute", "kd_tree", "ball_tree"),
-    "leaf_size": Integer(minimum=1),
-    "p": NoneOr(Real(minimum=0, inclusive=False, allow_inf=True)),
-    "metric": AnyOf(Choice(*NAMES), Callable(), InstanceOf(DistanceMetric)),
-    "metric_params": NoneOr(InstanceOf(dict)),
-}
-
-
-class SearchArguments(SharedArguments, total=False):
-    """Types of the arguments of a search, for constructors that take them as ``**shared``."""
-
-    algorithm: str
-    leaf_size: int
-    metric: Any
-    p: float | None
-    metric_params: dict[str, Any] | None
-
 
 K: Domain = Integer(minimum=1)
 RADIUS: Domain = Real(minimum=0, allow_inf=True)
@@ -75,23 +55,7 @@ class NeighborsEstimator(Estimator, ABC):
         "weights": """weights : {"uniform", "distance"}, callable or None, default={default}
     Neighbours count alike (None too), by the inverse of their distance (those at distance zero alone), or by a
     function that maps an array of distances to weights; neighbours of infinite weight count alone.""",
-        "algorithm": """algorithm : {"auto", "brute", "kd_tree", "ball_tree"}, default={default}
-    "auto" takes a tree for up to eight columns; "ball_tree" walks the tree of "kd_tree", or searches by brute force
-    where the metric has none. The result is the same.""",
-        "leaf_size": """leaf_size : int, default={default}
-    Accepted for compatibility; the result does not depend on it.""",
-        "metric": """metric : str, callable or DistanceMetric, default={default}
-    "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine", "minkowski" with its `p`; "precomputed",
-    for which X holds distances (a sparse X those of the neighbours); any other name of
-    ``sklearn.neighbors.VALID_METRICS``, a function of two rows, or a ``sklearn.metrics.DistanceMetric``, which are
-    searched by brute force. With "nan_euclidean" X may hold NaN; metrics of labels ("jaccard") look at which values
-    are not zero.""",
-        "metric_params": """metric_params : dict, optional
-    More parameters of the metric: `p` and weights `w` of "minkowski", `V` of "seuclidean", `VI` of "mahalanobis", or
-    keyword arguments of a function.""",
-        "p": """p : float, default={default}
-    Power of Minkowski's distance; infinity for the largest difference. Below 1 it is no metric, and the search is by
-    brute force.""",
+        **SEARCH_DOCS,
         "prediction": """Parameters
 ----------
 %(left_out)s
@@ -138,7 +102,7 @@ certificate_ : Certificate
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.metric)
         tags.input_tags.positive_only = tags.input_tags.pairwise
-        tags.input_tags.allow_nan = isinstance(self.metric, str) and self.metric == "nan_euclidean"
+        tags.input_tags.allow_nan = takes_missing(self.metric)
         return tags
 
     @property
@@ -172,50 +136,13 @@ certificate_ : Certificate
 
     def _keep_rows(self, X: Any, y: Any, **checks: Any) -> ArrayData:
         """Check and keep the rows."""
-        if is_dask(X):
-            raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; compute() them first")
-        if self.metric_params is not None and "p" in self.metric_params and self.p is not None:
-            warnings.warn(
-                "Parameter p is found in metric_params. The corresponding parameter from __init__ is ignored.",
-                SyntaxWarning,
-                stacklevel=5,
-            )
-        metric = resolve(self.p, self.metric, self.metric_params)
-        if check_algorithm(self.algorithm, self.metric, self.p, self.metric_params):
-            warnings.warn(
-                "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing the execution with "
-                "`algorithm='brute'`.",
-                stacklevel=5,
-            )
-        X = rows_of_search(X)
-        distances = is_precomputed(self.metric)
-        graph = _distance_graph(X) if distances and sp.issparse(X) else None
-        data = self._fit_data(X if graph is None else graph.copy(), y, check_finite=not self._takes_missing(), **checks)
-        if not isinstance(data, ArrayData):
-            raise DataError(f"X: {type(self).__name__} keeps its rows and needs them in memory; collect them first")
-        self._check_values(data.X)
-        if data.sparse and not takes_sparse(metric):
-            raise ParameterError(f"Metric {self.metric!r} not valid for sparse input; expected dense rows")
-        if data.sparse and self.algorithm in ("kd_tree", "ball_tree"):
-            warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=5)
-        if distances and data.n_rows != data.n_features:
-            raise DataError(f"Precomputed matrix must be square. Input is a {data.n_rows}x{data.n_features} matrix.")
-        if graph is not None:
-            self.X_fit_ = graph
+        data, rows = rows_to_search(self, rows_of_search(X), y, **checks)
+        if sp.issparse(rows):
+            self.X_fit_ = rows if is_precomputed(self.metric) else rows.copy()
         else:
-            self.X_fit_ = data.X.copy() if data.sparse else np.array(data.X, order="C")
+            self.X_fit_ = np.array(rows, order="C")
         self.n_samples_fit_ = data.n_rows
         return data
-
-    def _takes_missing(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "nan_euclidean"
-
-    def _check_values(self, X: Any) -> None:
-        values = X.data if sp.issparse(X) else X
-        if self._takes_missing() and np.isinf(values).any():
-            raise DataError("Input X contains infinity or a value too large: only NaN may stand for what is missing")
-        if is_precomputed(self.metric) and values.size and values.min() < 0:
-            raise DataError("Negative values in data passed to precomputed distance matrix.")
 
     def _conclude_exact(self) -> None:
         meaning = (
@@ -224,21 +151,21 @@ certificate_ : Certificate
         self._conclude_directly(Certificate("exact search", 0.0, 0.0, meaning))
 
     def _query_data(self, X: Any) -> Data:
-        """Queries, checked; sparse distances are :func:`_distance_graph`."""
+        """Queries, checked; sparse distances are :func:`distance_graph`."""
         self._check_fitted()
         if is_precomputed(self.metric) and sp.issparse(X):
-            graph = _distance_graph(X)
-            self._check_values(graph)
+            graph = distance_graph(X)
+            check_values(self.metric, graph)
             data: Data = ArrayData(graph)
             self._check_features(X, data, reset=False)
             return data
-        if self._takes_missing():
+        if takes_missing(self.metric):
             data = as_data(X, estimator_name=type(self).__name__, check_finite=False)
             self._check_features(X, data, reset=False)
         else:
             data = self._predict_data(X)
         if isinstance(data, ArrayData):
-            self._check_values(data.X)
+            check_values(self.metric, data.X)
             if data.sparse and not sp.issparse(self.X_fit_) and self.algorithm in ("kd_tree", "ball_tree"):
                 raise DataError(
                     f"X: is sparse, and {type(self).__name__}(algorithm={self.algorithm!r}) was fitted to dense rows; "
@@ -262,7 +189,7 @@ certificate_ : Certificate
         n = int(Q.shape[0])
         require_memory(16.0 * n * k, f"{k:,} neighbours of {n:,} rows", "ask for fewer, or for parts of the rows")
         if is_precomputed(self.metric) and sp.issparse(Q):
-            return _first_of_graph(Q, k)
+            return first_of_graph(Q, k)
         metric = resolve(self.p, self.metric, self.metric_params)
         if metric.blocks is not None:
             distances, rows = nearest_in_blocks(
@@ -275,7 +202,7 @@ certificate_ : Certificate
 
     def _search_radius(self, Q: Any, radius: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
         if is_precomputed(self.metric) and sp.issparse(Q):
-            distances, rows = _within_graph(Q, radius)
+            distances, rows = within_graph(Q, radius)
         else:
             metric = resolve(self.p, self.metric, self.metric_params)
             if metric.blocks is not None:
@@ -462,38 +389,3 @@ def rows_of_search(X: Any) -> Any:
     if isinstance(X, KDTree | BallTree):
         return np.asarray(X.data)
     return X._fit_X if isinstance(X, KNeighborsMixin | RadiusNeighborsMixin) and hasattr(X, "_fit_X") else X
-
-
-# ------------------------------------------------------------------------------------------- sparse distances
-
-
-def _distance_graph(X: Any) -> Any:
-    """Sparse distances in CSR, every row in their order; stored zeros are distances, and what is not stored is far."""
-    if X.format not in ("csr", "csc", "coo", "lil"):
-        raise DataTypeError(
-            f"Sparse matrix in {X.format!r} format is not supported due to its handling of explicit zeros"
-        )
-    graph = sp.csr_array(X, dtype=np.float32 if X.dtype == np.float32 else np.float64, copy=True)
-    if not np.isfinite(graph.data).all():
-        raise DataError("X: Input contains NaN or infinity; expected finite distances")
-    if graph.nnz == 0:
-        return graph
-    return sort_graph_by_row_values(graph, warn_when_not_sorted=X.format == "csr")
-
-
-def _first_of_graph(graph: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    stored = int(np.diff(graph.indptr).min())
-    if stored < k:
-        raise DataError(
-            f"{k} neighbors per samples are required, but some samples have only {stored} neighbors in precomputed "
-            "graph matrix. Decrease number of neighbors used or recompute the graph with more neighbors."
-        )
-    places = graph.indptr[:-1, None] + np.arange(k)
-    return graph.data[places], graph.indices[places].astype(np.int64)
-
-
-def _within_graph(graph: Any, radius: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    reach = np.repeat(np.broadcast_to(radius, graph.shape[0]), np.diff(graph.indptr))
-    inside = graph.data <= reach
-    ends = np.concatenate([[0], np.cumsum(inside)])[graph.indptr][1:-1]
-    return np.split(graph.data[inside], ends), np.split(graph.indices[inside].astype(np.int64), ends)

@@ -15,8 +15,9 @@ from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeEr
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._target import as_labels
-from epicycle.neighbors._base import NeighborsEstimator, SearchArguments
+from epicycle.neighbors._base import NeighborsEstimator
 from epicycle.neighbors._voters import KNeighborsPredictor, RadiusNeighborsPredictor, Voters
+from epicycle.spatial._options import SearchArguments
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import codes, distinct
 

@@ -15,13 +15,12 @@ from epicycle.neighbors._base import (
     CARD,
     MODE,
     RADIUS,
-    SEARCH_PARAMETERS,
     K,
     KNeighborsSearch,
     NeighborsEstimator,
     RadiusNeighborsSearch,
-    SearchArguments,
 )
+from epicycle.spatial._options import SEARCH_PARAMETERS, SearchArguments
 
 
 class _GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeighborsEstimator):  # type: ignore[misc]

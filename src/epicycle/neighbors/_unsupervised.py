@@ -11,12 +11,11 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import (
     CARD,
     RADIUS,
-    SEARCH_PARAMETERS,
     K,
     KNeighborsSearch,
     RadiusNeighborsSearch,
-    SearchArguments,
 )
+from epicycle.spatial._options import SEARCH_PARAMETERS, SearchArguments
 
 
 class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):

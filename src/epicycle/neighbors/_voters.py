@@ -17,12 +17,11 @@ from epicycle.engine._row_order import batches_in_order
 from epicycle.neighbors._base import (
     CARD,
     RADIUS,
-    SEARCH_PARAMETERS,
     K,
     KNeighborsSearch,
     RadiusNeighborsSearch,
-    SearchArguments,
 )
+from epicycle.spatial._options import SEARCH_PARAMETERS, SearchArguments
 
 WEIGHTS: Domain = NoneOr(AnyOf(Choice("uniform", "distance"), Callable()))
 

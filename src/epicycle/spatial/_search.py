@@ -50,6 +50,10 @@ class Metric:
     kind: int
     power: float
 
+    def to_native(self, distance: float) -> float:
+        """A distance as native code compares it, without the last root."""
+        return distance**self.power if self.kind in (EUCLIDEAN, MINKOWSKI) else distance
+
     def from_native(self, values: np.ndarray) -> np.ndarray:
         """Distances from the values of native code, which leaves out the last root."""
         if self.kind == EUCLIDEAN:
@@ -76,7 +80,7 @@ def nearest(
     """(distances, rows) of the k rows of X nearest to every row of Q, nearest first."""
     dense = not (sp.issparse(X) or sp.issparse(Q))
     if power_overflows(X, Q, metric):
-        X, Q, exponent = _to_unit(X, Q)
+        X, Q, exponent = to_unit(X, Q)
         if power_overflows(X, Q, metric):
             distances, rows = nearest_in_blocks(partial(_scaled_block, metric.power), X, Q, k, n_jobs)
         else:
@@ -131,7 +135,7 @@ def power_overflows(X: Any, Q: Any, metric: Metric) -> bool:
     return bool(metric.power * exponent > _RANGE or metric.power * (exponent - _DIGITS) < -_RANGE)
 
 
-def _to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
+def to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
     """X and Q in float64, divided by the power of two that brings the largest element below one, and its exponent."""
     exponent = math.frexp(max(_largest(X), _largest(Q)))[1]
     return (*(_scaled_rows(A, -exponent) for A in (X, Q)), exponent)
@@ -176,16 +180,30 @@ def _scaled_block(power: float, Q: Any, X: Any) -> np.ndarray:
 def distance_block(metric: Metric, Q: Any, X: Any) -> np.ndarray:
     """All distances of the rows of Q and X, from their differences; X is sparse where Q is."""
     if power_overflows(X, Q, metric):
-        X, Q, exponent = _to_unit(X, Q)
+        X, Q, exponent = to_unit(X, Q)
         apart = _scaled_block(metric.power, Q, X) if power_overflows(X, Q, metric) else distance_block(metric, Q, X)
         return _times_power_of_two(apart, exponent)
+    return metric.from_native(_native_block(metric, Q, X))
+
+
+def within_block(metric: Metric, Q: Any, X: Any, radius: float) -> np.ndarray:
+    """Which of these distances are at most the radius: the last root is not taken, as in trees."""
+    if power_overflows(X, Q, metric):
+        X, Q, exponent = to_unit(X, Q)
+        radius = math.ldexp(radius, -exponent)
+        if power_overflows(X, Q, metric):
+            return np.asarray(_scaled_block(metric.power, Q, X) <= radius)
+    return np.asarray(_native_block(metric, Q, X) <= metric.to_native(radius))
+
+
+def _native_block(metric: Metric, Q: Any, X: Any) -> np.ndarray:
     which = (metric.kind, metric.power)
     if sp.issparse(X):
         A, B = _like(*(_unit_sparse(M) if metric.kind == COSINE else M for M in (sp.csr_array(Q), sp.csr_array(X))))
-        return metric.from_native(_native.neighbors.csr_distances(A, B, *which))
+        return _native.neighbors.csr_distances(A, B, *which)
     A, B = _same_type(*(_unit_rows(M) if metric.kind == COSINE else np.ascontiguousarray(M) for M in (Q, X)))
     rows = np.tile(np.arange(len(B), dtype=np.int64), (len(A), 1))
-    return metric.from_native(_native.neighbors.exact_distances(A, B, *which, rows))
+    return _native.neighbors.exact_distances(A, B, *which, rows)
 
 
 def within_radius(

@@ -59,6 +59,26 @@ def labels_of(data: Data, n_jobs: int | None) -> LabelSet:
     return engine.sum(label_statistic, data, n_jobs=n_jobs)[0]  # type: ignore[no-any-return]
 
 
+def classes_of(data: Data, n_jobs: int | None) -> np.ndarray:
+    """The classes of a fit: the labels that have weight; one without is as good as not there."""
+    found = labels_of(data, n_jobs)
+    classes = found.labels[found.weights > 0]
+    if not len(classes):
+        raise DataError("sample_weight: all weights are zero; expected one row of positive weight")
+    return classes
+
+
+def labels_among(data: Data, named: Any, n_jobs: int | None) -> LabelSet:
+    """The labels of all rows, with their weights, where a call may name the classes that they belong to."""
+    seen = labels_of(data, n_jobs)
+    if named is not None and (strange := np.setdiff1d(seen.labels, np.asarray(named))).size:
+        raise ParameterError(
+            f"classes: The target label(s) {strange.tolist()} in y do not exist in the initial classes "
+            f"{np.asarray(named).tolist()}; expected those of all rows of the call"
+        )
+    return seen
+
+
 def joined_classes(seen: np.ndarray, given: Any, before: np.ndarray | None) -> np.ndarray:
     """The classes after a call of partial_fit: those of its rows, those it names, and those of the calls before it."""
     named = np.empty(0) if given is None else np.unique(np.asarray(given))

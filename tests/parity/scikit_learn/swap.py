@@ -35,18 +35,23 @@ MODULES = (
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
+    "naive_bayes",
     "neighbors",
     "svm",
     "tree",
 )
+#: Modules of scikit-learn whose functions are replaced by those of a package of ours.
+PACKAGES = {"metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
+    "linkage_tree",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "ward_tree",
 }
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.
@@ -66,8 +71,18 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def swap_functions() -> None:
+    """Replace the functions that a package of ours has under the same names."""
+    for name, package in PACKAGES.items():
+        module = importlib.import_module(f"sklearn.{name}")
+        ours = importlib.import_module(f"epicycle.{package}")
+        for public in set(module.__all__) & set(ours.__all__):
+            setattr(module, public, _counted(getattr(ours, public)))
+
+
 def swap_names() -> None:
     """Replace the names."""
+    swap_functions()
     for name in MODULES:
         module = importlib.import_module(f"sklearn.{name}")
         for public in module.__all__ if hasattr(module, "__all__") else dir(module):

@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle._native import bayes as native
 from epicycle.bayes.sampling._constraints import Constraint, Real
-from epicycle.core._checks import optional_import
+from epicycle.bayes.sampling._torch import TorchFunction
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
 Array = np.ndarray
@@ -24,7 +24,8 @@ class Parameters:
 
     def __init__(self, constraints: Mapping[str, Constraint]) -> None:
         self.constraints = dict(constraints)
-        self._bent = [name for name, c in self.constraints.items() if not isinstance(c, Real)]
+        #: Those that are not the whole space, and have a Jacobian.
+        self.bent = [name for name, c in self.constraints.items() if not isinstance(c, Real)]
         ends = np.cumsum([c.size for c in self.constraints.values()], dtype=int)
         self.size = int(ends[-1]) if len(ends) else 0
         self.slices = {
@@ -42,7 +43,7 @@ class Parameters:
 
     def log_jacobian(self, u: Array) -> float:
         """log |det dx/du| at one point."""
-        return float(sum(self.constraints[name].log_jacobian(u[self.slices[name]]) for name in self._bent))
+        return float(sum(self.constraints[name].log_jacobian(u[self.slices[name]]) for name in self.bent))
 
     def pull_back(self, u: Array, gradients: Mapping[str, Array]) -> Array:
         """The gradient in u, that of the Jacobian included, from the gradients in x."""
@@ -123,9 +124,7 @@ class Model:
         self.conditionals = _blocks(conditionals or {}, self.parameters.constraints)
         self._log_density, self._gradient, self._derived = log_density, gradient, derived
         self.n_nan = 0  # evaluations that gave nan, which samplers take for no density
-        if gradient == "torch":
-            self._torch = optional_import("torch", "gradient='torch'")
-            self._tensors = {name: self._as_tensor(value) for name, value in self.data.items()}
+        self._torch = TorchFunction(log_density, self.data) if gradient == "torch" else None
 
     @property
     def has_gradient(self) -> bool:
@@ -168,8 +167,9 @@ class Model:
         x = self.parameters.constrain(u)
         if callable(self._gradient):
             value, parts = self._value_at(x), self._gradient(**x, **self.data)
-        elif isinstance(self._gradient, str):
-            value, parts = self._by_torch(x)
+        elif self._torch is not None:
+            result, parts = self._torch.value_and_gradient(x)
+            value = _number(result)
         else:
             value, parts = self._pair(self._log_density(**x, **self.data))
         gradient = self.parameters.pull_back(u, self._partials(parts))
@@ -181,10 +181,8 @@ class Model:
         return value
 
     def _value_at(self, x: dict[str, Array]) -> float:
-        if isinstance(self._gradient, str):
-            with self._torch.no_grad():
-                tensors = {name: self._as_tensor(value) for name, value in x.items()}
-                return _number(self._log_density(**tensors, **self._tensors))
+        if self._torch is not None:
+            return _number(self._torch.value(x))
         result = self._log_density(**x, **self.data)
         return self._pair(result)[0] if self._gradient is True else _number(result)
 
@@ -212,26 +210,6 @@ class Model:
                     f"gradient: shape {part.shape} for {name!r}; expected {constraints[name].shape}, as the parameter"
                 )
         return found
-
-    # ------------------------------------------------------------------------------------------------- torch
-
-    def _as_tensor(self, value: Any) -> Any:
-        if not isinstance(value, np.ndarray | np.generic):
-            return value
-        array = np.asarray(value)
-        wide = array.astype(np.float64) if array.dtype.kind == "f" else array
-        return self._torch.as_tensor(np.ascontiguousarray(wide).reshape(array.shape))
-
-    def _by_torch(self, x: dict[str, Array]) -> tuple[float, dict[str, Array]]:
-        leaves = {name: self._as_tensor(value).requires_grad_() for name, value in x.items()}
-        result = self._log_density(**leaves, **self._tensors)
-        # A parameter that the density leaves out has the gradient 0.
-        found = self._torch.autograd.grad(result, list(leaves.values()), allow_unused=True)
-        parts = {
-            name: np.zeros(leaf.shape) if g is None else g.detach().cpu().numpy()
-            for (name, leaf), g in zip(leaves.items(), found, strict=True)
-        }
-        return _number(result.detach()), parts
 
 
 def _number(value: Any) -> float:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from epicycle import _native, engine
+from epicycle.cluster._descent import Round
+from epicycle.cluster.kmeans._spread import Spread
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.stats._class_scatter import dense_rows
@@ -114,24 +116,74 @@ class MemoryAssigner(Assigner):
         # Few rows change their cluster after the first rounds: the sums of all others stay. Now and then they are
         # computed afresh, so that rounding does not add up.
         if self.sums is None or self.rounds % _FRESH_SUMS == 0 or 4 * len(changed) > len(self.label):
-            self.sums = self._sums_of(slice(None), self.label, k)
+            self.sums = self._fresh_sums(k)
         elif len(changed):
-            came = self._sums_of(changed, self.label[changed], k)
-            left = self._sums_of(changed, before[changed], k)
-            weight = self.sums.weight + came.weight - left.weight
+            weight = self._weight_of(self.label[changed], changed, k) - self._weight_of(before[changed], changed, k)
+            weight += self.sums.weight
             if self.weight is None or (weight > 0).all():
-                self.sums = Clusters(self.sums.sums + came.sums - left.sums, weight)
+                _native.cluster.move_rows(self.X, self.origin, self.weight, before, self.label, self.sums.sums)
+                self.sums = Clusters(self.sums.sums, weight)
             else:  # what is left of a cluster without rows is rounding
-                self.sums = self._sums_of(slice(None), self.label, k)
+                self.sums = self._fresh_sums(k)
         return self.sums
 
-    def _sums_of(self, rows: Any, label: np.ndarray, k: int) -> Clusters:
+    def _fresh_sums(self, k: int) -> Clusters:
+        return cluster_sums(self.X, self.label, self.weight, self.origin, k, self.threads)
+
+    def _weight_of(self, label: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         weight = None if self.weight is None else self.weight[rows]
-        X = self.X if isinstance(rows, slice) else self.X[rows]
-        return _sums(X, label, weight, self.origin, k, self.threads)
+        return np.bincount(label, weights=weight, minlength=k).astype(np.float64)
 
 
-def _sums(X: Any, label: np.ndarray, weight: np.ndarray | None, origin: np.ndarray, k: int, threads: int) -> Clusters:
+class Lloyd:
+    """Rounds of Lloyd's iteration from one start.
+
+    A round has J of the clusters about their means; its movement is squared, relative to a feature's mean variance.
+    """
+
+    def __init__(self, rows: Assigner, spread: Spread) -> None:
+        self.rows, self.spread = rows, spread
+        self.total = spread.total_about(rows.origin)
+        self.moved: np.ndarray | None = None
+
+    def round(self, centers: np.ndarray) -> Round:
+        clusters = refilled(self.rows, self.rows.clusters(centers, self.moved), centers)
+        full = clusters.weight > 0
+        weight = np.where(full, clusters.weight, 1.0)
+        means = clusters.sums / weight[:, None]
+        means[~full] = centers[~full]
+        value = max(self.total - float((_squares(clusters.sums) / weight)[full].sum()), 0.0)
+        squares = _squares(means - centers)
+        self.moved = np.sqrt(squares)
+        shift = float(squares.sum()) / self.spread.variance if self.spread.variance > 0 else 0.0
+        return Round(means, value, shift)
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def refilled(rows: Assigner, clusters: Clusters, centers: np.ndarray) -> Clusters:
+    """Give every empty cluster the row that is farthest from its own centre, which leaves its old cluster."""
+    empty = np.flatnonzero(clusters.weight == 0)
+    if not len(empty):
+        return clusters
+    found = rows.farthest(centers, len(empty))
+    sums, weight = clusters.sums.copy(), clusters.weight.copy()
+    for a, far in zip(empty, range(len(found.distance)), strict=False):
+        old, w = found.label[far], found.weight[far]
+        if found.distance[far] == 0 or w == 0 or weight[old] <= w * (1 + 1e-9):
+            continue  # every row is at a centre, or the row is all that its cluster has
+        row = w * (found.rows[far] - rows.origin)
+        sums[old], weight[old] = sums[old] - row, weight[old] - w
+        sums[a], weight[a] = row, w
+    return Clusters(sums, weight)
+
+
+def cluster_sums(
+    X: Any, label: np.ndarray, weight: np.ndarray | None, origin: np.ndarray, k: int, threads: int
+) -> Clusters:
+    """Sums over the rows of every label."""
     total = np.bincount(label, weights=weight, minlength=k).astype(np.float64)
     sums = _native.bayes.class_sums(X, label, weight, k, threads)
     return Clusters(sums - total[:, None] * origin, total)
@@ -151,15 +203,17 @@ def squared_distances(X: Any, centers: np.ndarray, label: np.ndarray) -> np.ndar
     if isinstance(X, np.ndarray):
         difference = X - centers[label]
         return np.asarray(np.einsum("ij,ij->i", difference, difference))
-    square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    product = np.asarray(X.multiply(centers[label]).sum(axis=1)).ravel()
+    # |x|^2 - 2 x'c + |c|^2 from the entries that are stored.
     lengths = np.asarray(np.einsum("ij,ij->i", centers, centers))
-    return np.asarray(np.maximum(square - 2 * product + lengths[label], 0.0))
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    entries = X.data.astype(np.float64, copy=False)
+    terms = entries * (entries - 2 * centers[label[row], X.indices])
+    return np.asarray(np.maximum(np.bincount(row, weights=terms, minlength=X.shape[0]) + lengths[label], 0.0))
 
 
 def _clusters_of_batch(batch: Batch, origin: np.ndarray, centers: np.ndarray) -> tuple[Clusters]:
     label = nearest(batch.X, centers + origin)
-    return (_sums(batch.X, label, batch.weight, origin, len(centers), 1),)
+    return (cluster_sums(batch.X, label, batch.weight, origin, len(centers), 1),)
 
 
 def _farthest_rows(batch: Batch, centers: np.ndarray, count: int) -> tuple[Farthest]:

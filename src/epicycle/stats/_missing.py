@@ -1,4 +1,4 @@
-"""Rows with missing entries, grouped by which columns are there."""
+"""Tables with missing entries, NaN: rows in which the same columns are there."""
 
 from __future__ import annotations
 

@@ -1,0 +1,166 @@
+// Bellman's operators of a finite Markov decision process. A pair is a state with one of its actions; the pairs of
+// state s are first[s] to first[s + 1], a state without pairs is terminal and keeps its value. Row k of P holds the
+// probabilities of the states that follow pair k; what is missing from one is the probability that the process ends.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "core/sparse.hpp"
+
+namespace epicycle {
+
+template <class I>
+struct DecisionProcess {
+    Csr<double, I> P;
+    const double *reward;
+    const std::int64_t *first;
+    double discount;
+
+    std::size_t states() const { return P.cols; }
+
+    // R(k) + discount * sum_j P(k, j) v(j)
+    double backup(std::size_t k, const double *v) const {
+        double sum = 0.0;
+        const auto end = static_cast<std::size_t>(P.indptr[k + 1]);
+        for (auto e = static_cast<std::size_t>(P.indptr[k]); e < end; ++e)
+            sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
+        return reward[k] + discount * sum;
+    }
+
+    // The best pair of state s, the first of equals, and its value.
+    std::pair<std::int64_t, double> best(std::size_t s, const double *v) const {
+        std::int64_t pair = first[s];
+        double value = backup(static_cast<std::size_t>(pair), v);
+        for (std::int64_t k = pair + 1; k < first[s + 1]; ++k) {
+            const double other = backup(static_cast<std::size_t>(k), v);
+            if (other > value) value = other, pair = k;
+        }
+        return {pair, value};
+    }
+
+    bool terminal(std::size_t s) const { return first[s] == first[s + 1]; }
+};
+
+// The least and the greatest change of a sweep.
+struct Change {
+    double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+    void take(double difference) {
+        low = std::min(low, difference);
+        high = std::max(high, difference);
+    }
+};
+
+// out = v + relax (max_a (R + discount P v) - v), choice the pairs that attain the maximum; terminal states keep their
+// value and choose -1. The change is that with relax = 1.
+template <class I>
+Change improve(const DecisionProcess<I> &m, const double *v, double *out, std::int64_t *choice, double relax,
+               int threads) {
+    const auto n = static_cast<std::ptrdiff_t>(m.states());
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : low) \
+    reduction(max : high) if (threads > 1)
+    for (std::ptrdiff_t i = 0; i < n; ++i) {
+        const auto s = static_cast<std::size_t>(i);
+        if (m.terminal(s)) {
+            out[s] = v[s];
+            choice[s] = -1;
+            continue;
+        }
+        const auto [pair, value] = m.best(s, v);
+        choice[s] = pair;
+        out[s] = relax == 1.0 ? value : v[s] + relax * (value - v[s]);
+        low = std::min(low, value - v[s]);
+        high = std::max(high, value - v[s]);
+    }
+    return {low, high};
+}
+
+// The same in place, state after state: later states see the new values of earlier ones.
+template <class I>
+Change improve_in_place(const DecisionProcess<I> &m, double *v, std::int64_t *choice) {
+    Change change;
+    for (std::size_t s = 0; s < m.states(); ++s) {
+        choice[s] = -1;
+        if (m.terminal(s)) continue;
+        const auto [pair, value] = m.best(s, v);
+        choice[s] = pair;
+        change.take(value - v[s]);
+        v[s] = value;
+    }
+    return change;
+}
+
+// `sweeps` applications of the operator of one policy, v = R + discount P v over the chosen pairs; `other` is room for
+// as many values. The change is that of the last sweep.
+template <class I>
+Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double *v, double *other, std::size_t sweeps,
+                int threads) {
+    const auto n = static_cast<std::ptrdiff_t>(m.states());
+    double low = 0.0, high = 0.0;
+    double *from = v, *to = other;
+    for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
+        low = std::numeric_limits<double>::infinity(), high = -low;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : low) \
+    reduction(max : high) if (threads > 1)
+        for (std::ptrdiff_t s = 0; s < n; ++s) {
+            to[s] = from[s];
+            if (choice[s] < 0) continue;
+            to[s] = m.backup(static_cast<std::size_t>(choice[s]), from);
+            low = std::min(low, to[s] - from[s]);
+            high = std::max(high, to[s] - from[s]);
+        }
+        std::swap(from, to);
+    }
+    if (from != v) std::copy(from, from + n, v);
+    return {low, high};
+}
+
+// Prioritised sweeping: the state whose value is furthest from its backup comes first, and passes its change on to the
+// states that lead to it. `leads` lists, for every state, the pairs that can be followed by it, and `owner` the state
+// of a pair. Ends when no known difference exceeds `tolerance` or after `limit` backups; returns the number of backups.
+template <class I, class Poll>
+std::size_t sweep_by_priority(const DecisionProcess<I> &m, const Csr<double, I> &leads, const std::int64_t *owner,
+                              double *v, double tolerance, std::size_t limit, Poll poll) {
+    const std::size_t n = m.states();
+    std::vector<double> priority(n, 0.0);
+    using Entry = std::pair<double, std::size_t>;
+    const auto later = [](const Entry &a, const Entry &b) {
+        return a.first < b.first || (a.first == b.first && a.second > b.second);  // equal: the first state
+    };
+    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
+    const auto difference = [&](std::size_t s) { return std::abs(m.best(s, v).second - v[s]); };
+    for (std::size_t s = 0; s < n; ++s) {
+        if (m.terminal(s)) continue;
+        priority[s] = difference(s);
+        if (priority[s] > tolerance) queue.push({priority[s], s});
+    }
+    std::size_t backups = 0;
+    while (!queue.empty() && backups < limit) {
+        const auto [known, s] = queue.top();
+        queue.pop();
+        if (known != priority[s]) continue;  // an entry that a later one replaced
+        const double value = m.best(s, v).second, change = std::abs(value - v[s]);
+        v[s] = value;
+        priority[s] = 0.0;
+        if (++backups % 1024 == 0) poll();
+        const auto end = static_cast<std::size_t>(leads.indptr[s + 1]);
+        for (auto e = static_cast<std::size_t>(leads.indptr[s]); e < end; ++e) {
+            const auto from = static_cast<std::size_t>(owner[static_cast<std::size_t>(leads.indices[e])]);
+            const double now = m.discount * leads.data[e] * change;  // at most so much more than what was known
+            if (now == 0.0) continue;
+            const double sum = priority[from] + now;
+            if (sum > tolerance) queue.push({sum, from});
+            priority[from] = sum;
+        }
+    }
+    return backups;
+}
+
+}  // namespace epicycle

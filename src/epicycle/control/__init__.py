@@ -1,0 +1,33 @@
+"""Planning and control: decision processes, linear systems, and their solutions."""
+
+from epicycle.control import worlds
+from epicycle.control._backward_induction import BackwardInductionSolution, backward_induction
+from epicycle.control._controllability import controllability
+from epicycle.control._linear_program import linear_program
+from epicycle.control._lqr import LQR, LQRSolution
+from epicycle.control._mdp import MDP
+from epicycle.control._planning_solution import PlanningSolution
+from epicycle.control._policy_evaluation import policy_evaluation
+from epicycle.control._policy_iteration import (
+    generalized_policy_iteration,
+    modified_policy_iteration,
+    policy_iteration,
+)
+from epicycle.control._value_iteration import value_iteration
+
+__all__ = [
+    "LQR",
+    "MDP",
+    "BackwardInductionSolution",
+    "LQRSolution",
+    "PlanningSolution",
+    "backward_induction",
+    "controllability",
+    "generalized_policy_iteration",
+    "linear_program",
+    "modified_policy_iteration",
+    "policy_evaluation",
+    "policy_iteration",
+    "value_iteration",
+    "worlds",
+]

@@ -1,0 +1,72 @@
+"""`policy_evaluation`: the values of a given policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epicycle._native import control as native
+from epicycle.control._absorption import run_length
+from epicycle.control._chain_solver import solve_chain
+from epicycle.control._mdp import MDP
+from epicycle.control._planning_solution import arguments
+from epicycle.control._value_iteration import check
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._parameters import Choice, check_parameter
+from epicycle.core._threads import n_threads
+from epicycle.core.estimator import in_catalogue
+
+Array = np.ndarray
+
+
+@in_catalogue("control", "G1", certificate="loss of the policy")
+def policy_evaluation(
+    mdp: MDP, policy: Any, *, method: str = "exact", sweeps: int = 1000, n_jobs: int | None = None
+) -> Array:
+    r"""Values of a policy, :math:`V^\pi = R^\pi + \gamma P^\pi V^\pi`.
+
+    Parameters
+    ----------
+    mdp : MDP
+        The process, with the discounted or the total criterion.
+    policy : array (S,)
+        Labels of actions.
+    method : {"exact", "iterative"}, default="exact"
+        Solve the linear system, or apply the policy's operator `sweeps` times from zero: the values of the first
+        `sweeps` steps.
+    sweeps : int, default=1000
+        Number of sweeps of the iterative method.
+    n_jobs : int, optional
+        Threads of the iterative method.
+
+    Returns
+    -------
+    array (S,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle.control import MDP, policy_evaluation
+    >>> mdp = MDP(np.array([[[0.0, 1.0]], [[0.0, 1.0]]]), [1.0, 2.0], discount=0.5)
+    >>> policy_evaluation(mdp, [0, 0])
+    array([3., 4.])
+    """
+    check("policy_evaluation", mdp=mdp, sweeps=sweeps, n_jobs=n_jobs)
+    check_parameter("policy_evaluation", "method", method, Choice("exact", "iterative"))
+    if mdp.criterion == "average":
+        raise ParameterError("policy_evaluation: expected a discounted or total criterion, got 'average'")
+    choice = mdp.pair_index(policy)
+    if method == "iterative":
+        values = mdp.terminal_values_.copy()
+        native.evaluate(*arguments(mdp), choice, values, sweeps, n_threads(1.0 * mdp.transitions_.nnz * sweeps, n_jobs))
+        return values
+    if mdp.criterion == "total" and run_length(mdp, choice) is None:
+        raise DataError("policy: the process goes on for ever under it, so that its total reward does not exist")
+    return exact_values(mdp, choice)
+
+
+def exact_values(mdp: MDP, choice: Array) -> Array:
+    """Solution of the linear system of a policy, given by its pairs."""
+    P, r = mdp.policy_chain(choice)
+    return solve_chain(P, np.where(choice >= 0, r, mdp.terminal_values_), mdp.discount)

@@ -1,0 +1,84 @@
+"""Criteria of clusterings, agreement of partitions, and distances."""
+
+from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
+from epicycle.metrics._contingency_matrix import contingency_matrix
+from epicycle.metrics._dispersion import (
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    separation,
+    sum_of_squared_errors,
+)
+from epicycle.metrics._distances import (
+    chebyshev_distances,
+    cosine_distances,
+    euclidean_distances,
+    hamming_distances,
+    jaccard_distances,
+    mahalanobis_distances,
+    manhattan_distances,
+    minkowski_distances,
+    pairwise_distances,
+)
+from epicycle.metrics._geodesic_distances import geodesic_distances
+from epicycle.metrics._gower_distances import gower_distances
+from epicycle.metrics._information import (
+    adjusted_mutual_info_score,
+    completeness_score,
+    expected_mutual_information,
+    homogeneity_completeness_v_measure,
+    homogeneity_score,
+    mutual_info_score,
+    normalized_mutual_info_score,
+    v_measure_score,
+)
+from epicycle.metrics._pair_counts import (
+    adjusted_rand_score,
+    fowlkes_mallows_score,
+    pair_confusion_matrix,
+    rand_score,
+)
+from epicycle.metrics._purity_score import purity_score
+from epicycle.metrics._silhouette import (
+    SilhouetteEstimate,
+    silhouette_estimate,
+    silhouette_samples,
+    silhouette_score,
+)
+
+__all__ = [
+    "ClusterStability",
+    "SilhouetteEstimate",
+    "adjusted_mutual_info_score",
+    "adjusted_rand_score",
+    "calinski_harabasz_score",
+    "chebyshev_distances",
+    "cluster_stability",
+    "completeness_score",
+    "contingency_matrix",
+    "cosine_distances",
+    "davies_bouldin_score",
+    "euclidean_distances",
+    "expected_mutual_information",
+    "fowlkes_mallows_score",
+    "geodesic_distances",
+    "gower_distances",
+    "hamming_distances",
+    "homogeneity_completeness_v_measure",
+    "homogeneity_score",
+    "jaccard_distances",
+    "mahalanobis_distances",
+    "manhattan_distances",
+    "minkowski_distances",
+    "mutual_info_score",
+    "normalized_mutual_info_score",
+    "pair_confusion_matrix",
+    "pairwise_distances",
+    "purity_score",
+    "rand_score",
+    "separation",
+    "silhouette_estimate",
+    "silhouette_samples",
+    "silhouette_score",
+    "sum_of_squared_errors",
+    "v_measure_score",
+]

@@ -1,0 +1,81 @@
+"""Sweeps over a decision process: against NumPy, and refusals at the boundary."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from epicycle._native import control
+
+
+def process(index):
+    rng = np.random.default_rng(0)
+    first = np.array([0, 2, 3, 3, 6])  # the third state is terminal
+    P = rng.dirichlet(np.ones(4), size=6) * (rng.random((6, 4)) > 0.3)
+    matrix = sp.csr_array(P)
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    return P, matrix, rng.normal(size=6), first.astype(np.int64), rng.normal(size=4)
+
+
+def backed_up(P, reward, first, v):
+    q = reward + 0.9 * P @ v
+    pairs = [a + int(np.argmax(q[a:b])) if b > a else -1 for a, b in itertools.pairwise(first)]
+    return np.array([v[s] if k < 0 else q[k] for s, k in enumerate(pairs)]), np.array(pairs)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sweeps_are_bellmans_operator(index, threads):
+    P, matrix, reward, first, v = process(index)
+    expected, pairs = backed_up(P, reward, first, v)
+    acts = pairs >= 0
+    out, choice = np.empty(4), np.empty(4, dtype=np.int64)
+    low, high = control.improve(matrix, reward, first, 0.9, v, out, choice, threads)
+    assert_allclose(out, expected)
+    assert_array_equal(choice, pairs)
+    assert_allclose([low, high], [(expected - v)[acts].min(), (expected - v)[acts].max()])
+
+    twice = backed_up(P, reward, first, expected)[0]
+    values = v.copy()
+    assert control.iterate(matrix, reward, first, 0.9, values, choice, 2, 1.0, 0.0, threads).shape == (2, 2)
+    assert_allclose(values, twice)
+    relaxed = v.copy()
+    control.iterate(matrix, reward, first, 0.9, relaxed, choice, 1, 0.25, 0.0, threads)
+    assert_allclose(relaxed, v + 0.25 * (expected - v))
+
+    for sweeps in (0, 1, 2, 5):
+        ours, theirs = v.copy(), v.copy()
+        control.evaluate(matrix, reward, first, 0.9, pairs, ours, sweeps, threads)
+        for _ in range(sweeps):
+            theirs = np.where(acts, (reward + 0.9 * P @ theirs)[pairs], theirs)
+        assert_allclose(ours, theirs)
+
+
+def test_in_place_and_by_priority():
+    P, matrix, reward, first, v = process(np.int32)
+    ours, theirs, choice = v.copy(), v.copy(), np.empty(4, dtype=np.int64)
+    control.improve_in_place(matrix, reward, first, 0.9, ours, choice)
+    for s in range(4):
+        theirs[s] = backed_up(P, reward, first, theirs)[0][s]
+    assert_allclose(ours, theirs)
+
+    leads, owner = sp.csr_array(matrix.T), np.repeat(np.arange(4), np.diff(first))
+    leads.indices, leads.indptr = leads.indices.astype(np.int32), leads.indptr.astype(np.int32)
+    assert control.sweep_by_priority(matrix, reward, first, 0.9, leads, owner, v, 1e-12, 10_000) < 10_000
+    assert_allclose(backed_up(P, reward, first, v)[0], v, atol=1e-11)
+
+
+def test_wrong_shapes_are_refused():
+    _, matrix, reward, first, v = process(np.int32)
+    out, choice = np.empty(4), np.empty(4, dtype=np.int64)
+    for bad in (first[:-1], first[::-1].copy(), first + 1):
+        with pytest.raises(ValueError, match="improve: expected"):
+            control.improve(matrix, reward, bad, 0.9, v, out, choice, 1)
+    with pytest.raises(ValueError, match="improve: expected"):
+        control.improve(matrix, reward, first, 0.9, v, v, choice, 1)
+    with pytest.raises(ValueError, match="evaluate: expected"):
+        control.evaluate(matrix, reward, first, 0.9, np.array([0, 1, 2, 6]), v, 1, 1)
+    with pytest.raises(ValueError, match="sweep_by_priority: expected"):
+        control.sweep_by_priority(matrix, reward, first, 0.9, matrix, np.zeros(6, np.int64), v, 0.1, 5)
