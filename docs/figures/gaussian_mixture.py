@@ -39,8 +39,6 @@ for share in shares:
         gaps[name].append(found.score(flowers))
 for name, scores in gaps.items():
     axes[2].plot(shares, scores, marker="o", ms=3, label=name)
-axes[2].set(
-    title="missing entries", xlabel="share of entries missing", ylabel="log-likelihood of full rows"
-)
+axes[2].set(title="missing entries", xlabel="share of entries missing", ylabel="log-likelihood of full rows")
 axes[2].legend(frameon=False)
 plt.show()
