@@ -70,7 +70,10 @@ def random_rows(X: Any, weight: np.ndarray, k: int, rng: np.random.Generator) ->
     positive = np.flatnonzero(weight > 0)
     _, first, number = np.unique(_keys(X)[positive], return_index=True, return_inverse=True)
     share = np.bincount(number, weights=weight[positive])
-    drawn = rng.choice(len(first), size=min(k, len(first)), replace=False, p=share / share.sum())
+    share, size = share / share.sum(), min(k, len(first))
+    if np.count_nonzero(share) < size:  # shares that underflow are still shares
+        share = np.maximum(share, np.finfo(np.float64).tiny)
+    drawn = rng.choice(len(first), size=size, replace=False, p=share)
     return positive[first[np.resize(drawn, k)]]
 
 
