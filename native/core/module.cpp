@@ -7,6 +7,7 @@ namespace epicycle {
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
+void bind_medoids(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
@@ -43,7 +44,7 @@ NB_MODULE(_native, m) {
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
     bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density});
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",

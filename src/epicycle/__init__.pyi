@@ -47,6 +47,7 @@ from .cluster import (
     DBSCAN as DBSCAN,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
 )
