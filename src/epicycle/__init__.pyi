@@ -47,6 +47,8 @@ from .cluster import (
     DBSCAN as DBSCAN,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
 )
 from .control import (
     MDP as MDP,
