@@ -13,6 +13,7 @@ void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -41,7 +42,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
+    bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
     bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
