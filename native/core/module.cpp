@@ -46,9 +46,6 @@ NB_MODULE(_native, m) {
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
-    bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density});
-    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
