@@ -18,6 +18,7 @@ from epicycle.stats._class_scatter import dense_rows
 
 #: Rounds of k-means||, each of which draws about twice as many rows as there are clusters, as its authors advise.
 ROUNDS, OVERSAMPLING = 5, 2.0
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of an index over those of a hash
 
 
 def plus_plus(
@@ -168,9 +169,16 @@ def _nearest_weight(batch: Batch, candidates: np.ndarray) -> tuple[np.ndarray]:
 
 def _uniform(X: Any, seed: int, number: int) -> np.ndarray:
     """Numbers in [0, 1) that depend on the content of the rows, the seed and the number of the pass."""
-    salt = np.uint64(stream(seed, "rows", number).integers(2**63)) * np.uint64(2) + np.uint64(1)
+    return row_keys(X, seed, number, np.zeros(1, dtype=np.uint64))
+
+
+def row_keys(X: Any, seed: int, number: int, index: np.ndarray) -> np.ndarray:
+    """The same, with the index of each row besides: equal rows have different ones."""
+    drawn, offset = stream(seed, "rows", number).integers(2**63, size=2).astype(np.uint64)
+    salt = drawn * np.uint64(2) + np.uint64(1)
     with np.errstate(over="ignore"):
-        bits = _keys(X) * salt
+        # A row of zeros has the key 0, which no factor changes.
+        bits = (_keys(X) + index * _GOLDEN_RATIO + offset) * salt
         bits = (bits ^ (bits >> np.uint64(32))) * salt
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
