@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 import epicycle as ep
 
 X, _ = make_blobs(240, centers=[[0, 0], [5, 1], [1.5, 5]], cluster_std=0.8, random_state=0)
-X = np.vstack([X, [11, 9] + np.random.default_rng(0).normal(size=(14, 2))])
+X = np.vstack([X, np.random.default_rng(0).normal([11, 9], size=(14, 2))])
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
 medoids = ep.KMedoids(3, random_state=0).fit(X)
 means = ep.KMeans(3, n_init=5, random_state=0).fit(X)

@@ -41,7 +41,7 @@ def run_prediction(
     if n_jobs is not None and isinstance(model, TableModel) and "n_jobs" in model.model_.get_params(deep=False):
         model.model_.set_params(n_jobs=n_jobs)
     if proba and not hasattr(model, "predict_proba"):
-        raise ParameterError(f"--proba: {path} is a regression, which has no probabilities")
+        raise ParameterError(f"--proba: {path} has no probabilities, as a regression and a clustering have none")
     form = "csv" if out is None else form_of(out)
     if as_json and form in ("parquet", "arrow"):
         raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
