@@ -194,3 +194,6 @@ def test_centers_are_drawn_from_shares_that_underflow():
     weight = np.where(np.arange(12) < 2, 1e100, 1e-300)
     model = ep.KMeans(4, init="random", random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
     assert len(np.unique(model.cluster_centers_)) == 4
+    for init in ("random", "lab", "k-medoids++"):
+        medoids = ep.KMedoids(4, init=init, random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
+        assert len(np.unique(medoids.medoid_indices_)) == 4
