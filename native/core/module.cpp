@@ -12,6 +12,8 @@ void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_hierarchy(nb::module_ &m);
+void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
@@ -42,8 +44,9 @@ NB_MODULE(_native, m) {
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
     bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
-    bind("cluster", "The nearest of many centres for every row; clusters of high density; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density});
+    bind("cluster",
+         "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",

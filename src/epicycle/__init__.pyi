@@ -47,10 +47,14 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
+    AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
 )
 from .control import (
     MDP as MDP,

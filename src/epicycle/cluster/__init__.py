@@ -1,7 +1,19 @@
 """Clustering."""
 
-from epicycle.cluster.density import DBSCAN, dbscan
+from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
+from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 
-__all__ = ["DBSCAN", "BisectingKMeans", "KMeans", "MaxMarginClustering", "MiniBatchKMeans", "dbscan"]
+__all__ = [
+    "DBSCAN",
+    "HDBSCAN",
+    "AgglomerativeClustering",
+    "BisectingKMeans",
+    "KMeans",
+    "MaxMarginClustering",
+    "MiniBatchKMeans",
+    "dbscan",
+    "linkage_tree",
+    "ward_tree",
+]

@@ -47,9 +47,11 @@ FUNCTIONS = {
     "lars_path",
     "lars_path_gram",
     "lasso_path",
+    "linkage_tree",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "ward_tree",
 }
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.
