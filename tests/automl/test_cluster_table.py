@@ -9,6 +9,7 @@ import pytest
 
 import epicycle as ep
 from epicycle.automl.clustering._cluster_profiles import cluster_profiles
+from epicycle.automl.clustering._methods import METHODS
 from epicycle.automl.clustering._search import reference_table
 from epicycle.metrics import adjusted_rand_score
 
@@ -34,8 +35,17 @@ def people(n=14, seed=0):
 
 @pytest.fixture(scope="module")
 def run():
-    """Two to six clusters are tried: there are five rows for each."""
-    return ep.cluster_table(people(10), labels="kind", seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("epicycle.automl.clustering._search._MOST_CLUSTERS", 4)
+        return ep.cluster_table(people(10), labels="kind", seed=0)
+
+
+def reproduced(script, folder, monkeypatch):
+    """The model that a script makes where it is run."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["cluster.py"])
+    runpy.run_path(str(script), run_name="__main__")
+    return ep.load(folder / "reproduced.epi")
 
 
 def test_planted_groups_are_found_with_their_number(run):
@@ -43,8 +53,9 @@ def test_planted_groups_are_found_with_their_number(run):
     assert adjusted_rand_score(people(10)["kind"].to_pylist(), run.labels) > 0.9
     assert run.agreement["adjusted_rand"] > 0.9
     assert run.p_value == 0.05
-    best = max(run.candidates, key=lambda c: c["beyond_chance"])
-    assert best["k"] == 3
+    of_method = [c for c in run.candidates if c["method"] == run.method]
+    assert max(of_method, key=lambda c: c["beyond_chance"])["name"] == run.chosen == "KMeans, 3 clusters"
+    assert {c["method"] for c in run.candidates} == {m.name for m in METHODS}
     assert {p.name: p.kind for p in run.profile} == {
         "age": "number", "fare": "number", "city": "category", "always": "drop", "kind": "drop",
     }  # fmt: skip
@@ -100,11 +111,11 @@ def test_reference_tables_keep_categories_and_break_what_joins_them():
     assert joined[1] < 0.3
 
 
-def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path):
+def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path, monkeypatch):
     path = tmp_path / "people.parquet"
     pa.parquet.write_table(people(), path)
     for name in ("first", "second"):
-        ep.cluster_table(path, 3, labels="kind", seed=4, out=tmp_path / name)
+        ep.cluster_table(path, 3, labels="kind", models="kmeans", seed=4, out=tmp_path / name)
     names = sorted(p.name for p in (tmp_path / "first").iterdir())
     assert names == ["cluster.py", "clusters.csv", "clusters.json", "model.epi"]
     for name in names:
@@ -113,11 +124,26 @@ def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path):
     assert lines[0] == "row,cluster,silhouette"
     labels = [int(line.split(",")[1]) for line in lines[1:]]
     assert ep.load(tmp_path / "first" / "model.epi").predict(people()).tolist() == labels
-    again = runpy.run_path(str(tmp_path / "first" / "cluster.py"))["model"].fit(people())
+    again = reproduced(tmp_path / "first" / "cluster.py", tmp_path, monkeypatch)
     assert again.predict(people()).tolist() == labels
     numbers = json.loads((tmp_path / "first" / "clusters.json").read_text())
     assert numbers["k"] == 3
     assert len(numbers["clusters"]) == 3
+
+
+@pytest.mark.parametrize("models", ["agglomerative", "hdbscan"])
+def test_methods_that_know_no_other_rows_hand_on_to_neighbours(models, tmp_path, monkeypatch):
+    path = tmp_path / "people.parquet"
+    pa.parquet.write_table(people(), path)
+    k = 3 if models == "agglomerative" else "auto"
+    found = ep.cluster_table(path, k, labels="kind", models=models, out=tmp_path / "run")
+    assert found.k >= 2
+    assert found.model_.predict(people()).tolist() == found.labels.tolist()
+    assert ep.load(tmp_path / "run" / "model.epi").predict(people()).tolist() == found.labels.tolist()
+    again = reproduced(tmp_path / "run" / "cluster.py", tmp_path, monkeypatch)
+    assert again.predict(people()).tolist() == found.labels.tolist()
+    outside = [c for c in found.clusters if c["cluster"] < 0]
+    assert [c["silhouette"] for c in outside] == [None] * len(outside)
 
 
 def test_a_short_time_leaves_candidates_out_and_names_them():

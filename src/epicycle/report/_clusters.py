@@ -105,10 +105,10 @@ def number_of_clusters(record: dict[str, Any]) -> Html | None:
 
 
 def _best(found: dict[str, Any]) -> int | None:
+    """The candidate that was chosen; of several with its method and number the first."""
     rows = [mapping(row) for row in items(found.get("candidates"))]
-    scored = [(number(row.get("beyond_chance")), -i) for i, row in enumerate(rows)]
-    known = [(score, i) for score, i in scored if score is not None]
-    return -max(known)[1] if known else None
+    chosen = found.get("chosen")
+    return next((i for i, row in enumerate(rows) if chosen is not None and row.get("name") == chosen), None)
 
 
 def _candidates(found: dict[str, Any]) -> Html | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epicycle.cluster import KMeans
+from epicycle.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from epicycle.core._exceptions import ParameterError
 
 
@@ -27,7 +27,11 @@ class Method:
     predicts: bool = True
 
 
-METHODS = (Method("KMeans", lambda k, seed: KMeans(k, n_init=5, random_state=seed)),)
+METHODS = (
+    Method("KMeans", lambda k, seed: KMeans(k, n_init=5, random_state=seed)),
+    Method("AgglomerativeClustering", lambda k, _: AgglomerativeClustering(k), most_rows=10_000, predicts=False),
+    Method("HDBSCAN", lambda _k, _seed: HDBSCAN(), takes_k=False, most_rows=20_000, predicts=False),
+)
 
 
 def methods_for(n_rows: int, asked: str | Sequence[str] | None, *, fixed_k: bool) -> list[Method]:
