@@ -19,6 +19,7 @@ from . import (
     kernel as kernel,
     linear as linear,
     metrics as metrics,
+    mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -169,6 +170,9 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .mixture import (
+    GaussianMixture as GaussianMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,
