@@ -9,9 +9,11 @@ import pytest
 
 import epicycle as ep
 from epicycle.automl.clustering._cluster_profiles import cluster_profiles
-from epicycle.automl.clustering._methods import METHODS
+from epicycle.automl.clustering._methods import methods_for
 from epicycle.automl.clustering._search import reference_table
 from epicycle.metrics import adjusted_rand_score
+
+QUICK = ["kmeans", "agglomerative", "hdbscan"]
 
 
 def people(n=14, seed=0):
@@ -37,7 +39,7 @@ def people(n=14, seed=0):
 def run():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("epicycle.automl.clustering._search._MOST_CLUSTERS", 4)
-        return ep.cluster_table(people(10), labels="kind", seed=0)
+        return ep.cluster_table(people(10), labels="kind", models=QUICK, seed=0)
 
 
 def reproduced(script, folder, monkeypatch):
@@ -55,7 +57,7 @@ def test_planted_groups_are_found_with_their_number(run):
     assert run.p_value == 0.05
     of_method = [c for c in run.candidates if c["method"] == run.method]
     assert max(of_method, key=lambda c: c["beyond_chance"])["name"] == run.chosen == "KMeans, 3 clusters"
-    assert {c["method"] for c in run.candidates} == {m.name for m in METHODS}
+    assert {c["method"] for c in run.candidates} == {"KMeans", "AgglomerativeClustering", "HDBSCAN"}
     assert {p.name: p.kind for p in run.profile} == {
         "age": "number", "fare": "number", "city": "category", "always": "drop", "kind": "drop",
     }  # fmt: skip
@@ -92,7 +94,7 @@ def test_a_table_without_clusters_is_called_no_better_than_chance(seed, monkeypa
         if seed
         else {"a": rng.uniform(size=40), "b": rng.uniform(size=40)}
     )
-    found = ep.cluster_table(table, seed=0)
+    found = ep.cluster_table(table, models=QUICK, seed=0)
     assert found.verdict == "no better than chance"
     assert found.p_value > 0.05
     assert any("no better than chance" in reason for reason in found.reasons)
@@ -149,14 +151,35 @@ def test_methods_that_know_no_other_rows_hand_on_to_neighbours(models, tmp_path,
 def test_a_short_time_leaves_candidates_out_and_names_them():
     found = ep.cluster_table(people(), time=1e-6)
     assert len(found.candidates) == 1
-    assert found.skipped[0] == "KMeans, 3 clusters"
+    assert found.skipped[0] == "KMeans, 3 clusters: the time was up"
+
+
+def test_a_mixture_gives_probabilities_and_one_that_fails_is_named(monkeypatch):
+    numbers = people().drop_columns(["city"])
+    found = ep.cluster_table(numbers, 3, labels="kind", models="gaussian")
+    assert found.method == "GaussianMixture"
+    assert found.agreement["adjusted_rand"] > 0.8
+    assert found.model_.predict_proba(numbers).shape == (42, 3)
+    assert "GaussianMixture" in {m.name for m in methods_for(42, None, fixed_k=True, categories=False)}
+    assert "GaussianMixture" not in {m.name for m in methods_for(42, None, fixed_k=True, categories=True)}
+
+    def collapse(*_):
+        raise ep.exceptions.ConvergenceError("component 2 collapsed")
+
+    monkeypatch.setattr(ep.GaussianMixture, "fit", collapse)
+    monkeypatch.setattr(ep.GaussianMixture, "fit_predict", collapse)
+    with pytest.raises(ValueError, match="could be fitted: GaussianMixture, 3 clusters: component 2 collapsed"):
+        ep.cluster_table(people(), 3, models="gaussian")
+    found = ep.cluster_table(people(), 3, models=["gaussian", "agglomerative"])
+    assert found.method == "AgglomerativeClustering"
+    assert found.skipped == ["GaussianMixture, 3 clusters: component 2 collapsed"]
 
 
 def test_many_rows_are_clustered_from_a_sample(monkeypatch):
     monkeypatch.setattr("epicycle.automl.clustering._search.RESAMPLED_ROWS", 60)
     monkeypatch.setattr("epicycle.automl.clustering._cluster_job._SILHOUETTE_ROWS", 60)
     monkeypatch.setattr("epicycle.automl.clustering._cluster_job._SILHOUETTE_SAMPLE", 50)
-    found = ep.cluster_table(people(60), 3, labels="kind")
+    found = ep.cluster_table(people(60), 3, labels="kind", models="kmeans")
     assert found.silhouettes is None
     assert found.silhouette["lower"] < found.silhouette["score"] < found.silhouette["upper"]
     assert found.agreement["adjusted_rand"] > 0.9
@@ -174,7 +197,7 @@ def test_dates_skewed_numbers_and_many_levels():
             "ticket": [f"t{i}" for i in rng.integers(0, 50, n)],
         }
     )
-    found = ep.cluster_table(table, 2)
+    found = ep.cluster_table(table, 2, models="kmeans")
     kinds = {p.name: (p.kind, p.treatment) for p in found.profile}
     assert kinds["day"] == ("drop", "left out: a date, of which every part would count as a column")
     assert any(issue.kind == "skewed" and issue.columns == ("income",) for issue in found.warnings)

@@ -225,7 +225,7 @@ def clustering() -> dict[str, Any]:
                 }
                 for k, e in zip(range(2, 6), evidence, strict=True)
             ],
-            "skipped": ["KMeans, 6 clusters"],
+            "skipped": ["KMeans, 6 clusters: the time was up"],
             "embedding": {
                 "x": rng.normal(size=93), "y": rng.normal(size=93), "cluster": labels, "row": np.arange(93),
                 "explained": [0.5, 0.25],

@@ -62,5 +62,5 @@ def print_run(run: ClusteringRun, folder: Path) -> None:
     if len(run.clusters) > _SHOWN:
         say(f"and {len(run.clusters) - _SHOWN} more, in the report")
     if run.skipped:
-        say(f"not tried, because the time was up: {', '.join(run.skipped)}")
+        say(f"not compared: {'; '.join(run.skipped[:6])}{' ...' if len(run.skipped) > 6 else ''}")
     say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")

@@ -92,15 +92,13 @@ def number_of_clusters(record: dict[str, Any]) -> Html | None:
     kind = "bad" if text(found.get("verdict")) == CHANCE else "good"
     verdict = tag("p", "Verdict: ", tag("strong", text(found.get("verdict"), 60)), class_=f"verdict {kind}")
     picture = _evidence(found)
-    skipped = [text(name, 60) for name in items(found.get("skipped"))]
+    skipped = [text(name, 200) for name in items(found.get("skipped"))]
     return joined(
         verdict,
         tag("ul", reasons) if reasons else None,
         tag("div", picture, class_="figures") if picture else None,
         _candidates(found),
-        tag("p", f"Not tried, because the time was up: {', '.join(skipped[:20])}.", class_="quiet")
-        if skipped
-        else None,
+        tag("p", f"Not compared: {'; '.join(skipped[:20])}.", class_="quiet") if skipped else None,
     )
 
 

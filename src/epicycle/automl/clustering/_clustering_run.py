@@ -49,6 +49,8 @@ class ClusteringRun:
         Of the search as a whole: the share of tables without clusters in which it finds at least as much.
     agreement : dict or None
         Adjusted Rand index and purity against the column of known classes, where there is one.
+    skipped : list of str
+        Candidates that were not compared, and why.
     profile : list of ColumnProfile
     warnings : list of DataIssue
     script : str

@@ -18,6 +18,7 @@ import numpy as np
 from epicycle.automl._budget import Budget
 from epicycle.automl._messages import Messages
 from epicycle.automl.clustering._methods import Method
+from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.core._random import stream
 from epicycle.metrics._cluster_stability import Resampled, resampled, uniform_reference
 
@@ -127,19 +128,30 @@ def search(
     for method, number in plan:
         before = budget.spent()
         if found and budget.left(0.1 * budget.seconds) < slowest:
-            skipped.append(f"{method.name}, {number} clusters" if number else method.name)
+            skipped.append((f"{method.name}, {number} clusters" if number else method.name) + ": the time was up")
             continue
-        estimator = method.make(number, seed)
         messages.stage(f"trying {method.name}" + (f" with {number} clusters" if number else ""))
-        data = resampled(estimator, X, _SUBSAMPLE, _PAIRS, seed, "data")
-        others = [
-            resampled(estimator, table, _SUBSAMPLE, _REFERENCE_PAIRS, seed, f"reference {r}")
-            for r, table in enumerate(references)
-        ]
-        found.append(Candidate(method, number, data, others))
+        try:
+            candidate = _measured(method, number, X, references, seed)
+        except EpicycleError as error:  # such as a mixture whose components collapse
+            skipped.append(f"{method.name}, {number} clusters: {' '.join(str(error).split())[:160]}")
+            continue
+        found.append(candidate)
         slowest = max(slowest, budget.spent() - before)
         messages.line(
-            f"{budget.spent():6.1f} s  {found[-1].name}: stability {data.scores.mean():.2f}, silhouette "
-            f"{data.silhouettes.mean():.2f}, beyond chance {found[-1].beyond_chance:+.2f}"
+            f"{budget.spent():6.1f} s  {candidate.name}: stability {candidate.data.scores.mean():.2f}, silhouette "
+            f"{candidate.data.silhouettes.mean():.2f}, beyond chance {candidate.beyond_chance:+.2f}"
         )
+    if not found:
+        raise DataError(f"no method could be fitted: {skipped[0]}")
     return Found(found, skipped)
+
+
+def _measured(method: Method, k: int, X: np.ndarray, references: list[np.ndarray], seed: int) -> Candidate:
+    estimator = method.make(k, seed)
+    data = resampled(estimator, X, _SUBSAMPLE, _PAIRS, seed, "data")
+    others = [
+        resampled(estimator, table, _SUBSAMPLE, _REFERENCE_PAIRS, seed, f"reference {r}")
+        for r, table in enumerate(references)
+    ]
+    return Candidate(method, k, data, others)
