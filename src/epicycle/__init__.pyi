@@ -52,8 +52,11 @@ from .cluster import (
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
 )
