@@ -67,7 +67,7 @@ AREAS = {
     "clusters": (0.97, "cluster.tests.test_bisect_k_means cluster.tests.test_k_means"),
     # partial_fit needs no list of classes here, and five tests ask that it does: they are 6% of the area.
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
-    "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan"),
+    "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan cluster.tests.test_optics"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
