@@ -19,6 +19,7 @@ from . import (
     kernel as kernel,
     linear as linear,
     metrics as metrics,
+    mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -49,10 +50,16 @@ from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
     OPTICS as OPTICS,
+    AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
 )
 from .control import (
     MDP as MDP,
@@ -167,6 +174,9 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .mixture import (
+    GaussianMixture as GaussianMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

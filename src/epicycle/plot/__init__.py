@@ -18,6 +18,7 @@ from epicycle.core._plot_style import (
     styled,
 )
 from epicycle.plot._classification import calibration, confusion, precision_recall, roc
+from epicycle.plot._dendrogram import dendrogram
 from epicycle.plot._drawing import Drawing
 from epicycle.plot._reachability import reachability
 from epicycle.plot._regression import importances, learning_curve, residuals
@@ -32,6 +33,7 @@ __all__ = [
     "bars",
     "calibration",
     "confusion",
+    "dendrogram",
     "importances",
     "in_style",
     "ink",
