@@ -15,6 +15,7 @@ void bind_glm(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -44,7 +45,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
+    bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
