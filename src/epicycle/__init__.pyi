@@ -52,6 +52,7 @@ from .cluster import (
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
     SpectralClustering as SpectralClustering,

@@ -45,6 +45,7 @@ LIGHT = {
     "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "BisectingKMeans": {"n_clusters": 3},
     "KMeans": {"n_clusters": 3},
+    "KMedoids": {"n_clusters": 3},
     # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
     "BernoulliMixture": {"n_components": 4},
     "GaussianMixture": {"n_components": 4},

@@ -4,6 +4,7 @@ from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
 from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
+from epicycle.cluster.medoids import KMedoids
 from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "AgglomerativeClustering",
     "BisectingKMeans",
     "KMeans",
+    "KMedoids",
     "MaxMarginClustering",
     "MiniBatchKMeans",
     "SpectralClustering",
