@@ -176,7 +176,10 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

@@ -47,7 +47,10 @@ LIGHT = {
     "KMeans": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
     # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
+    "BernoulliMixture": {"n_components": 4},
     "GaussianMixture": {"n_components": 4},
+    "MultinomialMixture": {"n_components": 4},
+    "PoissonMixture": {"n_components": 4},
     "MiniBatchKMeans": {"n_clusters": 3, "batch_size": 50, "max_iter": 10},
     "MaxMarginClustering": {"n_init": 2},
     # As in scikit-learn a singular covariance is refused; the checks have classes of one row.
