@@ -49,6 +49,7 @@ from .bayes import (
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
+    OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
@@ -175,7 +176,10 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,
