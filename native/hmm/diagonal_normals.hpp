@@ -50,19 +50,21 @@ EPICYCLE_CLONES inline void diagonal_scores(const DiagonalNormals &normals, cons
         const double *log_norm = normals.log_norm.data() + tile * p * STATES_ABREAST;
         const std::size_t used = std::min(STATES_ABREAST, k - tile * STATES_ABREAST);
         for (std::size_t i = 0; i < n; ++i) {
+            const double *x = X + i * p;
+            bool whole = true;
+            for (std::size_t j = 0; j < p; ++j) whole &= x[j] == x[j];
             double sum[STATES_ABREAST];
-            for (std::size_t l = 0; l < STATES_ABREAST; ++l) sum[l] = normals.total[tile * STATES_ABREAST + l];
+            for (std::size_t l = 0; l < STATES_ABREAST; ++l)
+                sum[l] = whole ? normals.total[tile * STATES_ABREAST + l] : 0.0;
             for (std::size_t j = 0; j < p; ++j) {
-                const double x = X[i * p + j];
+                if (!whole && x[j] != x[j]) continue;
                 const double *m = mean + j * STATES_ABREAST, *q = precision + j * STATES_ABREAST;
-                if (x != x) {
-                    for (std::size_t l = 0; l < STATES_ABREAST; ++l) sum[l] -= log_norm[j * STATES_ABREAST + l];
-                    continue;
-                }
                 for (std::size_t l = 0; l < STATES_ABREAST; ++l) {
-                    const double d = x - m[l];
+                    const double d = x[j] - m[l];
                     sum[l] += d * d * q[l];
                 }
+                if (!whole)
+                    for (std::size_t l = 0; l < STATES_ABREAST; ++l) sum[l] += log_norm[j * STATES_ABREAST + l];
             }
             double *row = out + i * k + tile * STATES_ABREAST;
             if (used == STATES_ABREAST)
