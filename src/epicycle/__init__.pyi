@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     control as control,
     data as data,
+    decomposition as decomposition,
     diagnose as diagnose,
     discriminant as discriminant,
     em as em,
@@ -69,6 +70,10 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .decomposition import (
+    FactorAnalysis as FactorAnalysis,
+    ProbabilisticPCA as ProbabilisticPCA,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

@@ -68,6 +68,7 @@ AREAS = {
     # partial_fit needs no list of classes here, and five tests ask that it does: they are 6% of the area.
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
     "density": (0.97, "cluster.tests.test_dbscan"),
+    "factor_analysis": (0.97, "decomposition.tests.test_factor_analysis"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
