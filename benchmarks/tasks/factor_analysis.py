@@ -15,7 +15,7 @@ MEASURE = "log-likelihood a row, below the best"
 
 
 def make(directory: Path, quick: bool) -> Data:
-    n, p, k = (2_000, 20, 4) if quick else (20_000, 60, 8)
+    n, p, k = (2_000, 20, 4) if quick else (20_000, 40, 5)
     rng = np.random.default_rng(72)
     noise = rng.uniform(0.3, 3.0, p)
     return {"X": rng.normal(size=(n, k)) @ rng.normal(size=(k, p)) + rng.normal(size=(n, p)) * noise, "k": np.array(k)}
@@ -50,7 +50,7 @@ def likelihoods(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Qual
 
 TASK = Task(
     name="factor_analysis",
-    title="FactorAnalysis, 20,000 x 60, 8 factors",
+    title="FactorAnalysis, 20,000 x 40, 5 factors",
     description="""\
 Columns with noise of very different sizes; both at their default tolerance, 0.01 of the log-likelihood of all rows. The
 mean log-likelihood of a row may be 1e-6 below the best.""",

@@ -35,7 +35,8 @@ class ProbabilisticPCA(LatentFactors):
     Parameters
     ----------
     n_components : int, optional
-        k; default: one less than rows and features, whichever are fewer.
+        k; default: one less than the number of directions in which rows differ, which is that of the features where
+        there are enough rows.
     method : {"auto", "closed form", "em"}, default="auto"
         How the maximum is found; "auto" takes the closed form where no entry is missing. Both end at the same model.
     tol : float, default=1e-8
@@ -101,14 +102,13 @@ class ProbabilisticPCA(LatentFactors):
         p = data.n_features
         scatter = scatter_of(data, self.n_jobs)
         if scatter is not None and self.method != "em":
-            k = self._wanted(self.n_components, p, max(min(scatter.n_rows, p) - 1, 0))
-            self._solve(scatter, k)
+            self._solve(scatter, self._wanted(self.n_components, p, max(scatter.rank() - 1, 0)))
             return self
         if scatter is None and self.method == "closed form":
             filled_scatter(data, self.n_jobs)  # names what is no missing entry: infinity, overflow, an empty column
             raise DataError("Input X contains NaN; method='closed form' is for complete rows, expected 'auto' or 'em'")
         start = scatter if scatter is not None and scatter.S is not None else filled_scatter(data, self.n_jobs)
-        self._iterate(data, start, self._wanted(self.n_components, p, max(min(start.n_rows, p) - 1, 0)))
+        self._iterate(data, start, self._wanted(self.n_components, p, max(start.rank() - 1, 0)))
         return self
 
     def _solve(self, scatter: Scatter, k: int) -> None:

@@ -20,6 +20,8 @@ from epicycle.stats._moments import refuse_non_finite, shift_of
 _MANY = 0.3
 #: Noise variances are kept above this share of the variance: below, log-likelihoods lose their digits.
 FLOOR = 1e-6
+#: Eigenvalues below this share of the largest are zero but for rounding.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,18 @@ class Scatter:
         assert self.F is not None
         G = self.F / scale
         values, U = _largest(G @ G.T, min(k, len(G)))
-        root = np.sqrt(np.where(values > 0, values, 1.0))
+        # An axis without variance cannot be told from rounding, and none is needed.
+        values = np.where(values > _NOTHING * values[0], values, 0.0)
+        root = np.sqrt(np.where(values > 0, values, np.inf))
         rows = (U.T @ G) / root[:, None]
         more = k - len(values)  # of more components than rows the rest has no variance
         return np.pad(values, (0, more)), np.pad(rows, ((0, more), (0, 0)))
+
+    def rank(self) -> int:
+        """The number of directions in which rows differ."""
+        p = len(self.mean)
+        values, _ = self.axes(p if self.F is None else len(self.F), np.ones(p))
+        return int((values > 100 * _NOTHING * values[0]).sum())
 
 
 def _largest(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
