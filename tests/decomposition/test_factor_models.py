@@ -197,18 +197,18 @@ def test_rotations_find_a_simple_structure_and_leave_the_model(name):
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_same_from_memory_files_and_dask(cls, gaps, tmp_path):
-    table, weight = GAPS if gaps else X, np.random.default_rng(0).uniform(0.5, 2, len(X))
-    names = list("abcdefgh")
-    pd.DataFrame(table, columns=names).assign(w=weight).to_parquet(tmp_path / "rows.parquet", row_group_size=90)
-    options = {"tol": 1e-5} if cls is FactorAnalysis else {"tol": 1e-9}
+    table = (GAPS if gaps else X)[:90, :5]
+    weight, names = np.random.default_rng(0).uniform(0.5, 2, len(table)), list("abcde")
+    pd.DataFrame(table, columns=names).assign(w=weight).to_parquet(tmp_path / "rows.parquet", row_group_size=40)
+    options = {"tol": 1e-3} if cls is FactorAnalysis else {"tol": 1e-6}
     model = cls(2, **options).fit(table, sample_weight=weight)
     scanned = cls(2, **options).fit(ep.data.scan(tmp_path / "rows.parquet", weight="w"))
-    spread = cls(2, **options).fit(da.from_array(table, chunks=(80, 8)), sample_weight=da.from_array(weight, chunks=80))
+    spread = cls(2, **options).fit(da.from_array(table, chunks=(30, 5)), sample_weight=da.from_array(weight, chunks=30))
     for other in (scanned, spread):
         assert_allclose(other.components_, model.components_, atol=1e-6)
         assert_allclose(other.noise_variance_, model.noise_variance_, rtol=1e-6)
     assert_allclose(
-        np.asarray(spread.transform(da.from_array(table, chunks=(80, 8)))), model.transform(table), atol=1e-5
+        np.asarray(spread.transform(da.from_array(table, chunks=(30, 5)))), model.transform(table), atol=1e-5
     )
     assert model.log_likelihood_ == pytest.approx(log_likelihood(model, table, weight), rel=1e-9)
     assert model.score(table, sample_weight=weight) == pytest.approx(model.log_likelihood_ / weight.sum(), rel=1e-9)
