@@ -58,6 +58,20 @@ EPICYCLE_CLONES inline void chebyshev_column(const double *x, std::size_t m, dou
         out[j] = d > out[j] ? d : out[j];
     }
 }
+// Adds the parts of one column to the reduced distances of m points from one whose value there is q.
+template <Metric M>
+void add_column(const Norm<M> &norm, const double *x, std::size_t m, double q, double *out) {
+    if constexpr (M == Metric::euclidean) {
+        euclidean_column(x, m, q, out);
+    } else if constexpr (M == Metric::manhattan) {
+        manhattan_column(x, m, q, out);
+    } else if constexpr (M == Metric::chebyshev) {
+        chebyshev_column(x, m, q, out);
+    } else {
+        for (std::size_t j = 0; j < m; ++j) out[j] = norm.join(out[j], norm.part(std::abs(x[j] - q)));
+    }
+}
+
 EPICYCLE_CLONES inline std::size_t count_within(const double *d, std::size_t m, double radius) {
     std::size_t found = 0;
     for (std::size_t j = 0; j < m; ++j) found += d[j] <= radius;
@@ -106,18 +120,7 @@ public:
     template <Metric M>
     void distances(const Norm<M> &norm, const double *q, std::size_t start, std::size_t m, double *out) const {
         std::fill(out, out + m, 0.0);
-        for (std::size_t k = 0; k < p; ++k) {
-            const double *x = columns.data() + k * n + start;
-            if constexpr (M == Metric::euclidean) {
-                euclidean_column(x, m, q[k], out);
-            } else if constexpr (M == Metric::manhattan) {
-                manhattan_column(x, m, q[k], out);
-            } else if constexpr (M == Metric::chebyshev) {
-                chebyshev_column(x, m, q[k], out);
-            } else {
-                for (std::size_t j = 0; j < m; ++j) out[j] = norm.join(out[j], norm.part(std::abs(x[j] - q[k])));
-            }
-        }
+        for (std::size_t k = 0; k < p; ++k) add_column(norm, columns.data() + k * n + start, m, q[k], out);
     }
 
     // The least and the largest reduced distance between points of two boxes, and of a point and a box.
@@ -239,5 +242,21 @@ private:
         visit(first ? right : left);
     }
 };
+
+// (row, distance to its k-th nearest, itself included) of every point in tree order.
+template <Metric M>
+std::vector<std::pair<std::size_t, double>> kth_distances(const KdTree &tree, const Norm<M> &norm, std::size_t k,
+                                                          [[maybe_unused]] int threads) {
+    std::vector<std::pair<std::size_t, double>> out(tree.rows());
+#pragma omp parallel num_threads(threads)
+    {
+        NearestWalk<M> walk(tree, norm, k);
+#pragma omp for schedule(dynamic, 16)
+        for (std::size_t leaf = tree.first_leaf(); leaf < tree.count(); ++leaf)
+            for (std::size_t i = tree[leaf].start; i < tree[leaf].end; ++i)
+                out[i] = {static_cast<std::size_t>(tree.row[i]), norm.root(walk(i, leaf))};
+    }
+    return out;
+}
 
 }  // namespace epicycle

@@ -20,6 +20,7 @@ from . import (
     kernel as kernel,
     linear as linear,
     metrics as metrics,
+    mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -32,9 +33,11 @@ from . import (
     tree as tree,
 )
 from .automl import (
+    ClusteringRun as ClusteringRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    cluster_table as cluster_table,
     train as train,
 )
 from .bayes import (
@@ -46,8 +49,18 @@ from .bayes import (
 )
 from .cluster import (
     DBSCAN as DBSCAN,
+    HDBSCAN as HDBSCAN,
+    OPTICS as OPTICS,
+    AgglomerativeClustering as AgglomerativeClustering,
+    BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
+    MiniBatchKMeans as MiniBatchKMeans,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
+    linkage_tree as linkage_tree,
+    ward_tree as ward_tree,
 )
 from .control import (
     MDP as MDP,
@@ -166,6 +179,12 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .mixture import (
+    BernoulliMixture as BernoulliMixture,
+    GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

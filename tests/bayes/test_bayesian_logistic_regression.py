@@ -14,8 +14,9 @@ from sklearn.linear_model import LogisticRegression
 
 import epicycle as ep
 from epicycle import BayesianLogisticRegression
+from epicycle._native import bayes as native
+from epicycle.bayes import mcse
 from epicycle.bayes._logistic_posterior import averaged_sigmoid, bound_step, inverse_half
-from epicycle.bayes._polya_gamma import polya_gamma
 from epicycle.data import as_data
 from epicycle.exceptions import DataError, DataTypeError, NotFittedError, ParameterError
 
@@ -56,7 +57,8 @@ class Posterior:
 def test_polya_gamma_draws(c):
     """Mean, variance and Laplace transform E exp(-t w) = cosh(c/2) / cosh(sqrt(c^2/4 + t/2)) of PG(1, c)."""
     n = 100_000
-    x = polya_gamma(np.full(n, c), np.random.default_rng(1))
+    seed = np.arange(1, 5, dtype=np.uint64)
+    x = native.polya_gamma(np.full(n, c), seed)
     mean = np.tanh(c / 2) / (2 * c) if c else 0.25
     e = np.exp(-c)  # (sinh c - c) / cosh(c/2)^2, without overflow
     variance = ((1 - e**2) - 2 * c * e) / (1 + e) ** 2 * 2 / (4 * c**3) if c else 1 / 24
@@ -68,7 +70,28 @@ def test_polya_gamma_draws(c):
         s = np.sqrt(c**2 / 4 + t / 2)
         expected = np.exp(c / 2 - s) * (1 + np.exp(-c)) / (1 + np.exp(-2 * s))
         assert abs(found.mean() - expected) < 4.5 * found.std() / np.sqrt(n)
-    assert np.array_equal(x, polya_gamma(np.full(n, -c), np.random.default_rng(1)))
+    assert np.array_equal(x, native.polya_gamma(np.full(n, -c), seed))
+
+
+def test_polya_gamma_of_huge_margins():
+    """PG(1, c) tends to the constant 1 / (2 c), with the standard deviation 1 / sqrt(2 c^3)."""
+    for c in (1e3, 1e6, 1e12):
+        x = native.polya_gamma(np.full(1000, c), np.arange(1, 5, dtype=np.uint64))
+        assert abs(x.mean() * 2 * c - 1) < 4.5 * np.sqrt(2 / c / 1000)
+        assert np.all(x > 0)
+
+
+def test_gibbs_agrees_with_nuts_and_has_the_same_bits_in_any_number_of_threads():
+    X, y = table(60, 3, seed=8)
+    options = {"n_draws": 2500, "n_warmup": 200, "random_state": 3}
+    gibbs, nuts = (BayesianLogisticRegression(method, **options).fit(X, y) for method in ("gibbs", "nuts"))
+    for draws, other in ((gibbs.draws_, nuts.draws_),):
+        error = 4.5 * np.sqrt(mcse(draws) ** 2 + mcse(other) ** 2)
+        assert np.all(np.abs(draws.mean(axis=(0, 1)) - other.mean(axis=(0, 1))) < error)
+        assert_allclose(draws.std(axis=(0, 1)), other.std(axis=(0, 1)), rtol=0.06)
+    again = BayesianLogisticRegression("gibbs", n_jobs=1, **options).fit(X, y)
+    assert_array_equal(again.draws_, BayesianLogisticRegression("gibbs", n_jobs=4, **options).fit(X, y).draws_)
+    assert_array_equal(again.draws_, gibbs.draws_)
 
 
 @pytest.mark.parametrize("deviation", [0.01, 0.9, 1.1, 5.0, 80.0])
@@ -163,7 +186,8 @@ def test_the_bound_never_falls_and_ends_at_its_maximum():
 
 def test_predictions_agree_across_methods():
     X, y = table(300, 4, seed=8)
-    found = {m: BayesianLogisticRegression(m, **FAST).fit(X, y).predict_proba(X)[:, 1] for m in METHODS}
+    options = {**FAST, "n_draws": 1000}  # a draw of Gibbs sampling is worth a quarter of an independent one
+    found = {m: BayesianLogisticRegression(m, **options).fit(X, y).predict_proba(X)[:, 1] for m in METHODS}
     for name in METHODS:
         assert_allclose(found[name], found["nuts"], atol=0.03)
 

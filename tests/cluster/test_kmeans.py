@@ -17,7 +17,7 @@ import epicycle as ep
 from epicycle import KMeans
 from epicycle.cluster._descent import require_no_rise
 from epicycle.cluster.kmeans import _lloyd
-from epicycle.cluster.kmeans._starts import parallel_plus_plus, plus_plus
+from epicycle.cluster.kmeans._starts import first_row, parallel_plus_plus, plus_plus
 from epicycle.data import as_data
 from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError, ParameterError
 
@@ -134,9 +134,13 @@ def test_a_distortion_that_rises_is_an_error(blobs, monkeypatch):
             require_no_rise(1.0, value, 1.0, 2)
     model = KMeans(40, init=start).fit(X)
     # Centres that run away from their rows are noticed in the second round.
-    sums = _lloyd._sums
-    calls = iter(range(100))
-    monkeypatch.setattr(_lloyd, "_sums", lambda *a: _lloyd.Clusters((s := sums(*a)).sums / (1 + next(calls)), s.weight))
+    sums, calls = _lloyd.cluster_sums, iter(range(100))
+
+    def shrunk(*arguments):
+        found = sums(*arguments)
+        return _lloyd.Clusters(found.sums / (1 + next(calls)), found.weight)
+
+    monkeypatch.setattr(_lloyd, "cluster_sums", shrunk)
     monkeypatch.setattr(_lloyd, "_FRESH_SUMS", 1)
     with pytest.raises(ConvergenceError, match="in round 2"):
         model.fit(X)
@@ -151,6 +155,12 @@ def test_plus_plus_draws_by_squared_distance():
     assert_allclose(first, weight / 4, atol=0.03)
     second = np.bincount([b for a, b in draws if a == 0], minlength=3)
     assert_allclose(second / second.sum(), [0, 2 / 11, 9 / 11], atol=0.05)
+
+
+def test_a_row_of_zeros_is_drawn_like_any_other():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    first = [first_row(as_data(X), seed, None)[0, 0] for seed in range(800)]
+    assert_allclose(np.bincount(np.array(first, dtype=int), minlength=4) / 800, 0.25, atol=0.06)
 
 
 def test_starts_in_batches_do_not_depend_on_the_batches(blobs):

@@ -241,7 +241,10 @@ def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
                 case.model.fit(case.X, case.y, **given) if case.y is not None else case.model.fit(case.X, **given)
                 finite = _finite(case.X)
                 for method in METHODS:
-                    if hasattr(case.model, method) and finite and not _finite(getattr(case.model, method)(case.X)):
+                    answers = getattr(case.model, method)(case.X) if hasattr(case.model, method) and finite else 0.0
+                    # Rows without neighbours within a radius have no mean: scikit-learn's NaN, with a warning.
+                    announced = any("predicting NaN" in str(warning.message) for warning in caught)
+                    if not _finite(answers) and not announced:
                         yield f"{method} gives values that are not finite"
         except Exception as error:
             if not _expected(error):

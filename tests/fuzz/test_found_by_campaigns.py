@@ -102,3 +102,53 @@ def test_a_prior_below_the_rounding_of_the_likelihood_leaves_a_posterior():
     assert_allclose(half, np.triu(half))
     # Along the sum of the columns the likelihood decides.
     assert_allclose(1 / np.sqrt(np.sum((half.T @ np.ones(3)) ** 2)), 1e15, rtol=1e-6)
+
+
+def test_a_hessian_of_other_rows_is_not_kept(rng):
+    # Squared hinges are quadratic in pieces: with the Hessian of an old piece steps shrink by a little each.
+    A, y = rng.normal(size=(30, 8)).astype(np.float32), rng.integers(6, size=30)
+    model = ep.LinearSVC(C=1e150, penalty="l1", max_iter=150).fit(A, y)
+    assert model.n_iter_ < 60
+
+
+def test_runs_that_only_rounding_moves_have_stalled():
+    rng = np.random.default_rng(1)
+    A, y = rng.normal(size=(60, 40)).round(2), rng.integers(5, size=60)
+    weight = rng.uniform(size=60) * 1e100
+    model = ep.LogisticRegression(max_iter=1000).fit(A, y, sample_weight=weight)
+    assert model.n_iter_ < 100
+
+
+def test_ties_of_many_columns_end():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A, y = rng.integers(0, 2, size=(12, 40)).astype(float), rng.normal(size=12)
+        model = ep.Lars("lasso").fit(A, y)
+        assert model.certificate_.holds
+        assert model.n_iter_ < 200
+
+
+@pytest.mark.parametrize("metric", ["dice", "rogerstanimoto", "jaccard", "yule", "braycurtis"])
+def test_rows_of_zeros_are_their_own_neighbours(metric):
+    A, y = np.zeros((4, 3)), np.arange(4.0)
+    distances, _ = ep.NearestNeighbors(metric=metric).fit(A).kneighbors(A, 4)
+    assert (distances == 0).all()
+    assert_allclose(ep.RadiusNeighborsRegressor(metric=metric, radius=0.5).fit(A, y).predict(A), 1.5)
+
+
+def test_a_single_feature_has_no_weights_to_normalise():
+    model = ep.ComplementNB(norm=True).fit(np.array([[1.0], [2.0], [0.0]]), [0, 1, 0])
+    assert np.isfinite(model.predict_proba([[3.0]])).all()
+
+
+def test_many_classes_of_few_rows_need_no_inducing_rows(rng):
+    # One factor of 33 times 34 rows costs more than 33 factors of 34 rows.
+    A, y = rng.normal(size=(34, 2)), np.arange(34) % 33
+    model = ep.GaussianProcessClassifier(optimizer=None).fit(A, y)
+    assert model.method_ == "exact"
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "mixture", "poisson"])
+def test_states_beyond_all_memory_are_refused_before_work(emission):
+    with pytest.raises(MemoryBudgetError, match="1000000000 states"):
+        ep.HiddenMarkovModel(n_states=10**9, emission=emission).fit(np.ones((6, 2)))

@@ -61,3 +61,18 @@ def test_what_does_not_fit_is_refused():
     for threads in (1, 2):
         with pytest.raises(ValueError, match="well-formed CSR"):
             bayes.class_sums(broken, code, w, 3, threads)
+
+
+def test_gibbs_sampling_of_the_prior_alone():
+    """Without rows the posterior is the prior; arguments that do not fit are refused."""
+    none, precision, seed = np.empty((0, 2)), np.array([1.0, 4.0]), np.arange(4, dtype=np.uint64)
+    draws, progress = np.empty((20_000, 2)), np.zeros(2, dtype=np.int64)
+    arguments = [none, np.zeros(2), np.zeros(0, dtype=np.int64), precision, np.zeros(2), seed]
+    rest = [5, draws, progress, np.zeros(1, dtype=np.int64)]
+    bayes.logistic_gibbs(*arguments, *rest)
+    assert progress.tolist() == [20_005, 20_000]
+    assert_allclose(draws.std(axis=0), [1, 0.5], rtol=0.03)
+    with pytest.raises(ValueError, match="logistic_gibbs"):
+        bayes.logistic_gibbs(np.empty((0, 3)), *arguments[1:], *rest)
+    with pytest.raises(ValueError, match="seed"):
+        bayes.polya_gamma(np.zeros(3), seed[:2])

@@ -187,3 +187,53 @@ def regression() -> dict[str, Any]:
             "race": [{**point, "score": -point["score"]} for point in race],
         },
     }  # fmt: skip
+
+
+@cache
+def clustering() -> dict[str, Any]:
+    """Three clusters of the rows of a small table, and rows that belong to none."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([2, 0, 1, -1], [40, 30, 20, 3])
+    values = np.sort(rng.uniform(-0.1, 0.8, size=(3, 20)))[:, ::-1]
+    evidence = [0.3, 0.55, 0.4, 0.2]
+    return {
+        "title": "Clusters of a table",
+        "data": {"rows": 93, "columns": 2, "source": "table.csv", "task": "clustering"},
+        "clustering": {
+            "method": "KMeans",
+            "k": 3,
+            "chosen": "KMeans, 3 clusters",
+            "rows": 93,
+            "verdict": "stable",
+            "reasons": ["KMeans, 3 clusters: its stability times silhouette is 0.55, against 0.2."],
+            "p_value": 0.05,
+            "stability": {"adjusted_rand": 0.97, "by_chance": 0.6},
+            "silhouette": {"score": 0.5},
+            "agreement": {"column": "kind", "adjusted_rand": 0.9},
+            "clusters": [
+                {
+                    "cluster": c, "rows": n, "share": n / 93, "silhouette": 0.5, "summary": "very high age, low fare",
+                    "details": "age 54.1 against 38.2 overall; fare 12.0 against 32.0 overall",
+                }
+                for c, n in ((2, 40), (0, 30), (1, 20), (-1, 3))
+            ],
+            "candidates": [
+                {
+                    "name": f"KMeans, {k} clusters",
+                    "method": "KMeans", "k": k, "stability": 0.9, "silhouette": e / 0.9, "evidence": e,
+                    "by_chance": 0.2, "by_chance_range": [0.1, 0.3], "beyond_chance": e - 0.2,
+                }
+                for k, e in zip(range(2, 6), evidence, strict=True)
+            ],
+            "skipped": ["KMeans, 6 clusters: the time was up"],
+            "embedding": {
+                "x": rng.normal(size=93), "y": rng.normal(size=93), "cluster": labels, "row": np.arange(93),
+                "explained": [0.5, 0.25],
+            },
+            "outlines": [
+                {"cluster": c, "rows": 20, "at": list(range(20)), "values": v}
+                for c, v in zip((2, 0, 1), values, strict=True)
+            ],
+            "certificate": {"kind": "stationarity", "value": 0.0, "tolerance": 1e-4, "meaning": "movement of centers"},
+        },
+    }  # fmt: skip

@@ -47,6 +47,7 @@ def pages(tmp_path_factory):
     made = {
         "classification": full,
         "regression": record.regression(),
+        "clustering": record.clustering(),
         "hostile": {
             **full,
             "title": HOSTILE,
@@ -67,7 +68,7 @@ def browser(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.parametrize("name", ["classification", "regression", "hostile", "empty"])
+@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "hostile", "empty"])
 def test_loads_alone_and_without_complaint(browser, pages, name):
     browser.show(pages[name])
     assert browser.complaints() == []
@@ -99,7 +100,19 @@ def test_figures_and_sections_are_there(browser, pages):
     assert "residuals" in browser.ask("[...document.querySelectorAll('figure')].map(f => f.dataset.figure)")
 
 
-@pytest.mark.parametrize("name", ["classification", "regression", "hostile", "empty"])
+def test_a_clustering_has_its_own_sections_in_light_and_dark(browser, pages):
+    for dark in (False, True):
+        browser.show(pages["clustering"], dark=dark)
+        assert browser.ask(FAINT) == []
+    drawn = browser.ask("[...document.querySelectorAll('figure[data-figure]')].map(f => f.dataset.figure)")
+    assert drawn == ["evidence", "embedding", "silhouettes", "sizes"]
+    links = browser.ask("[...document.querySelectorAll('.toc a')].map(a => a.hash.slice(1))")
+    assert links == ["data", "number", "clusters"]
+    assert browser.ask("document.querySelectorAll('figure[data-figure=embedding] circle').length") == 93
+    assert "3 clusters" in browser.ask("document.querySelector('.headline').textContent")
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "hostile", "empty"])
 def test_phone(browser, pages, name):
     browser.show(pages[name], width=360, height=740)
     assert browser.ask("document.scrollingElement.scrollWidth") <= 360

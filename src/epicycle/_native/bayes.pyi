@@ -36,6 +36,19 @@ class HierarchicalDensity:
 class RegressionDensity:
     def __init__(self, X: Array, y: Array, offset: Array | None, prior_precision: Array) -> None: ...
 
+def polya_gamma(c: Array, seed: Array) -> Array: ...
+def logistic_gibbs(
+    X: Array,
+    kappa: Array,
+    repeats: Array,
+    precision: Array,
+    start: Array,
+    seed: Array,
+    warmup: int,
+    draws: Array,
+    progress: Array,
+    stop: Array,
+) -> None: ...
 def log_density(density: Any, u: Array) -> tuple[float, Array]: ...
 def sample_chain(
     density: Any,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from epicycle.automl._columns import MAX_CLASSES, known_rows, target_values
 from epicycle.automl._tables import read_table, source_name
@@ -32,6 +32,11 @@ def read_rows(
 
     A fitted model predicts its own target: another column may be given where it means the same, but no feature.
     """
+    if not is_classifier(model) and not is_regressor(model):
+        raise ParameterError(
+            f"the model is a clustering or another method without a target ({type(model).__name__}); expected one that "
+            "predicts a column"
+        )
     table = read_table(data, header=header)
     name = target or getattr(model, "target", None)
     if name is None:

@@ -35,8 +35,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     Parameters
     ----------
-    estimator : regressor or classifier
-        Regressor or classifier; trees get the indices of the categorical features.
+    estimator : regressor, classifier or clustering
+        Trees get the indices of the categorical features.
     columns : "auto" or dict of str, default="auto"
         Kind of each column, as for :class:`TableEncoder`. A column of the kind "target" is the target where `fit` gets
         no y.
@@ -120,13 +120,21 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self
             The fitted model.
         """
-        if y is None:
+        if y is None and self._has_target:
             table, y = self._with_target(X)
             X = table
         encoder = self.new_encoder().fit(X, sample_weight=sample_weight)
-        return self.fit_encoded(encoder, encoder.transform(X), np.asarray(y), sample_weight)
+        target = None if y is None else np.asarray(y)
+        return self.fit_encoded(encoder, encoder.transform(X), target, sample_weight)
 
-    def fit_encoded(self, encoder: TableEncoder, features: Any, y: np.ndarray, sample_weight: Any = None) -> TableModel:
+    @property
+    def _has_target(self) -> bool:
+        """Whether the estimator learns a target, as a clustering does not."""
+        return bool(inner_tags(self, self.estimator).target_tags.required)
+
+    def fit_encoded(
+        self, encoder: TableEncoder, features: Any, y: np.ndarray | None, sample_weight: Any = None
+    ) -> TableModel:
         """Fit to features that were already encoded.
 
         Parameters
@@ -135,7 +143,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             As :meth:`new_encoder` gives it, fitted.
         features : ndarray or csr_array
             Of the rows to learn from.
-        y : ndarray
+        y : ndarray, or None for a clustering
         sample_weight : array-like, optional
 
         Returns
@@ -218,7 +226,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.asarray(self.model_.decision_function(features))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy of classifiers, R2 of regressors.
+        """Accuracy of classifiers, R2 of regressors; of a clustering what its own `score` says.
 
         Parameters
         ----------
@@ -228,6 +236,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         -------
         float
         """
+        if y is None and not self._has_target:
+            return float(self.model_.score(self._features(X)))
         if y is None:
             X, y = self._with_target(X)
         metric = accuracy_score if is_classifier(self) else r2_score

@@ -95,10 +95,9 @@ def train(
     >>> run.test.n, run.test.lower < run.test.score < run.test.upper
     (30, True)
     """
-    budget = Budget(_seconds(time))
+    budget = Budget(check_seconds(time))
     folder = None if out is None else check_folder(out)
-    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
-        raise ParameterTypeError(f"seed={seed!r}; expected a whole number >= 0")
+    check_seed(seed)
     messages = Messages(progress, budget.seconds)
     try:
         with config(on_nonconvergence="ignore"), warnings.catch_warnings():
@@ -126,7 +125,14 @@ def train(
     return run
 
 
-def _seconds(time: Any) -> float:
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number."""
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
+        raise ParameterTypeError(f"seed={seed!r}; expected a whole number >= 0")
+
+
+def check_seconds(time: Any) -> float:
+    """A time limit in seconds."""
     if not isinstance(time, numbers.Real) or isinstance(time, bool) or not 0 < float(time) < math.inf:
         raise ParameterError(f"time={time!r}; expected seconds, more than 0")
     return float(time)

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,7 +147,7 @@ class TrainingRun:
             },
             "columns": columns,
             "warnings": plain(self.warnings),
-            "plan": self._plan(),
+            "plan": encoding_plan(self.profile),
             "leaderboard": self.leaderboard,
             "best": self.leaderboard[0]["name"],
             "baseline": self.baseline,
@@ -165,14 +165,6 @@ class TrainingRun:
             "environment": environment(self.seed, self.seconds, self.budget),
             "reproduce": self.script,
         }
-
-    def _plan(self) -> list[str]:
-        """Encoding of the columns: those that are treated alike on one line."""
-        alike: dict[str, list[str]] = {}
-        for p in self.profile:
-            alike.setdefault(p.treatment, []).append(p.name)
-        who = {done: ", ".join(names) if len(names) <= 4 else f"{len(names)} columns" for done, names in alike.items()}
-        return [f"{who[done]}: {done}" for done in alike]
 
     def _learning_curve(self) -> dict[str, Any]:
         curve = getattr(self.findings.get("bias_variance"), "curve", None)
@@ -256,6 +248,15 @@ class TrainingRun:
             for i in range(len(part.y)):
                 numbers = [] if proba is None or not names else [repr(float(p)) for p in proba[i]]
                 writer.writerow([int(part.rows[i]), _cell(part.y[i]), _cell(predictions[i]), *numbers])
+
+
+def encoding_plan(profile: Sequence[ColumnProfile]) -> list[str]:
+    """Encoding of the columns: those that are treated alike on one line."""
+    alike: dict[str, list[str]] = {}
+    for p in profile:
+        alike.setdefault(p.treatment, []).append(p.name)
+    who = {done: ", ".join(names) if len(names) <= 4 else f"{len(names)} columns" for done, names in alike.items()}
+    return [f"{who[done]}: {done}" for done in alike]
 
 
 def _cell(value: Any) -> Any:

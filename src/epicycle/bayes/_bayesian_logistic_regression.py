@@ -14,17 +14,18 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine, optim
+from epicycle._native import bayes as native
 from epicycle.bayes._logistic_posterior import (
     PosteriorObjective,
     averaged_batch,
     bound_step,
     class_of_average,
-    gibbs_draw,
     inverse_half,
     log_odds_of_average,
     loss_statistic,
     with_ones,
 )
+from epicycle.bayes.sampling._chains import Chain, run as run_chains
 from epicycle.bayes.sampling._diagnostics import effective_sample_size, r_hat
 from epicycle.bayes.sampling._native_models import LogisticModel
 from epicycle.bayes.sampling._sample import sample
@@ -215,14 +216,25 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         X, y, repeats = self._rows(data)
         X = np.ascontiguousarray(X)
         kappa, seed = X.T @ (repeats * (y - 0.5)), seed_of(self.random_state)
-        draws = np.empty((self.n_chains, self.n_draws, len(precision)))
-        for chain in range(self.n_chains):
-            rng = stream(seed, "gibbs", chain)
-            w = rng.standard_normal(len(precision)) / np.sqrt(precision + repeats @ X**2 / repeats.sum())
-            for t in range(-self.n_warmup, self.n_draws):
-                w = gibbs_draw(X, kappa, repeats, precision, w, rng)
-                if t >= 0:
-                    draws[chain, t] = w
+        draws, stop = np.empty((self.n_chains, self.n_draws, len(precision))), np.zeros(1, dtype=np.int64)
+        spread = 1 / np.sqrt(precision + repeats @ X**2 / repeats.sum())
+        chains = []
+        for k in range(self.n_chains):
+            rng = stream(seed, "gibbs", k)
+            chains.append(Chain(k, rng.standard_normal(len(precision)) * spread, rng, draws[k], np.empty((0, 0)), stop))
+
+        def step(chain: Chain) -> None:
+            state = chain.rng.integers(0, 2**64, size=4, dtype=np.uint64)
+            native.logistic_gibbs(
+                X, kappa, repeats, precision, chain.start, state, self.n_warmup, chain.draws, chain.progress, stop
+            )
+
+        threads = min(engine.n_threads(float("inf"), self.n_jobs), self.n_chains)
+        outcome = run_chains(chains, step, threads=threads, n_iterations=self.n_warmup + self.n_draws, progress=None)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        if outcome.failure is not None:
+            raise outcome.failure
         self._conclude_draws(data, precision, draws, 0)
 
     def _fit_nuts(self, data: Data, precision: Array) -> None:

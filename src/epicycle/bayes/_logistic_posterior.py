@@ -22,7 +22,6 @@ from scipy.linalg import cholesky, rq, solve_triangular
 from scipy.special import expit, log_expit, ndtr
 
 from epicycle import engine, optim
-from epicycle.bayes._polya_gamma import polya_gamma
 from epicycle.data import Batch, Data
 
 Array = np.ndarray
@@ -120,14 +119,6 @@ def bound_step(data: Data, precision: Array, m: Array, half: Array, n_jobs: int 
     log_det = float(np.log(np.diagonal(new_half)).sum())  # half of log det S
     bound = constant + float(projected @ projected) / 2 + log_det + float(np.log(precision).sum()) / 2
     return np.asarray(new_half @ projected), new_half, bound
-
-
-def gibbs_draw(X: Array, kappa: Array, repeats: Array, precision: Array, w: Array, rng: np.random.Generator) -> Array:
-    """The next draw: Polya-gamma weights given w, then w given the weights. Row i stands for `repeats` rows."""
-    omega = polya_gamma(np.repeat(X @ w, repeats), rng)
-    totals = np.add.reduceat(omega, np.cumsum(repeats) - repeats)
-    half = inverse_half(weighted_products(X, totals) + np.diag(precision))
-    return np.asarray(half @ (half.T @ kappa + rng.standard_normal(len(w))))
 
 
 # ---------------------------------------------------------------- predictions

@@ -61,6 +61,14 @@ Order = Annotated[
     str,
     typer.Option("--order", metavar="COLUMN", help="A column of time; auto finds one, none splits at random."),
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="Leave it out; may be given more than once."),
+]
+Models = Annotated[
+    str | None,
+    typer.Option("--models", help="Methods to try, separated by commas; by default all that suit."),
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
 
 
@@ -95,14 +103,8 @@ def _train(
     weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Sample weights.")] = None,
     order: Order = "auto",
     no_header: NoHeader = False,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="Leave it out; may be given more than once."),
-    ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option("--models", help="Methods to try, separated by commas; by default all that suit."),
-    ] = None,
+    drop: Drop = None,
+    models: Models = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[
@@ -130,7 +132,53 @@ def _train(
         order=None if order == "none" else order,
         header=not no_header,
         drop=tuple(drop or ()),
-        models=None if models is None else [m.strip() for m in models.split(",") if m.strip()],
+        models=names_of(models),
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
+def names_of(models: str | None) -> list[str] | None:
+    """Names that are separated by commas."""
+    return None if models is None else [m.strip() for m in models.split(",") if m.strip()]
+
+
+@app.command("cluster")
+def _cluster(
+    data: Data,
+    k: Annotated[str, typer.Option("--k", metavar="K", help="Number of clusters; auto tries 2 to 10.")] = "auto",
+    time: Annotated[float, typer.Option("--time", metavar="SECONDS", help="Time limit.")] = 60.0,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="COLUMN", help="Known classes: left out, and compared with the clusters."),
+    ] = None,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    models: Models = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-clusters in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find clusters in a table: check the columns, try methods and numbers of clusters, test them against chance.
+
+    Writes report.html, report.json, model.epi, clusters.csv, clusters.json and cluster.py into DIR.
+    """
+    from epicycle.cli._cluster import run_clustering
+
+    run_clustering(
+        data,
+        k=k,
+        time=time,
+        labels=labels,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        models=names_of(models),
         seed=seed,
         n_jobs=jobs,
         out=out,

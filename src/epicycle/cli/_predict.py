@@ -41,7 +41,7 @@ def run_prediction(
     if n_jobs is not None and isinstance(model, TableModel) and "n_jobs" in model.model_.get_params(deep=False):
         model.model_.set_params(n_jobs=n_jobs)
     if proba and not hasattr(model, "predict_proba"):
-        raise ParameterError(f"--proba: {path} is a regression, which has no probabilities")
+        raise ParameterError(f"--proba: {path} has no probabilities, as a regression and a clustering have none")
     form = "csv" if out is None else form_of(out)
     if as_json and form in ("parquet", "arrow"):
         raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
@@ -156,7 +156,7 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
     columns: dict[str, Any] = {}
     if proba:
         p = np.asarray(model.predict_proba(block))
-        classes = np.asarray(model.classes_)
+        classes = np.asarray(getattr(model, "classes_", np.arange(p.shape[1])))  # a mixture numbers its components
         columns["prediction"] = np.asarray(model.predict(block)) if len(classes) == 0 else classes[p.argmax(axis=1)]
         columns |= {f"p({label})": p[:, j] for j, label in enumerate(classes)}
     else:

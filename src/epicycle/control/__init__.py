@@ -1,8 +1,12 @@
-"""Planning and control: decision processes and their solutions."""
+"""Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
 from epicycle.control._backward_induction import BackwardInductionSolution, backward_induction
+from epicycle.control._controllability import controllability
+from epicycle.control._kalman_filter import KalmanFilter
+from epicycle.control._kalman_result import KalmanFilterResult, KalmanSmootherResult
 from epicycle.control._linear_program import linear_program
+from epicycle.control._lqr import LQR, LQRSolution
 from epicycle.control._mdp import MDP
 from epicycle.control._planning_solution import PlanningSolution
 from epicycle.control._policy_evaluation import policy_evaluation
@@ -14,10 +18,16 @@ from epicycle.control._policy_iteration import (
 from epicycle.control._value_iteration import value_iteration
 
 __all__ = [
+    "LQR",
     "MDP",
     "BackwardInductionSolution",
+    "KalmanFilter",
+    "KalmanFilterResult",
+    "KalmanSmootherResult",
+    "LQRSolution",
     "PlanningSolution",
     "backward_induction",
+    "controllability",
     "generalized_policy_iteration",
     "linear_program",
     "modified_policy_iteration",

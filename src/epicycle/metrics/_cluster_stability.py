@@ -123,10 +123,10 @@ def cluster_stability(
     if len(rows) < 10:
         raise DataError(f"X: has {len(rows)} rows; expected at least 10 to draw subsamples from")
     seed = seed_of(random_state)
-    data = _resampled(estimator, rows, share, pairs, seed, "data")
+    data = resampled(estimator, rows, share, pairs, seed, "data")
     fewer = max(2, round(_REFERENCE_SHARE * pairs))
     found = [
-        _resampled(
+        resampled(
             estimator, uniform_reference(rows, stream(seed, "reference", r)), share, fewer, seed, f"reference {r}"
         )
         for r in range(references)
@@ -141,20 +141,21 @@ def cluster_stability(
         reference_silhouette=float(np.mean([r.silhouettes.mean() for r in found])),
         p_value=p_value,
         n_clusters=data.n_clusters,
-        verdict="one cluster" if data.n_clusters < 2 else _verdict(mean, p_value),
+        verdict="one cluster" if data.n_clusters < 2 else verdict_of(mean, p_value),
         scores=data.scores,
         reference_scores=np.concatenate([r.scores for r in found]),
     )
 
 
-def _verdict(mean: float, p_value: float) -> str:
+def verdict_of(mean: float, p_value: float) -> str:
+    """The verdict in words, from the mean adjusted Rand index and the test against chance."""
     if p_value > LEVEL:
         return "no better than chance"
     return "stable" if mean >= STABLE else "fairly stable" if mean >= FAIRLY_STABLE else "unstable"
 
 
 @dataclass(frozen=True)
-class _Resampled:
+class Resampled:
     """Pairs of subsamples: adjusted Rand indices, silhouettes, and the median number of clusters."""
 
     scores: np.ndarray
@@ -166,7 +167,8 @@ class _Resampled:
         return float((self.scores * self.silhouettes).mean())
 
 
-def _resampled(estimator: Any, X: np.ndarray, share: float, n_pairs: int, seed: int, name: str) -> _Resampled:
+def resampled(estimator: Any, X: np.ndarray, share: float, n_pairs: int, seed: int, name: str) -> Resampled:
+    """Cluster pairs of subsamples; `name` tells the random numbers of one data set from those of another."""
     n, size = len(X), max(2, round(share * len(X)))
     scores, silhouettes, n_clusters = [], [], []
     for pair in range(n_pairs):
@@ -179,16 +181,20 @@ def _resampled(estimator: Any, X: np.ndarray, share: float, n_pairs: int, seed: 
         both = (labels != _NOT_DRAWN).all(axis=0)
         scores.append(adjusted_rand_score(*labels[:, both]))
         silhouettes.append(_silhouette(X, labels[0], int(rng.integers(2**31))))
-    return _Resampled(np.array(scores), np.array(silhouettes), int(np.median(n_clusters)))
+    return Resampled(np.array(scores), np.array(silhouettes), int(np.median(n_clusters)))
 
 
 def _silhouette(X: np.ndarray, labels: np.ndarray, seed: int) -> float:
-    """The mean silhouette of the rows in clusters; 0 where there is one cluster, or one for each row."""
-    inside = labels >= 0
+    """The mean silhouette; 0 where there is one cluster, or one for each row.
+
+    Rows that belong to no cluster count as 0: a method that clusters the few easy rows alone gains nothing by that.
+    """
+    inside, drawn = labels >= 0, labels != _NOT_DRAWN
     n_clusters = len(np.unique(labels[inside]))
     if not 1 < n_clusters < inside.sum():
         return 0.0
-    return silhouette_score(X[inside], labels[inside], sample_size=_SILHOUETTES, random_state=seed)
+    score = silhouette_score(X[inside], labels[inside], sample_size=_SILHOUETTES, random_state=seed)
+    return score * float(inside.sum() / drawn.sum())
 
 
 def clustered(estimator: Any, X: np.ndarray, seed: int) -> np.ndarray:

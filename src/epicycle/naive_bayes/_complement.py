@@ -76,7 +76,8 @@ class ComplementNB(MultinomialNB):
         outside = self.feature_all_ + self._pseudo_counts(len(self.feature_count_)) - self.feature_count_
         log_theta = log_of_counts(outside, outside.sum(axis=1, keepdims=True))
         finite = np.maximum(log_theta, LEAST_LOG)
-        self.feature_log_prob_ = finite / finite.sum(axis=1, keepdims=True) if self.norm else -log_theta
+        total = finite.sum(axis=1, keepdims=True)  # zero for a single feature, which says nothing
+        self.feature_log_prob_ = finite / np.where(total < 0, total, 1.0) if self.norm else -log_theta
         return float(np.max(np.abs(np.exp(log_theta).sum(axis=1) - 1.0)[outside.any(axis=1)], initial=0.0))
 
     def _prior_of_scores(self) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Proximal Newton: minimise  F(x) = f(x) + sum_j l1_j |x_j|  with f smooth and convex.
 
-At x the model  g'd + d'Hd / 2 + sum_j l1_j |x_j + d_j|  is minimised by a solver for quadratics, and a line search
-along d asks for a share of the decrease that the model promises (Lee, Sun and Saunders 2014). Once that promise is
-small, H is kept: each further step then needs the gradient alone. With many parameters the model is restricted to a
-working set: the support, what has no L1 term, and the coordinates whose optimality is violated most.
+At x the model g'd + d'Hd / 2 + sum_j l1_j |x_j + d_j| is minimised by a solver for quadratics, and a line search along
+d asks for a share of the decrease that the model promises (Lee, Sun and Saunders 2014). Once that promise is small, H
+is kept for as long as it falls quickly: each further step then needs the gradient alone. With many parameters the model
+is restricted to a working set: the support, what has no L1 term, and the coordinates whose optimality is violated most.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ MAX_FULL_HESSIAN = 1000
 NEW_COORDINATES = 100
 #: Share of the decrease of the subgradient that a step has to bring where the value no longer shows one.
 FLATTER = 0.9
+#: Share of the promise before that the next one with the same Hessian has to keep within.
+QUICKLY = 0.2
 
 #: (H, g, x, l1) -> the minimiser z of g'(z - x) + (z - x)'H(z - x) / 2 + sum_j l1_j |z_j|.
 Subproblem = Callable[[Array, Array, Array, Array], Array]
@@ -82,6 +84,7 @@ def minimise_with_l1(
         value, g = objective.value_and_gradient(run.x)
     run.begin(value + _l1(run.x, l1), least_subgradient(run.x, g, l1))
     x, F, wide = run.x, run.value, NEW_COORDINATES
+    before = math.inf  # what the last step with a kept Hessian promised
     while run.active:
         columns = np.arange(len(x)) if whole else _working_set(x, g, l1, wide)
         if H is None or not whole:
@@ -98,6 +101,9 @@ def minimise_with_l1(
                 run.stall()
                 return run.solution()
             continue
+        if whole and -promise > QUICKLY * before:  # f has curved otherwise since
+            H, before = None, math.inf
+            continue
         keep = -promise <= math.cbrt(run.tol) * abs(F)
         found = _search(objective, x, F, g, d, l1, promise, with_hessian=whole and not keep)
         if found is None:
@@ -107,6 +113,7 @@ def minimise_with_l1(
             run.stall()
             return run.solution()
         t, x, F, g, H_next = found
+        before = -promise if keep else math.inf
         if whole and not keep:
             H = H_next
         run.advance(

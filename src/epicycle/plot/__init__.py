@@ -18,7 +18,9 @@ from epicycle.core._plot_style import (
     styled,
 )
 from epicycle.plot._classification import calibration, confusion, precision_recall, roc
+from epicycle.plot._dendrogram import dendrogram
 from epicycle.plot._drawing import Drawing
+from epicycle.plot._reachability import reachability
 from epicycle.plot._regression import importances, learning_curve, residuals
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "bars",
     "calibration",
     "confusion",
+    "dendrogram",
     "importances",
     "in_style",
     "ink",
@@ -38,6 +41,7 @@ __all__ = [
     "learning_curve",
     "precision_recall",
     "rc_params",
+    "reachability",
     "residuals",
     "roc",
     "short",

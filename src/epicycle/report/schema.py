@@ -213,6 +213,52 @@ class Curves(TypedDict, total=False):
     race: Sequence[RacePoint]
 
 
+class ClusterRow(TypedDict, total=False):
+    """One cluster; -1 holds the rows that belong to none."""
+
+    cluster: int
+    rows: int
+    share: float
+    silhouette: Number
+    summary: str
+    details: str
+
+
+class ClusterCandidate(TypedDict, total=False):
+    """A clustering that was tried: the product of stability and silhouette is its evidence."""
+
+    name: str
+    method: str
+    k: int
+    stability: Number
+    silhouette: Number
+    evidence: Number
+    by_chance: Number  # mean evidence in tables without clusters
+    by_chance_range: Numbers  # least and largest
+    beyond_chance: Number
+
+
+class ClusteringRecord(TypedDict, total=False):
+    """A clustering, with the rows on two axes and the falling silhouettes of each cluster."""
+
+    method: str
+    k: int
+    chosen: str  # name of a candidate
+    rows: int
+    verdict: str
+    reasons: Sequence[str]
+    p_value: Number
+    stability: Mapping[str, Number]  # "adjusted_rand", "by_chance"
+    silhouette: Mapping[str, Number]  # "score"
+    agreement: Mapping[str, Any] | None  # "column", "adjusted_rand"
+    clusters: Sequence[ClusterRow]
+    candidates: Sequence[ClusterCandidate]
+    skipped: Sequence[str]
+    embedding: Mapping[str, Sequence[Any]]  # "x", "y", "cluster", "row", "explained"
+    outlines: Sequence[Mapping[str, Any]]  # "cluster", "rows", "at", "values"
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -231,5 +277,6 @@ class Record(TypedDict, total=False):
     certificate: CertificateRecord
     findings: Sequence[FindingRecord]
     curves: Curves
+    clustering: ClusteringRecord
     environment: Mapping[str, Any]
     reproduce: str

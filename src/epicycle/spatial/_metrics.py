@@ -20,6 +20,8 @@ from epicycle.spatial._search import METRICS, Metric, metric_by_name
 
 _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}
+#: Shares of the entries of two rows that differ.
+_SHARES = {*_BOOLEAN, "braycurtis"}
 _OTHER = (
     "braycurtis", "canberra", "correlation", "dice", "hamming", "haversine", "jaccard", "mahalanobis", "nan_euclidean",
     "precomputed", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean", "sokalmichener", "sokalsneath",
@@ -73,6 +75,8 @@ class BlockMetric:
             raise DataError(
                 "metric='correlation': X has one column; expected at least two, a number has no correlation"
             )
+        if isinstance(self.metric, str) and self.metric in _SHARES:
+            D[np.isnan(D)] = 0.0  # a share of nothing: rows without any entry are equal
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 
@@ -129,6 +133,8 @@ def resolve(p: Any, metric: Any, metric_params: Mapping[str, Any] | None) -> Met
     """The metric to search with."""
     name, options = options_of(p, metric, metric_params)
     if not (isinstance(name, str) and name in METRICS):
+        if isinstance(name, str) and name == "mahalanobis" and "V" in options and "VI" not in options:
+            options["VI"] = np.linalg.inv(np.asarray(options.pop("V"), dtype=np.float64))
         required = _REQUIRED.get(name) if isinstance(name, str) else None
         if required is not None and required not in options:
             raise ParameterError(f"metric={name!r}; expected metric_params={{{required!r}: ...}} with it")
@@ -149,6 +155,11 @@ def resolve(p: Any, metric: Any, metric_params: Mapping[str, Any] | None) -> Met
 
 def is_precomputed(metric: Any) -> bool:
     return isinstance(metric, str) and metric == "precomputed"
+
+
+def has_tree(metric: Any, algorithm: str) -> bool:
+    """Whether a tree of boxes ("kd_tree") or of balls is known to be right for the metric."""
+    return isinstance(metric, str) and metric in (_BOXES if algorithm == "kd_tree" else _BALLS)
 
 
 def check_algorithm(algorithm: str, metric: Any, p: Any, metric_params: Mapping[str, Any] | None) -> bool:

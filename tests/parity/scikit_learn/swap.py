@@ -35,6 +35,7 @@ MODULES = (
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
+    "manifold",
     "naive_bayes",
     "neighbors",
     "svm",
@@ -47,9 +48,11 @@ FUNCTIONS = {
     "lars_path",
     "lars_path_gram",
     "lasso_path",
+    "linkage_tree",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "ward_tree",
 }
 
 #: Private methods that scikit-learn's tests call to compute their references: lent to our classes.

@@ -10,9 +10,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from epicycle import _native, engine
+from epicycle.cluster._empty import warn_of_empty
 from epicycle.cluster.kmeans._lloyd import distortion_statistic, nearest, squared_distances
 from epicycle.cluster.kmeans._starts import given_centers, memory_start, parallel_plus_plus
-from epicycle.core._exceptions import ConvergenceWarning, DataError
+from epicycle.core._exceptions import DataError
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch, Data, as_data
@@ -53,8 +54,9 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             return self._random_starts if callable(self.init) or self.init == "random" else 1
         return int(self.n_init)
 
-    def _start(self, X: Any, data: Data, seed: int, start: int) -> np.ndarray:
-        k, p = int(self.n_clusters), data.n_features
+    def _start(self, X: Any, data: Data, seed: int, start: int, k: int | None = None) -> np.ndarray:
+        """First centres, by default as many as there are clusters."""
+        k, p = int(self.n_clusters) if k is None else k, data.n_features
         if callable(self.init):
             state = np.random.RandomState((seed + start) % 2**32)
             return given_centers(self.init(X, k, random_state=state), k, p)
@@ -75,14 +77,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         distance = blockwise_distances(data.X, centers, label)
         self.inertia_ = float(distance.sum() if data.weight is None else distance @ data.weight)
         self.labels_ = label.astype(np.int32)
-        distinct = len(np.unique(label))
-        if distinct < len(centers):
-            warnings.warn(
-                f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({len(centers)}). "
-                "Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_of_empty(label, len(centers))
 
     # ------------------------------------------------------------------------------------------- use of a fit
 
@@ -154,7 +149,7 @@ def blockwise_distances(X: Any, centers: np.ndarray, label: np.ndarray) -> np.nd
     stored = X.shape[1] if isinstance(X, np.ndarray) else 1 + X.nnz // max(1, X.shape[0])
     step = max(1, 2**20 // max(1, stored))
     parts = [squared_distances(X[a : a + step], centers, label[a : a + step]) for a in range(0, len(label), step)]
-    return np.concatenate(parts)
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _labels_of_batch(batch: Batch, centers: np.ndarray) -> np.ndarray:

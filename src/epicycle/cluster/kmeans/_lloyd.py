@@ -128,7 +128,7 @@ class MemoryAssigner(Assigner):
         return self.sums
 
     def _fresh_sums(self, k: int) -> Clusters:
-        return _sums(self.X, self.label, self.weight, self.origin, k, self.threads)
+        return cluster_sums(self.X, self.label, self.weight, self.origin, k, self.threads)
 
     def _weight_of(self, label: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         weight = None if self.weight is None else self.weight[rows]
@@ -180,7 +180,10 @@ def refilled(rows: Assigner, clusters: Clusters, centers: np.ndarray) -> Cluster
     return Clusters(sums, weight)
 
 
-def _sums(X: Any, label: np.ndarray, weight: np.ndarray | None, origin: np.ndarray, k: int, threads: int) -> Clusters:
+def cluster_sums(
+    X: Any, label: np.ndarray, weight: np.ndarray | None, origin: np.ndarray, k: int, threads: int
+) -> Clusters:
+    """Sums over the rows of every label."""
     total = np.bincount(label, weights=weight, minlength=k).astype(np.float64)
     sums = _native.bayes.class_sums(X, label, weight, k, threads)
     return Clusters(sums - total[:, None] * origin, total)
@@ -210,7 +213,7 @@ def squared_distances(X: Any, centers: np.ndarray, label: np.ndarray) -> np.ndar
 
 def _clusters_of_batch(batch: Batch, origin: np.ndarray, centers: np.ndarray) -> tuple[Clusters]:
     label = nearest(batch.X, centers + origin)
-    return (_sums(batch.X, label, batch.weight, origin, len(centers), 1),)
+    return (cluster_sums(batch.X, label, batch.weight, origin, len(centers), 1),)
 
 
 def _farthest_rows(batch: Batch, centers: np.ndarray, count: int) -> tuple[Farthest]:

@@ -33,11 +33,11 @@ class Spread:
         return self.total + self.weight * float(((self.mean - origin) ** 2).sum())
 
 
-def spread_of(data: Data, n_jobs: int | None, k: int) -> Spread:
+def spread_of(data: Data, n_jobs: int | None, k: int, *, bound: bool = True) -> Spread:
     """Mean and sum of squares of the rows, and a bound on J of any k centres where it is cheap."""
     head = data.head().X
     shift = np.zeros(data.n_features) if data.sparse else np.asarray(head.mean(axis=0, dtype=np.float64))
-    full = not data.sparse and data.n_features <= _MOST_FEATURES
+    full = bound and not data.sparse and data.n_features <= _MOST_FEATURES
     weight, sums, squares, n_rows = engine.sum(_spread_statistic, data, shift, full, n_jobs=n_jobs)
     if not np.isfinite(squares).all():
         raise DataError("X: sums of squares of its columns overflow; scale them down")
@@ -47,8 +47,8 @@ def spread_of(data: Data, n_jobs: int | None, k: int) -> Spread:
     values = np.linalg.eigvalsh(squares - np.outer(sums, sums) / weight).clip(min=0)[::-1]
     total = float(values.sum())
     # What is below the rounding of the eigenvalues is no bound.
-    bound = max(float(values[k - 1 :].sum()) - 1e-12 * total, 0.0)
-    return Spread(weight, shift + sums / weight, total, bound, n_rows)
+    least = max(float(values[k - 1 :].sum()) - 1e-12 * total, 0.0)
+    return Spread(weight, shift + sums / weight, total, least, n_rows)
 
 
 def _total(squares: np.ndarray) -> float:

@@ -18,6 +18,7 @@ from epicycle.stats._class_scatter import dense_rows
 
 #: Rounds of k-means||, each of which draws about twice as many rows as there are clusters, as its authors advise.
 ROUNDS, OVERSAMPLING = 5, 2.0
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / phi: spreads the bits of an index over those of a hash
 
 
 def plus_plus(
@@ -32,7 +33,7 @@ def plus_plus(
     origin = X.mean(axis=0, dtype=np.float64) if isinstance(X, np.ndarray) else np.zeros(p)
     threads = n_threads(float(n) * trials * p, n_jobs)
     # In an order by content, a row that is repeated and one that weighs more take the same room.
-    order = np.argsort(_keys(X), kind="stable")
+    order = np.argsort(content_keys(X), kind="stable")
     chosen = np.empty(k, dtype=np.int64)
     chosen[0] = _draws(weight, order, 1, rng)[0]
 
@@ -58,7 +59,7 @@ def _draws(share: np.ndarray, order: np.ndarray, count: int, rng: np.random.Gene
     return np.asarray(order[np.minimum(at, np.flatnonzero(share[order] > 0)[-1])])
 
 
-def _keys(X: Any) -> np.ndarray:
+def content_keys(X: Any) -> np.ndarray:
     """64 bits for each row, the same for float32 and float64; equal rows have equal ones."""
     with np.errstate(over="ignore"):
         return row_hashes(X.astype(np.float32, copy=False))
@@ -67,7 +68,7 @@ def _keys(X: Any) -> np.ndarray:
 def random_rows(X: Any, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Indices of k distinct rows, drawn in proportion to their weights; some again where there are fewer."""
     positive = np.flatnonzero(weight > 0)
-    _, first, number = np.unique(_keys(X)[positive], return_index=True, return_inverse=True)
+    _, first, number = np.unique(content_keys(X)[positive], return_index=True, return_inverse=True)
     share = np.bincount(number, weights=weight[positive])
     drawn = rng.choice(len(first), size=min(k, len(first)), replace=False, p=share / share.sum())
     return positive[first[np.resize(drawn, k)]]
@@ -168,9 +169,16 @@ def _nearest_weight(batch: Batch, candidates: np.ndarray) -> tuple[np.ndarray]:
 
 def _uniform(X: Any, seed: int, number: int) -> np.ndarray:
     """Numbers in [0, 1) that depend on the content of the rows, the seed and the number of the pass."""
-    salt = np.uint64(stream(seed, "rows", number).integers(2**63)) * np.uint64(2) + np.uint64(1)
+    return row_keys(X, seed, number, np.zeros(1, dtype=np.uint64))
+
+
+def row_keys(X: Any, seed: int, number: int, index: np.ndarray) -> np.ndarray:
+    """The same, with the index of each row besides: equal rows have different ones."""
+    drawn, offset = stream(seed, "rows", number).integers(2**63, size=2).astype(np.uint64)
+    salt = drawn * np.uint64(2) + np.uint64(1)
     with np.errstate(over="ignore"):
-        bits = _keys(X) * salt
+        # A row of zeros has the key 0, which no factor changes.
+        bits = (content_keys(X) + index * _GOLDEN_RATIO + offset) * salt
         bits = (bits ^ (bits >> np.uint64(32))) * salt
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 

@@ -61,11 +61,11 @@ class MethodInfo:
 
 
 def in_catalogue(family: str, *rows: str, certificate: str) -> Callable[[F], F]:
-    """Decorate a function that is a method of the catalogue, on data in memory."""
+    """Decorate a function, or a class that is no estimator, which is a method of the catalogue, on data in memory."""
 
-    def decorate(function: F) -> F:
-        function.__dict__["_card"] = MethodCard(family, rows, ("memory",), certificate)
-        return documented({}, always=False)(function)
+    def decorate(method: F) -> F:
+        method._card = MethodCard(family, rows, ("memory",), certificate)  # type: ignore[attr-defined]
+        return method if isinstance(method, type) else documented({}, always=False)(method)
 
     return decorate
 
@@ -78,7 +78,7 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
     family : str, optional
         Only the methods of this family.
     functions : bool, default=False
-        Also those that are functions, such as ``select.k_fold``.
+        Also those that are no estimators: functions such as ``select.k_fold``, models such as ``control.LQR``.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
         for package in _WITH_FUNCTIONS:
             inside = import_module(f"epicycle.{package}")
             named = [(f"{package}.{name}", getattr(inside, name)) for name in inside.__all__]
-            found += [(name, function) for name, function in named if not isinstance(function, type)]
+            found += [(name, thing) for name, thing in named if name.rpartition(".")[2] not in _PUBLIC]
     listed = [_info(name, method, method._card) for name, method in found if hasattr(method, "_card")]
     return [info for info in listed if family in (None, info.family)]
 

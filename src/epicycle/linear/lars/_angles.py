@@ -44,8 +44,17 @@ class Angles(ABC):
         """From now on w_A moves along v."""
 
     @abstractmethod
-    def first_entry(self, C: float, outside: np.ndarray, positive: bool, limit: float) -> tuple[float, int]:
-        """(g, j): how far C falls, at most `limit`, until a column outside reaches it; j is -1 at the limit."""
+    def first_entry(
+        self, C: float, outside: np.ndarray, left: np.ndarray, positive: bool, limit: float
+    ) -> tuple[float, int]:
+        """(g, j): how far C falls, at most `limit`, until a column outside reaches it; j is -1 at the limit.
+
+        Columns that have just `left` are at C, and reach it from the other side only.
+        """
+
+    @abstractmethod
+    def slopes(self, columns: np.ndarray) -> np.ndarray:
+        """f of some columns, in the present direction."""
 
     @abstractmethod
     def advance(self, g: float) -> None:
@@ -64,19 +73,20 @@ class Angles(ABC):
         """Bring every correlation up to date."""
 
 
-def _falls_to(C: float, c: np.ndarray, f: np.ndarray, positive: bool) -> np.ndarray:
+def _falls_to(C: float, c: np.ndarray, f: np.ndarray, left: np.ndarray, positive: bool) -> np.ndarray:
     """The fall g of C at which each column has |c_j - g f_j| = C - g (c_j - g f_j for positive lassos)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        g = np.where(f < 1, np.maximum(C - c, 0.0) / (1 - f), np.inf)
+        g = np.where((f < 1) & ~(left & (c > 0)), np.maximum(C - c, 0.0) / (1 - f), np.inf)
         if not positive:
-            g = np.minimum(g, np.where(f > -1, np.maximum(C + c, 0.0) / (1 + f), np.inf))
+            below = np.where((f > -1) & ~(left & (c < 0)), np.maximum(C + c, 0.0) / (1 + f), np.inf)
+            g = np.minimum(g, below)
     return g
 
 
 def _first_of_all(
-    C: float, c: np.ndarray, f: np.ndarray, outside: np.ndarray, positive: bool, limit: float
+    C: float, c: np.ndarray, f: np.ndarray, outside: np.ndarray, left: np.ndarray, positive: bool, limit: float
 ) -> tuple[float, int]:
-    g = _falls_to(C, c, f, positive)
+    g = _falls_to(C, c, f, left, positive)
     g[~outside] = np.inf
     j = int(np.argmin(g))
     return (float(g[j]), j) if g[j] < limit else (limit, -1)
@@ -97,8 +107,13 @@ class GramAngles(Angles):
         self._f = np.zeros(self.p)
         _native.linear.gram_lasso_move(self.G, active, -v, self._f)
 
-    def first_entry(self, C: float, outside: np.ndarray, positive: bool, limit: float) -> tuple[float, int]:
-        return _first_of_all(C, self.c, self._f, outside, positive, limit)
+    def first_entry(
+        self, C: float, outside: np.ndarray, left: np.ndarray, positive: bool, limit: float
+    ) -> tuple[float, int]:
+        return _first_of_all(C, self.c, self._f, outside, left, positive, limit)
+
+    def slopes(self, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self._f[columns])
 
     def advance(self, g: float) -> None:
         self.c -= g * self._f
@@ -161,12 +176,17 @@ class ColumnAngles(Angles):
             self.c[stale] = self._correlate(self.r, stale)
             self._seen[stale] = self._way
 
-    def first_entry(self, C: float, outside: np.ndarray, positive: bool, limit: float) -> tuple[float, int]:
+    def slopes(self, columns: np.ndarray) -> np.ndarray:
+        return self._correlate(self._h, columns)
+
+    def first_entry(
+        self, C: float, outside: np.ndarray, left: np.ndarray, positive: bool, limit: float
+    ) -> tuple[float, int]:
         if self._small:
             self._known = np.arange(self.p)
             self._update(self._known)  # moves at full rank and refreshes leave correlations behind
             self._f = self._correlate(self._h, self._known)
-            return _first_of_all(C, self.c, self._f, outside, positive, limit)
+            return _first_of_all(C, self.c, self._f, outside, left, positive, limit)
         with np.errstate(over="ignore"):
             least = np.maximum(C - self._reach(positive), 0.0) / (1 + self.norm * self._speed)
         least[~outside] = np.inf
@@ -180,7 +200,7 @@ class ColumnAngles(Angles):
             self._update(look)
             self._f[look] = self._correlate(self._h, look)
             known[look] = True
-            g = _falls_to(C, self.c[look], self._f[look], positive)
+            g = _falls_to(C, self.c[look], self._f[look], left[look], positive)
             i = int(np.argmin(g))
             if g[i] < best:
                 best, entering = float(g[i]), int(look[i])

@@ -10,8 +10,10 @@ so that in its path a column leaves where its coefficient reaches zero (Efron, H
 C is the alpha at which :class:`~epicycle.Lasso` has the same solution.
 
 Several events may fall together: they are taken one by one, without moving, and of those that enter a lasso only the
-ones stay whose coefficient then moves away from zero with the right sign. A column that depends on the active ones
-keeps |c_j| = C by itself and is passed over for as long as they are there.
+ones stay whose coefficient then moves away from zero with the right sign. The direction v of a lasso minimises v'Gv / 2
+- s'v under these conditions on signs, so that Lawson and Hanson's rule for non-negative least squares decides about
+columns that left and would now fall behind C: each exchange lowers that minimum, and none repeats. A column that
+depends on the active ones keeps |c_j| = C by itself and is passed over for as long as they are there.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from epicycle import _native
 from epicycle.linear.lars._angles import Angles
 
 EPS = float(np.finfo(np.float64).eps)
+#: Share of its fall by which a correlation must fall behind that of the active columns.
+BEHIND = 1e-9
 #: Steps after which coefficients and correlations are computed anew, so that rounding does not pile up.
 REFRESH_EVERY = 16
 
@@ -44,6 +48,12 @@ class Step:
     event: Event
     alpha: float
     half_square: float
+
+
+def _record(events: list[Event], event: Event) -> None:
+    """Add an event, or take back the opposite one of the same column: together they are none."""
+    before = [e for e in events if e.column != event.column]
+    events[:] = [*events, event] if len(before) == len(events) else before
 
 
 class LeastAngle:
@@ -71,9 +81,11 @@ class LeastAngle:
         self._out = angles.norm > 0  # columns that may enter
         self._v = np.empty(0)
         self._barred = np.zeros(angles.p, dtype=bool)  # columns that left at this C
+        self._side = np.zeros(angles.p)  # the signs that they had
         self._entering = -1  # what the last move ended with
         self._leaving: int | None = None
         self._moves = 0
+        self._most_idle = 100 + 10 * angles.p  # moves in a row to no event
         self.passed_over = False  # whether a column was, because it depends on the active ones
         size = angles.c if positive else np.abs(angles.c)
         self.C = max(float(size[self._out].max(initial=0.0)), 0.0)
@@ -100,8 +112,13 @@ class LeastAngle:
         self.finished = not self.end < self.C
 
     def steps(self) -> list[Step]:
-        """Take the events that are due, move on to the next; one step for each event, all but the last of length 0."""
-        while not self.finished:
+        """Take the events that are due, move on to the next; one step for each event, all but the last of length 0.
+
+        None where the path has ended, or where rounding alone makes what looks like events.
+        """
+        for _ in range(self._most_idle):
+            if self.finished:
+                break
             events = self._settle()
             if self.finished and not events:
                 break
@@ -145,7 +162,36 @@ class LeastAngle:
                     self._take_back(events)
         self._v = self._solve(self.s)
         self.angles.turn(self.active, self._v)
+        if self.lasso:
+            self._readmit(events)
         return events
+
+    def _readmit(self, events: list[Event]) -> None:
+        """Columns that left at this C come back where they would stay above it."""
+        for _ in range(self._most_idle):
+            waiting = np.flatnonzero(self._out & self._barred)
+            if len(waiting) == 0 or len(self.active) >= min(self.max_columns, self.angles.max_rank):
+                return
+            behind = 1.0 - self._side[waiting] * self.angles.slopes(waiting)
+            j = int(waiting[np.argmax(behind)])
+            if not behind.max() > BEHIND:
+                return
+            if not self._enter(j, float(self._side[j])):
+                continue
+            _record(events, self._event(j, enters=True))
+            v = np.append(self._v, 0.0)
+            while True:
+                target = self._solve(self.s)
+                wrong = np.flatnonzero((self.w == 0) & (self.s * target <= 0))
+                if len(wrong) == 0:
+                    break
+                share = self.s[wrong] * v[wrong] / (self.s[wrong] * (v[wrong] - target[wrong]))
+                i = int(wrong[np.argmin(share)])
+                v = np.delete(v + share.min() * (target - v), i)
+                _record(events, self._event(int(self.active[i]), enters=False))
+                self._leave(i)
+            self._v = target
+            self.angles.turn(self.active, self._v)
 
     def _take_back(self, events: list[Event]) -> None:
         """Columns that have just entered and would move to the wrong side stay out."""
@@ -155,8 +201,7 @@ class LeastAngle:
             if len(wrong) == 0:
                 return
             i = int(wrong[np.argmin(rise[wrong])])
-            j = int(self.active[i])
-            events[:] = [event for event in events if event.column != j or not event.enters]
+            _record(events, self._event(int(self.active[i]), enters=False))
             self._leave(i)
 
     def _event(self, j: int, *, enters: bool) -> Event:
@@ -182,7 +227,7 @@ class LeastAngle:
         return True
 
     def _leave(self, i: int) -> None:
-        self._barred[self.active[i]] = True
+        self._barred[self.active[i]], self._side[self.active[i]] = True, self.s[i]
         _native.linear.cholesky_remove(self._L, len(self.active), i)
         self.active = np.delete(self.active, i)
         self.s, self.w = np.delete(self.s, i), np.delete(self.w, i)
@@ -216,7 +261,7 @@ class LeastAngle:
         leaving, g = self._first_zero(limit) if self.lasso else (None, limit)
         entering = -1
         if len(self.active) < self.angles.max_rank:
-            g, entering = self.angles.first_entry(self.C, self._out, self.positive, g)
+            g, entering = self.angles.first_entry(self.C, self._out, self._barred, self.positive, g)
         if entering >= 0:
             leaving = None
         self._entering, self._leaving = entering, leaving
@@ -229,6 +274,10 @@ class LeastAngle:
         speed = float(self.s @ self._v)
         self.rr = max(self.rr - g * (2 * self.C - g) * speed, 0.0)
         self.C -= g
+        j = self._entering
+        if j >= 0 and float(self.angles.norm[j] * np.sqrt(self.angles.yy)) < self.C + g:
+            # C - g carries the rounding of C, which may be far above that of the correlation of a shorter column.
+            self.C = min(max(abs(float(self.angles.c[j])), self.end), self.C + g)
         if g == limit:
             self.C, self.finished = self.end, True
         self._moves += 1

@@ -141,7 +141,6 @@ def follow(
     while record.n_steps < most:
         steps = path.steps()
         if not steps:
-            reason = "converged"
             break
         for step in steps:
             record.add(path, step)

@@ -27,6 +27,8 @@ Array = np.ndarray
 #: they end: a hundredth of the 1e-8 to which parameters are to be the same wherever the rows are.
 SETTLING_STEPS = 5
 SETTLED_STEP = 1e-10
+#: Iterations without progress after which a run has stalled: with a Hessian that is right the next one makes some.
+PATIENCE = 5
 
 
 @minimiser("newton", max_iter=100)
@@ -45,6 +47,7 @@ def newton(run: Run) -> None:
     if "hessian" not in objective.capabilities:
         _with_products(run)
         return
+    run.patience = PATIENCE
     # One pass for each iteration: the Hessian is asked for at the full step, which is nearly always the one taken.
     H: Array | None
     with np.errstate(over="ignore", invalid="ignore"):

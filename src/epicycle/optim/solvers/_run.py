@@ -37,6 +37,8 @@ State = Mapping[str, Any]
 #: Iterations in a row with a rising objective that count as divergence: steps that are only a little too long rise now
 #: and then, not five times on end.
 DIVERGING_RISES = 5
+#: Share of the lowest gradient norm below which another one is progress.
+FLATTER = 0.99
 #: Iterations between two certificates when only the flatness of the objective suggests trying one.
 ITERATIONS_BETWEEN_TRIALS = 10
 
@@ -136,12 +138,12 @@ class Run:
         if finite:
             self._rises = self._rises + 1 if value > self.value else 0
             self._fall = self.value - value
-            progress = value < self._best_value or norm < self._least_norm
-            self._idle = 0 if progress else self._idle + 1
-            self._least_norm = min(norm, self._least_norm)
-            # Values that differ by rounding only are compared by their gradients.
+            # Values that differ by rounding only are compared by their gradients, and those fall and rise by rounding
+            # too: a new lowest one is progress where it shows.
             rounding = 1e-14 * abs(self._best_value)
-            lower = value < self._best_value - rounding
+            lower, flatter = value < self._best_value - rounding, norm < FLATTER * self._least_norm
+            self._idle = 0 if lower or flatter else self._idle + 1
+            self._least_norm = norm if flatter else self._least_norm
             if lower or (value <= self._best_value + rounding and norm < self._best_norm):
                 self._best_value, self._best_x, self._best_norm = value, x, norm
                 self._best_gradient = gradient if exact else None

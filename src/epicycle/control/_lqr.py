@@ -1,0 +1,260 @@
+"""`LQR`: linear dynamics, quadratic costs, and the feedback that minimises them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epicycle.control import _riccati as riccati
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ConvergenceWarning, DataError
+from epicycle.core._history import History
+from epicycle.core._parameters import Choice, Integer, NoneOr, Real, check_parameter
+from epicycle.core.estimator import in_catalogue
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class LQRSolution:
+    r"""Feedback :math:`u = -K x - k` and the cost that is still to come, :math:`x' P x + 2 p' x + c`.
+
+    Attributes
+    ----------
+    gain : array (m, n), or (T, m, n) with a finite horizon
+        :math:`K`.
+    offset : array (m,), or (T, m)
+        :math:`k`, zero without affine terms.
+    cost_matrix, cost_vector, cost_constant : arrays
+        :math:`P`, :math:`p` and :math:`c`, with a finite horizon for the times 0 to T. The noise of the dynamics
+        changes the constant alone.
+    spectral_radius : float
+        Largest absolute eigenvalue of :math:`A - BK` (discrete time), or largest real part (continuous time); below 1,
+        or below 0, the controlled system is stable. NaN with a finite horizon.
+    history : History
+        Residual of Riccati's equation in each round.
+    certificate : Certificate
+        Residual of Riccati's equation relative to P; it does not hold where the controlled system is unstable.
+    """
+
+    gain: Array
+    offset: Array = field(repr=False)
+    cost_matrix: Array = field(repr=False)
+    cost_vector: Array = field(repr=False)
+    cost_constant: Array = field(repr=False)
+    spectral_radius: float
+    history: History = field(repr=False)
+    certificate: Certificate
+
+    def control(self, x: Any, time: int = 0) -> Array:
+        """Best control in a state.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+        time : int, default=0
+            Time, with a finite horizon.
+
+        Returns
+        -------
+        array (m,) or (rows, m)
+        """
+        K, k = (self.gain[time], self.offset[time]) if self.gain.ndim == 3 else (self.gain, self.offset)
+        return np.asarray(-np.asarray(x) @ K.T - k)
+
+    def cost_to_go(self, x: Any, time: int = 0) -> Array:
+        """Expected cost from a state on.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+        time : int, default=0
+            Time, with a finite horizon.
+
+        Returns
+        -------
+        float or array (rows,)
+        """
+        P, p, c = self.cost_matrix, self.cost_vector, self.cost_constant
+        if P.ndim == 3:
+            P, p, c = P[time], p[time], c[time]
+        x = np.asarray(x, dtype=np.float64)
+        return np.asarray(np.einsum("...i,ij,...j->...", x, P, x) + 2 * x @ p + c)
+
+
+@in_catalogue("control", "G5", certificate="Riccati residual")
+class LQR:
+    r"""Linear quadratic regulator.
+
+    .. math::
+
+        \min_u \; \mathrm{E} \sum_t \gamma^t \big( x_t' Q x_t + 2 x_t' N u_t + u_t' R u_t + 2 q' x_t + 2 r' u_t \big)
+        \quad\text{with}\quad x_{t+1} = A x_t + B u_t + d + w_t, \quad w_t \sim N(0, W)
+
+    The best control is linear in the state, :math:`u = -K x - k`, and does not depend on the noise. With a finite
+    horizon :math:`P_t` comes from Riccati's recursion, from the end; with an infinite one it is the fixed point,
+    computed by doubling and refined by Newton's steps. In continuous time :math:`\dot x = A x + B u`,
+    and sums are integrals.
+
+    Parameters
+    ----------
+    A : array (n, n), or a sequence of T of them
+        Dynamics; a sequence for dynamics that change with time.
+    B : array (n, m), or a sequence of T of them
+        Effect of the controls.
+    Q : array (n, n) or a sequence
+        Cost of states, symmetric.
+    R : array (m, m) or a sequence
+        Cost of controls, symmetric and positive definite.
+    N : array (n, m), optional
+        Cost of states with controls.
+    Q_final : array (n, n), optional
+        Cost of the last state of a finite horizon; by default Q.
+    q, r, d : arrays (n,), (m,), (n,), optional
+        Linear costs and the constant drift of the dynamics; with a finite horizon or a discount below 1.
+    noise : array (n, n), optional
+        Covariance W.
+    discount : float, default=1
+        :math:`\gamma`.
+    time : {"discrete", "continuous"}, default="discrete"
+        Kind of time.
+
+    See Also
+    --------
+    scipy.linalg.solve_discrete_are, scipy.linalg.solve_continuous_are
+
+    Examples
+    --------
+    A mass on a line is brought to rest:
+
+    >>> from epicycle.control import LQR
+    >>> solution = LQR(A=[[1, 0.1], [0, 1]], B=[[0], [0.1]], Q=[[1, 0], [0, 1]], R=[[0.1]]).solve()
+    >>> solution.gain.round(3)
+    array([[2.585, 3.575]])
+    >>> bool(solution.spectral_radius < 1), solution.certificate.holds
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        B: Any,
+        Q: Any,
+        R: Any,
+        *,
+        N: Any = None,
+        Q_final: Any = None,
+        q: Any = None,
+        r: Any = None,
+        d: Any = None,
+        noise: Any = None,
+        discount: float = 1.0,
+        time: str = "discrete",
+    ) -> None:
+        check_parameter("LQR", "discount", discount, Real(0, 1))
+        check_parameter("LQR", "time", time, Choice("discrete", "continuous"))
+        self.time, self.discount = time, float(discount)
+        self.A = riccati.matrix("A", A)
+        n = self.A.shape[-1]
+        self.B = riccati.matrix("B", B, n)
+        m = self.B.shape[-1]
+        self.Q, self.R = riccati.cost("Q", Q, n), riccati.cost("R", R, m)
+        self.N = riccati.matrix("N", np.zeros((n, m)) if N is None else N, n, m)
+        self.Q_final = None if Q_final is None else riccati.cost("Q_final", Q_final, n)
+        self.q, self.r, self.d = (
+            riccati.vector(name, given, size) for name, given, size in (("q", q, n), ("r", r, m), ("d", d, n))
+        )
+        self.noise = np.zeros((n, n)) if noise is None else riccati.cost("noise", noise, n)
+        riccati.check_costs(self.Q, self.N, self.R)
+        given = (self.A, self.B, self.Q, self.R, self.N)
+        self.n_steps = {len(M) for M in given if M.ndim == 3}
+        if len(self.n_steps) > 1:
+            raise DataError(f"LQR: got sequences of {sorted(self.n_steps)} matrices; expected the same number of each")
+
+    def __repr__(self) -> str:
+        return f"LQR({self.A.shape[-1]} states, {self.B.shape[-1]} controls, {self.time} time)"
+
+    def solve(self, horizon: int | None = None, *, tol: float = 1e-10) -> LQRSolution:
+        """Best feedback.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            Number of steps T, in discrete time; None means an infinite horizon, or the length of the given sequences.
+        tol : float, default=1e-10
+            Residual of Riccati's equation, relative to P, at which the certificate holds.
+
+        Returns
+        -------
+        LQRSolution
+        """
+        check_parameter("LQR.solve", "horizon", horizon, NoneOr(Integer(minimum=1)))
+        check_parameter("LQR.solve", "tol", tol, Real(0, inclusive=False))
+        if self.n_steps:
+            (steps,) = self.n_steps
+            if horizon not in (None, steps):
+                raise DataError(f"horizon={horizon} with sequences of {steps} matrices; expected the same number")
+            horizon = steps
+        if horizon is None:
+            return self._infinite(tol)
+        if self.time == "continuous":
+            raise DataError("horizon: a finite horizon needs discrete time; expected None with time='continuous'")
+        return self._finite(horizon)
+
+    def _finite(self, horizon: int) -> LQRSolution:
+        last = self.Q[-1] if self.Q.ndim == 3 else self.Q
+        P, p, c = (last if self.Q_final is None else self.Q_final), np.zeros_like(self.q), 0.0
+        costs, feedback = [(P, p, c)], []
+        for t in reversed(range(horizon)):
+            step = self._step(t)
+            K, k, P, p, c = step.backward(P, p, c)
+            feedback.append((K, k))
+            costs.append((P, p, c))
+        gains, offsets = (np.stack(x) for x in zip(*feedback[::-1], strict=True))
+        matrices, vectors, constants = (np.stack(x) for x in zip(*costs[::-1], strict=True))
+        rounding = np.finfo(float).eps * horizon * self.A.shape[-1]
+        meaning = "dynamic programming is exact up to rounding: no other feedback costs less"
+        certificate = Certificate("rounding", rounding, 1e-6, meaning)
+        history = History(cost=[float(np.trace(M)) for M in matrices])
+        return LQRSolution(gains, offsets, matrices, vectors, constants, np.nan, history, certificate)
+
+    def _step(self, t: int = 0) -> riccati.Step:
+        A, B, Q, R, N = (M[t] if M.ndim == 3 else M for M in (self.A, self.B, self.Q, self.R, self.N))
+        return riccati.Step(A, B, Q, R, N, self.q, self.r, self.d, self.noise, self.discount)
+
+    def _infinite(self, tol: float) -> LQRSolution:
+        affine = self.q.any() or self.r.any() or self.d.any()
+        if affine and (self.discount == 1 or self.time == "continuous"):
+            raise DataError("q, r, d: with an infinite horizon they need discrete time and discount < 1")
+        if self.time == "continuous":
+            if self.discount != 1:
+                raise DataError(f"discount={self.discount}: expected 1 with time='continuous'")
+            P, residuals = riccati.continuous(self.A, self.B, self.Q, self.R, self.N)
+            K = np.linalg.solve(self.R, self.B.T @ P + self.N.T)
+            radius, stable = float(np.linalg.eigvals(self.A - self.B @ K).real.max()), 0.0
+            constant = float(np.trace(P @ self.noise))
+        else:
+            root = np.sqrt(self.discount)
+            P, residuals = riccati.discrete(root * self.A, root * self.B, self.Q, self.R, self.N)
+            step = self._step()
+            K = step.gain(P)
+            radius, stable = float(np.abs(np.linalg.eigvals(root * (self.A - self.B @ K))).max()), 1.0
+            constant = 0.0
+        k, p = np.zeros(self.B.shape[1]), np.zeros(self.A.shape[0])
+        if affine:
+            k, p = step.fixed_affine(P)
+        if self.time == "discrete" and self.discount < 1:
+            constant = step.fixed_constant(P, p, k)
+        elif self.time == "discrete" and self.noise.any():
+            constant = np.inf  # the cost of noise is paid for ever
+        value = residuals[-1] if radius < stable else np.inf
+        meaning = f"Riccati's equation holds to {value:.1e} of P, and the controlled system is stable"
+        certificate = Certificate("Riccati residual", value, tol, meaning)
+        if not certificate.holds:
+            warnings.warn(f"{certificate}; spectral radius {radius:g}", ConvergenceWarning, stacklevel=3)
+        return LQRSolution(K, k, P, p, np.array(constant), radius, History(residual=residuals), certificate)
