@@ -72,7 +72,7 @@ class FactorAnalysis(LatentFactors):
     >>> X = ability * [1.0, 2.0, 0.5, 0.0] + rng.normal(size=(500, 4)) * [0.5, 1.0, 1.0, 2.0]
     >>> model = FactorAnalysis(1).fit(X)
     >>> print(model.components_.round(1), model.noise_variance_.round(1))
-    [[ 1.   2.1  0.6 -0.1]] [0.3 0.9 1.  4.2]
+    [[ 1.   2.   0.6 -0.1]] [0.3 0.8 1.  4. ]
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
