@@ -50,6 +50,7 @@ from .cluster import (
     HDBSCAN as HDBSCAN,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
+    FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,

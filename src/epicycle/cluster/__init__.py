@@ -1,7 +1,7 @@
 """Clustering."""
 
 from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
-from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 
@@ -10,6 +10,7 @@ __all__ = [
     "HDBSCAN",
     "AgglomerativeClustering",
     "BisectingKMeans",
+    "FeatureAgglomeration",
     "KMeans",
     "MaxMarginClustering",
     "MiniBatchKMeans",

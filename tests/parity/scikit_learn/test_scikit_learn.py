@@ -73,7 +73,7 @@ AREAS = {
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
-    "hierarchy": (0.97, "cluster.tests.test_hierarchical"),
+    "hierarchy": (0.97, "cluster.tests.test_feature_agglomeration cluster.tests.test_hierarchical"),
     # Beyond the areas above: what they ask for of kernels that are no Mercer kernels is refused.
     "kernel_features": (0.85, "tests.test_kernel_approximation decomposition.tests.test_kernel_pca"),
 }
