@@ -6,7 +6,7 @@ FLOORS = [
     ("cli", "the command epicycle", "tools"),
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
     ("theory, plot, online, report", "bounds, figures, online evaluation, reports", "tools"),
-    ("ensemble", "bagging, voting and stacking of any methods", "methods"),
+    ("ensemble, discriminant, mixture", "methods that use other families", "methods"),
     ("linear kernel svm gp neighbors cluster tree", "one package a family; none imports another", "methods"),
     ("metrics", "criteria and stability of clusterings, distances of tables and graphs", "mathematics"),
     ("spatial", "distances by name, exact search for near rows", "mathematics"),

@@ -7,6 +7,7 @@ namespace epicycle {
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
+void bind_medoids(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
@@ -15,6 +16,7 @@ void bind_glm(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
@@ -22,6 +24,7 @@ void bind_linear(nb::module_ &m);
 void bind_linear_svm(nb::module_ &m);
 void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
+void bind_mixture(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_robust(nb::module_ &m);
@@ -43,10 +46,10 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("control", "Sweeps over the states of a Markov decision process.", {bind_control});
+    bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
@@ -56,6 +59,7 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
+    bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force.", {bind_neighbors});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});

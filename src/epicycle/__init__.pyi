@@ -19,6 +19,7 @@ from . import (
     kernel as kernel,
     linear as linear,
     metrics as metrics,
+    mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
     online as online,
@@ -52,8 +53,11 @@ from .cluster import (
     BisectingKMeans as BisectingKMeans,
     FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
 )
@@ -170,6 +174,12 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .mixture import (
+    BernoulliMixture as BernoulliMixture,
+    GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

@@ -45,6 +45,12 @@ LIGHT = {
     "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "BisectingKMeans": {"n_clusters": 3},
     "KMeans": {"n_clusters": 3},
+    "KMedoids": {"n_clusters": 3},
+    # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
+    "BernoulliMixture": {"n_components": 4},
+    "GaussianMixture": {"n_components": 4},
+    "MultinomialMixture": {"n_components": 4},
+    "PoissonMixture": {"n_components": 4},
     "MiniBatchKMeans": {"n_clusters": 3, "batch_size": 50, "max_iter": 10},
     "MaxMarginClustering": {"n_init": 2},
     # As in scikit-learn a singular covariance is refused; the checks have classes of one row.
@@ -52,6 +58,8 @@ LIGHT = {
     "RANSACRegressor": {"min_samples": 5, "max_trials": 10_000},
     "RandomForestClassifier": {"n_estimators": 10},
     "RandomForestRegressor": {"n_estimators": 10},
+    # Its default, neighbours, is no connected graph of so few rows, and equal rows are each other's neighbours.
+    "SpectralEmbedding": {"affinity": "rbf"},
     "StackingClassifier": {"estimators": FEW["classifier"], "cv": 3},
     # Its default, RidgeCV, leaves out rows one by one, for which two equal rows are not one of weight 2.
     "StackingRegressor": {"estimators": FEW["regressor"], "cv": 3, "final_estimator": ep.Ridge()},
@@ -134,7 +142,7 @@ def result(model, X):
     if hasattr(model, "kneighbors"):
         return model.kneighbors(X)[0]
     model._check_fitted()
-    return model.labels_  # a clustering of the rows of the fit alone
+    return model.embedding_ if hasattr(model, "embedding_") else model.labels_  # of the rows of the fit alone
 
 
 @every

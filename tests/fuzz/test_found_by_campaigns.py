@@ -139,3 +139,16 @@ def test_rows_of_zeros_are_their_own_neighbours(metric):
 def test_a_single_feature_has_no_weights_to_normalise():
     model = ep.ComplementNB(norm=True).fit(np.array([[1.0], [2.0], [0.0]]), [0, 1, 0])
     assert np.isfinite(model.predict_proba([[3.0]])).all()
+
+
+def test_many_classes_of_few_rows_need_no_inducing_rows(rng):
+    # One factor of 33 times 34 rows costs more than 33 factors of 34 rows.
+    A, y = rng.normal(size=(34, 2)), np.arange(34) % 33
+    model = ep.GaussianProcessClassifier(optimizer=None).fit(A, y)
+    assert model.method_ == "exact"
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "mixture", "poisson"])
+def test_states_beyond_all_memory_are_refused_before_work(emission):
+    with pytest.raises(MemoryBudgetError, match="1000000000 states"):
+        ep.HiddenMarkovModel(n_states=10**9, emission=emission).fit(np.ones((6, 2)))

@@ -79,3 +79,39 @@ def test_wrong_shapes_are_refused():
         control.evaluate(matrix, reward, first, 0.9, np.array([0, 1, 2, 6]), v, 1, 1)
     with pytest.raises(ValueError, match="sweep_by_priority: expected"):
         control.sweep_by_priority(matrix, reward, first, 0.9, matrix, np.zeros(6, np.int64), v, 0.1, 5)
+
+
+def test_kalman_kernels_against_plain_formulas():
+    rng = np.random.default_rng(4)
+    n, p, T = 2, 2, 6
+    A, C = rng.normal(size=(1, n, n)) / 2, rng.normal(size=(1, p, n))
+    W, V, P = np.eye(n)[None], np.array([[[0.5, 0.2], [0.2, 0.4]]]), np.eye(n)
+    y, a, c, x = rng.normal(size=(T, p)), rng.normal(size=(T, n)), rng.normal(size=(T, p)), np.zeros(n)
+    y[2] = np.nan
+    y[4, 0] = np.nan
+    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, True)
+    total = 0.0
+    for t in range(T):
+        assert_allclose(pm[t], x)
+        assert_allclose(pc[t], P)
+        seen = ~np.isnan(y[t])
+        H, S = C[0][seen], C[0][seen] @ P @ C[0][seen].T + V[0][np.ix_(seen, seen)]
+        e, K = (y[t] - c[t])[seen] - H @ x, np.linalg.solve(S, H @ P).T
+        total -= 0.5 * (np.linalg.slogdet(2 * np.pi * S)[1] + e @ np.linalg.solve(S, e)) if seen.any() else 0.0
+        x, P = x + K @ e, P - K @ H @ P
+        assert_allclose(fm[t], x)
+        assert_allclose(fc[t], P)
+        x, P = A[0] @ x + a[t], A[0] @ P @ A[0].T + W[0]
+    assert_allclose(value, total)
+    mean, cov, lag = control.kalman_smoother(y, A, C, W, V, a, c, np.zeros(n), np.eye(n), pm, pc, fc, True)
+    x, P = fm[-1], fc[-1]
+    for t in reversed(range(T - 1)):  # Rauch, Tung and Striebel
+        J = fc[t] @ A[0].T @ np.linalg.inv(pc[t + 1])
+        assert_allclose(lag[t], P @ J.T)
+        x, P = fm[t] + J @ (x - pm[t + 1]), fc[t] + J @ (P - pc[t + 1]) @ J.T
+        assert_allclose(mean[t], x)
+        assert_allclose(cov[t], P)
+    for bad in (np.zeros((2, n, n)), np.zeros((1, n, n + 1))):
+        with pytest.raises(ValueError, match="kalman: expected"):
+            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True)
+    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False)[0])

@@ -11,6 +11,7 @@ from epicycle._native import (
     kernel as kernel,
     linear as linear,
     local as local,
+    mixture as mixture,
     neighbors as neighbors,
     online as online,
     svm as svm,

@@ -38,3 +38,21 @@ def sweep_by_priority(
     tolerance: float,
     limit: int,
 ) -> int: ...
+def kalman_filter(
+    y: Array, A: Array, C: Array, W: Array, V: Array, a: Array, c: Array, mean: Array, cov: Array, store: bool
+) -> tuple[float, Array, Array, Array, Array, Array]: ...
+def kalman_smoother(
+    y: Array,
+    A: Array,
+    C: Array,
+    W: Array,
+    V: Array,
+    a: Array,
+    c: Array,
+    mean: Array,
+    cov: Array,
+    predicted_mean: Array,
+    predicted_cov: Array,
+    filtered_cov: Array,
+    lagged: bool,
+) -> tuple[Array, Array, Array]: ...

@@ -4,6 +4,8 @@ from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
 from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
+from epicycle.cluster.medoids import KMedoids
+from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
     "DBSCAN",
@@ -12,8 +14,11 @@ __all__ = [
     "BisectingKMeans",
     "FeatureAgglomeration",
     "KMeans",
+    "KMedoids",
     "MaxMarginClustering",
     "MiniBatchKMeans",
+    "SpectralClustering",
+    "SpectralEmbedding",
     "dbscan",
     "linkage_tree",
     "ward_tree",

@@ -3,6 +3,8 @@
 from epicycle.control import worlds
 from epicycle.control._backward_induction import BackwardInductionSolution, backward_induction
 from epicycle.control._controllability import controllability
+from epicycle.control._kalman_filter import KalmanFilter
+from epicycle.control._kalman_result import KalmanFilterResult, KalmanSmootherResult
 from epicycle.control._linear_program import linear_program
 from epicycle.control._lqr import LQR, LQRSolution
 from epicycle.control._mdp import MDP
@@ -19,6 +21,9 @@ __all__ = [
     "LQR",
     "MDP",
     "BackwardInductionSolution",
+    "KalmanFilter",
+    "KalmanFilterResult",
+    "KalmanSmootherResult",
     "LQRSolution",
     "PlanningSolution",
     "backward_induction",

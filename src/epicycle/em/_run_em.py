@@ -355,9 +355,11 @@ def _in_parallel(
     model: LatentModel, data: Data, starts: int, begin: Callable[[int], Any], options: Mapping[str, Any]
 ) -> EMSolution:
     found: list[EMSolution] = []
+    # One after the other: they may use threads of their own, and filters of warnings, which threads share.
+    first = [begin(i) for i in range(starts)]
 
     def climb(i: int) -> EMSolution:
-        solution = run_em(model, data, begin(i), columns={"start": float(i)}, **options)
+        solution = run_em(model, data, first[i], columns={"start": float(i)}, **options)
         solution.start = i
         return solution
 

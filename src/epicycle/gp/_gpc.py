@@ -60,7 +60,8 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
     ----------
     method : {"auto", "exact", "inducing"}, default="auto"
         "exact" factors matrices of all pairs of rows. "inducing" puts the kernel of `n_inducing` of the rows in
-        the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two).
+        the place of the whole. "auto" is "exact" up to 1,000 rows (times classes, where there are more than two), and
+        where the classes are so many that it costs less.
     optimizer : {"bfgs", "fmin_l_bfgs_b"}, callable or None, default="bfgs"
         How the approximate marginal likelihood is maximised; None leaves the kernel as it is.
     multi_class : {"softmax", "one_vs_rest", "one_vs_one"}, default="softmax"
@@ -195,7 +196,9 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         """Laplace's approximation by the method that was asked for; sets `method_`."""
         n, k = obs.n, obs.n_latent
         exact = BinaryLaplace if k == 1 else SoftmaxLaplace
-        m = self._choose_method(n * k <= _EXACT_ROWS, n, _INDUCING_ROWS)
+        # k factors of size n against one of size mk: with many classes and few rows no approximation is cheaper.
+        few = k * n**3 <= (k * min(n, self.n_inducing or _INDUCING_ROWS)) ** 3 and n <= _EXACT_ROWS
+        m = self._choose_method(n * k <= _EXACT_ROWS or few, n, _INDUCING_ROWS)
         arguments = (self.kernel_, obs, self.n_jobs, self.max_iter_predict)
         if self.method_ == "inducing":
             return LowRankLaplace(*arguments, m, self.inducing, seed, exact)

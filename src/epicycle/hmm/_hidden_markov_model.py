@@ -10,6 +10,7 @@ from sklearn.base import DensityMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
@@ -192,6 +193,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         data = self._fit_data(X, None, None, target="none", check_finite=False, missing=True)
         sequences = as_sequences(self._rows_of(data), lengths, groups, sequence_weight)
         _refuse_lengths_as_y(y, len(sequences.X))
+        self._require_memory(*sequences.X.shape)
         emission = self._emission(sequences.X)
         model = ChainModel(emission, float(self.startprob_prior), float(self.transmat_prior))
         state = self._resume_state()
@@ -237,6 +239,13 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         if largest > 1e150:
             raise DataError(f"X: {largest:g} is so large that squares overflow; scale the columns down")
         return X
+
+    def _require_memory(self, n: int, p: int) -> None:
+        k = float(self.n_states)
+        parts = k * (float(self.n_mix) if self.emission == "mixture" else 1.0)
+        each = p * p if self.covariance_type == "full" and self.emission in ("gaussian", "mixture") else p
+        needed = 8 * (2 * k * k + n * (k + parts) + parts * each)
+        require_memory(needed, f"{type(self).__name__} of {self.n_states} states", "fewer states or components")
 
     def _emission(self, X: np.ndarray | None = None) -> Emission:
         """The emission, for rows X, or as it was fitted."""

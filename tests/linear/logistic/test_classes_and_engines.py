@@ -3,10 +3,12 @@
 import time
 import warnings
 
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn
 import sklearn.linear_model as reference
 from numpy.testing import assert_allclose, assert_array_equal
@@ -47,6 +49,39 @@ def test_the_same_coefficients_in_memory_from_files_and_on_dask(parquet, n, K, C
     for other in (files, cluster, LogisticRegression(C=C, solver="lbfgs").fit(X, y)):
         assert_allclose(other.coef_, memory.coef_, rtol=0, atol=1e-8 * np.abs(memory.coef_).max())
         assert_allclose(other.intercept_, memory.intercept_, rtol=0, atol=1e-8 * np.abs(memory.coef_).max())
+
+
+def test_the_same_coefficients_where_no_hessian_pays(tmp_path):
+    """L-BFGS ends with Newton steps by conjugate gradients, and those with settled coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(21_000, 13)) * rng.uniform(0.3, 3.0, 13) + rng.uniform(-2, 2, 13)
+    y = np.argmax(X @ rng.normal(size=(13, 5)) / 4 + rng.gumbel(size=(21_000, 5)), axis=1)
+    pd.DataFrame(X, columns=[f"x{j}" for j in range(13)]).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    memory = LogisticRegression().fit(X, y)
+    files = LogisticRegression().fit(ep.scan(tmp_path / "rows.parquet", target="y"))
+    cluster = LogisticRegression().fit(da.from_array(X, chunks=(6000, 13)), da.from_array(y, chunks=6000))
+    exact = LogisticRegression(solver="newton", tol=1e-14).fit(X, y)
+    unsettled = LogisticRegression(tol=1.1e-8).fit(X, y)
+    scale = np.abs(exact.coef_).max()
+    for model in (memory, files, cluster):
+        assert model.solver_ == "lbfgs"
+        assert model.certificate_.holds
+        assert_allclose(model.coef_, exact.coef_, rtol=0, atol=1e-8 * scale)
+        assert_allclose(model.intercept_, exact.intercept_, rtol=0, atol=1e-8 * scale)
+    assert np.abs(unsettled.coef_ - exact.coef_).max() > 1e-7 * scale  # the steps are needed
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_settled_coefficients_of_many_columns(sparse):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1200, 520)) * (rng.uniform(size=(1200, 520)) < (0.05 if sparse else 1.0))
+    y = (X[:, :20].sum(axis=1) + rng.logistic(size=1200) > 0).astype(int)
+    given, weight = sp.csr_array(X) if sparse else X + 3.0, rng.integers(1, 4, size=1200)
+    model = LogisticRegression().fit(given, y, sample_weight=weight)
+    exact = LogisticRegression(solver="newton", tol=1e-14).fit(given, y, sample_weight=weight)
+    assert model.solver_ == "lbfgs"
+    assert_allclose(model.coef_, exact.coef_, rtol=0, atol=1e-8 * np.abs(exact.coef_).max())
+    assert_allclose(model.intercept_, exact.intercept_, rtol=0, atol=1e-8 * np.abs(exact.coef_).max())
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -67,12 +67,14 @@ AREAS = {
     "clusters": (0.97, "cluster.tests.test_bisect_k_means cluster.tests.test_k_means"),
     # partial_fit needs no list of classes here, and five tests ask that it does: they are 6% of the area.
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
+    "spectral": (0.97, "cluster.tests.test_spectral manifold.tests.test_spectral_embedding"),
     "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
+    "mixtures": (0.97, "mixture.tests.test_gaussian_mixture"),
     "hierarchy": (0.97, "cluster.tests.test_feature_agglomeration cluster.tests.test_hierarchical"),
     # Beyond the areas above: what they ask for of kernels that are no Mercer kernels is refused.
     "kernel_features": (0.85, "tests.test_kernel_approximation decomposition.tests.test_kernel_pca"),

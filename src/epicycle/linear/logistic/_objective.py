@@ -25,6 +25,7 @@ from epicycle.linear.logistic._statistics import (
     binary_hessian,
     column_square_statistic,
     gram_statistic,
+    hessian_product,
     least_weight_statistic,
     leverage_statistic,
     multinomial_gradient,
@@ -124,12 +125,13 @@ class LogisticObjective(Objective):
         self._gradient = binary_gradient if self.binary else multinomial_gradient
         self._hessian = binary_hessian if self.binary else multinomial_hessian
         self._curvature_in_b: tuple[bytes, np.ndarray] = (b"", np.empty((0, 0)))
+        self._metric: Metric | None = None
         self._second_order: tuple[bytes, tuple[float, np.ndarray, np.ndarray]] | None = None
 
     def with_penalty(self, penalty: float) -> LogisticObjective:
         """The same objective with another penalty; what was summed over the rows for this one is shared."""
         other = copy.copy(self)
-        other.penalty, other._second_order = penalty, None
+        other.penalty, other._second_order, other._metric = penalty, None, None
         if not self.intercept:
             other.strong_convexity = penalty
         return other
@@ -196,6 +198,18 @@ class LogisticObjective(Objective):
             self._second_order = x.tobytes(), (value, gradient.copy(), H.copy())
         return value, gradient, H
 
+    def curvature_along(self, x: np.ndarray, move: np.ndarray) -> np.ndarray:
+        """The Hessian at x times a move, in one pass and without the Hessian."""
+        params, V = self.matrix(x), move.reshape(self.rows, self.columns)
+        (product,) = self._sum(
+            hessian_product, self.data, params, self.shift, self.class_weight, self.matrix(move), n_jobs=self.n_jobs
+        )
+        product = product[:, : self.columns].copy()
+        product[:, : self.data.n_features] += self.penalty * V[:, : self.data.n_features]
+        if not self.binary and (gauge := self._gauge()) is not None:
+            product += gauge * V.sum(axis=0)
+        return np.asarray(product.ravel())
+
     def hessian_product(self, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         H = self.second_order(x)[2]
         return lambda v: H @ v
@@ -242,6 +256,8 @@ class LogisticObjective(Objective):
                 return (v.reshape(K, d) / root).ravel()
 
             return Metric(lambda v: scale(scale(v)), scale, scale)
+        if self._metric is not None:
+            return self._metric
         M = c * self._gram()[:d, :d]
         tiny = np.finfo(float).eps * d * np.diag(M).max(initial=0.0)
         M[np.diag_indices(d)] += ridge + max(tiny, np.finfo(float).tiny)
@@ -255,7 +271,8 @@ class LogisticObjective(Objective):
             out = scipy.linalg.solve_triangular(L, v.reshape(K, d).T, lower=True, trans=1, check_finite=False)
             return np.asarray(out.T.ravel())
 
-        return Metric(lambda v: half_t(half(v)), half, half_t)
+        self._metric = Metric(lambda v: half_t(half(v)), half, half_t)
+        return self._metric
 
     def _gram(self) -> np.ndarray:
         if not hasattr(self, "_gram_sum"):

@@ -157,6 +157,7 @@ def _smooth(data: Data, Cs: np.ndarray, _l1_ratio: float, settings: PathSettings
             options={},
             random_state=None,
             start=start,
+            settle=False,
         )
         start = solution.x
         params = objective.matrix(start).copy()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit, softmax
 
 from epicycle import _native
 from epicycle.data import Batch
@@ -85,6 +86,30 @@ def multinomial_gradient(
     R = P.copy() if weight is None else weighted
     R[np.arange(batch.n_rows), batch.y] -= 1.0 if weight is None else weight
     return loss, np.column_stack([R.T @ X, R.sum(axis=0)]), in_b
+
+
+def hessian_product(
+    batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, move: np.ndarray
+) -> tuple[np.ndarray]:
+    """The Hessian at `params` times a move of them, both of shape (K, d), one row for two classes."""
+    weight, K, X = row_weights(batch, class_weight), len(params), batch.X
+    both = np.vstack([params, move])
+    # One product with the rows for both. Sparse rows are never shifted.
+    Z = np.asarray(X @ both[:, :-1].T) + (both[:, -1] - (0.0 if sp.issparse(X) else both[:, :-1] @ shift))
+    Z, U = Z[:, :K], Z[:, K:]
+    if K == 1:
+        R = U * (expit(Z) * expit(-Z))
+    else:
+        P = softmax(Z, axis=1)
+        R = P * U
+        R -= P * R.sum(axis=1, keepdims=True)
+    if weight is not None:
+        R *= weight[:, None]
+    total = R.sum(axis=0)
+    product = np.asarray(X.T @ R).T
+    if not sp.issparse(X):
+        product = product - total[:, None] * shift
+    return (np.column_stack([product, total]),)
 
 
 def multinomial_hessian(
