@@ -49,6 +49,7 @@ from .bayes import (
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
+    OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     FeatureAgglomeration as FeatureAgglomeration,
