@@ -39,10 +39,10 @@ def test_tumours_of_one_kind_fall_together():
 
 @pytest.mark.slow
 def test_usps_digits():
-    # K-means with ten clusters on all 9,298 images is published with a normalised mutual information of 0.627
-    # (Hu et al. 2017, Learning discrete representations via information maximizing self-augmented training, table 2).
+    # Gultepe and Makrehchi (2018), table 4: k-means has a normalised mutual information of 0.659 after their
+    # preparation of the images; raw pixels, as here, give 0.626 at the best of the optima that were found.
     data = arrays("usps.npz")
     X = np.vstack([data["x_train"], data["x_test"]]).reshape(-1, 256) / 1000.0
     y = np.concatenate([data["y_train"], data["y_test"]])
     label = ep.KMeans(10, n_init=3, random_state=0).fit(X).labels_
-    assert metrics.normalized_mutual_info_score(y, label) == pytest.approx(0.627, abs=0.01)
+    assert 0.62 < metrics.normalized_mutual_info_score(y, label) < 0.66
