@@ -54,6 +54,8 @@ from .cluster import (
     KMeans as KMeans,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
+    SpectralClustering as SpectralClustering,
+    SpectralEmbedding as SpectralEmbedding,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
 )

@@ -54,6 +54,8 @@ LIGHT = {
     "RANSACRegressor": {"min_samples": 5, "max_trials": 10_000},
     "RandomForestClassifier": {"n_estimators": 10},
     "RandomForestRegressor": {"n_estimators": 10},
+    # Its default, neighbours, is no connected graph of so few rows, and equal rows are each other's neighbours.
+    "SpectralEmbedding": {"affinity": "rbf"},
     "StackingClassifier": {"estimators": FEW["classifier"], "cv": 3},
     # Its default, RidgeCV, leaves out rows one by one, for which two equal rows are not one of weight 2.
     "StackingRegressor": {"estimators": FEW["regressor"], "cv": 3, "final_estimator": ep.Ridge()},
@@ -136,7 +138,7 @@ def result(model, X):
     if hasattr(model, "kneighbors"):
         return model.kneighbors(X)[0]
     model._check_fitted()
-    return model.labels_  # a clustering of the rows of the fit alone
+    return model.embedding_ if hasattr(model, "embedding_") else model.labels_  # of the rows of the fit alone
 
 
 @every

@@ -4,6 +4,7 @@ from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
 from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
+from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
     "DBSCAN",
@@ -13,6 +14,8 @@ __all__ = [
     "KMeans",
     "MaxMarginClustering",
     "MiniBatchKMeans",
+    "SpectralClustering",
+    "SpectralEmbedding",
     "dbscan",
     "linkage_tree",
     "ward_tree",

@@ -35,6 +35,7 @@ MODULES = (
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
+    "manifold",
     "naive_bayes",
     "neighbors",
     "svm",

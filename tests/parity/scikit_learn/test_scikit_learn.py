@@ -67,6 +67,7 @@ AREAS = {
     "clusters": (0.97, "cluster.tests.test_bisect_k_means cluster.tests.test_k_means"),
     # partial_fit needs no list of classes here, and five tests ask that it does: they are 6% of the area.
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
+    "spectral": (0.97, "cluster.tests.test_spectral manifold.tests.test_spectral_embedding"),
     "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan"),
     "cluster_metrics": (
         0.97,
