@@ -7,6 +7,7 @@ namespace epicycle {
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
+void bind_medoids(nb::module_ &m);
 void bind_cart(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
@@ -48,7 +49,7 @@ NB_MODULE(_native, m) {
     bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
-         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means});
+         {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",

@@ -49,9 +49,11 @@ from .bayes import (
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
+    OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
     KMeans as KMeans,
+    KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
     SpectralClustering as SpectralClustering,
@@ -174,7 +176,10 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

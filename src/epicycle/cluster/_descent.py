@@ -64,7 +64,7 @@ class Descent:
 
     `begin(start)` gives first centres, and `rounds_from(start)` a function of centres that makes one round. `shown`
     maps the centres to the vector that monitors see. `scale` is the size of the objective's terms, to tell a rise from
-    rounding.
+    rounding. `judge`, where given, is what centres of different starts are compared by, in place of the objective.
     """
 
     starts: int
@@ -74,6 +74,7 @@ class Descent:
     rounds_from: Callable[[int], Callable[[np.ndarray], Round]]
     shown: Callable[[np.ndarray], np.ndarray]
     scale: float
+    judge: Callable[[np.ndarray], float] | None = None
 
     def best(self, monitor: Monitor, seed: int, state: Mapping[str, Any] | None) -> Run:
         """The best of all starts, or of those that are left after the state of an earlier fit."""
@@ -84,16 +85,21 @@ class Descent:
             if "best" in state:
                 value, moved = float(state["best_value"]), float(state["best_moved"])
                 place.best = Run(np.array(state["best"]), value, moved, 0, "converged")
+        least = np.inf if place.best is None else self._score(place.best)
         for start in range(place.start, self.starts):
             place.start = start
             run = self._descend(self.begin(start) if centers is None else centers, monitor, place)
-            if place.best is None or run.value < place.best.value:
-                place.best = run
+            score = self._score(run)
+            if place.best is None or score < least:
+                place.best, least = run, score
             centers, place.done, place.rounds = None, 0, place.rounds + run.n_iter
             if run.reason == "stopped":
                 break
         assert place.best is not None
         return place.best
+
+    def _score(self, run: Run) -> float:
+        return run.value if self.judge is None else self.judge(run.centers)
 
     def _descend(self, centers: np.ndarray, monitor: Monitor, place: Place) -> Run:
         step = self.rounds_from(place.start)

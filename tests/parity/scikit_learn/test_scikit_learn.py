@@ -68,7 +68,7 @@ AREAS = {
     # partial_fit needs no list of classes here, and five tests ask that it does: they are 6% of the area.
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
     "spectral": (0.97, "cluster.tests.test_spectral manifold.tests.test_spectral_embedding"),
-    "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan"),
+    "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan cluster.tests.test_optics"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "

@@ -10,9 +10,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from epicycle import _native, engine
+from epicycle.cluster._empty import warn_of_empty
 from epicycle.cluster.kmeans._lloyd import distortion_statistic, nearest, squared_distances
 from epicycle.cluster.kmeans._starts import given_centers, memory_start, parallel_plus_plus
-from epicycle.core._exceptions import ConvergenceWarning, DataError
+from epicycle.core._exceptions import DataError
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch, Data, as_data
@@ -141,18 +142,6 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
-
-
-def warn_of_empty(label: np.ndarray, k: int) -> None:
-    """Some clusters have no rows: there are fewer different rows than clusters."""
-    distinct = len(np.unique(label))
-    if distinct < k:
-        warnings.warn(
-            f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({k}). "
-            "Possibly due to duplicate points in X.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
 
 
 def blockwise_distances(X: Any, centers: np.ndarray, label: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 
 from epicycle import engine
 from epicycle.cluster._descent import Descent, Run, require_no_rise
-from epicycle.cluster.kmeans._base import CenterModel, blockwise_distances, warn_of_empty
+from epicycle.cluster._empty import warn_of_empty
+from epicycle.cluster.kmeans._base import CenterModel, blockwise_distances
 from epicycle.cluster.kmeans._lloyd import Lloyd, MemoryAssigner, nearest
 from epicycle.cluster.kmeans._spread import spread_of
 from epicycle.core._arguments import SharedArguments

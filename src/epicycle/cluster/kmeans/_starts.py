@@ -33,7 +33,7 @@ def plus_plus(
     origin = X.mean(axis=0, dtype=np.float64) if isinstance(X, np.ndarray) else np.zeros(p)
     threads = n_threads(float(n) * trials * p, n_jobs)
     # In an order by content, a row that is repeated and one that weighs more take the same room.
-    order = np.argsort(_keys(X), kind="stable")
+    order = np.argsort(content_keys(X), kind="stable")
     chosen = np.empty(k, dtype=np.int64)
     chosen[0] = _draws(weight, order, 1, rng)[0]
 
@@ -59,7 +59,7 @@ def _draws(share: np.ndarray, order: np.ndarray, count: int, rng: np.random.Gene
     return np.asarray(order[np.minimum(at, np.flatnonzero(share[order] > 0)[-1])])
 
 
-def _keys(X: Any) -> np.ndarray:
+def content_keys(X: Any) -> np.ndarray:
     """64 bits for each row, the same for float32 and float64; equal rows have equal ones."""
     with np.errstate(over="ignore"):
         return row_hashes(X.astype(np.float32, copy=False))
@@ -68,7 +68,7 @@ def _keys(X: Any) -> np.ndarray:
 def random_rows(X: Any, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Indices of k distinct rows, drawn in proportion to their weights; some again where there are fewer."""
     positive = np.flatnonzero(weight > 0)
-    _, first, number = np.unique(_keys(X)[positive], return_index=True, return_inverse=True)
+    _, first, number = np.unique(content_keys(X)[positive], return_index=True, return_inverse=True)
     share = np.bincount(number, weights=weight[positive])
     drawn = rng.choice(len(first), size=min(k, len(first)), replace=False, p=share / share.sum())
     return positive[first[np.resize(drawn, k)]]
@@ -178,7 +178,7 @@ def row_keys(X: Any, seed: int, number: int, index: np.ndarray) -> np.ndarray:
     salt = drawn * np.uint64(2) + np.uint64(1)
     with np.errstate(over="ignore"):
         # A row of zeros has the key 0, which no factor changes.
-        bits = (_keys(X) + index * _GOLDEN_RATIO + offset) * salt
+        bits = (content_keys(X) + index * _GOLDEN_RATIO + offset) * salt
         bits = (bits ^ (bits >> np.uint64(32))) * salt
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
