@@ -52,6 +52,7 @@ from .cluster import (
     OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
+    FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
     KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
