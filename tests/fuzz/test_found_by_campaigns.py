@@ -199,9 +199,9 @@ def test_centers_are_drawn_from_shares_that_underflow():
         assert len(np.unique(medoids.medoid_indices_)) == 4
 
 
-def test_squares_of_sums_that_overflow_are_not_needed():
+def test_squares_of_sums_that_overflow_are_not_needed(rng):
     weight = np.where(np.arange(12) < 3, 1e100, 1.0)
-    model = ep.KMeans(3, random_state=0).fit(1e60 * np.arange(12.0)[:, None], sample_weight=weight)
+    model = ep.KMeans(3, random_state=0).fit(1e60 * rng.normal(size=(12, 3)), sample_weight=weight)
     assert np.isfinite(model.inertia_)
 
 
