@@ -179,10 +179,17 @@ def test_a_fitted_object_holds_no_training_data(cls):
     X, y = (a[:rows] for a in data(cls()))
     model = cls().fit(X, y)
     # `estimators_samples_` of a forest needs the order in which rows are drawn: numbers of rows, and not in files.
-    # The labels of the rows, and how strongly they hold, are the answer of a clustering.
-    kept = {
-        name: value for name, value in vars(model).items() if name not in ("_samples_", "labels_", "probabilities_")
-    }
+    # The labels of the rows, how strongly they hold, and an order are the answers of clusterings.
+    answers = [
+        "_samples_",
+        "labels_",
+        "probabilities_",
+        "reachability_",
+        "ordering_",
+        "core_distances_",
+        "predecessor_",
+    ]
+    kept = {name: value for name, value in vars(model).items() if name not in answers}
     shapes = [array.shape for array in arrays_in(kept)]
     assert not [shape for shape in shapes if rows in shape or np.prod(shape) == X.size]
 

@@ -1,7 +1,15 @@
 """Clustering."""
 
-from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
-from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle.cluster.density import (
+    DBSCAN,
+    HDBSCAN,
+    OPTICS,
+    cluster_optics_dbscan,
+    cluster_optics_xi,
+    compute_optics_graph,
+    dbscan,
+)
+from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
@@ -10,14 +18,19 @@ from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 __all__ = [
     "DBSCAN",
     "HDBSCAN",
+    "OPTICS",
     "AgglomerativeClustering",
     "BisectingKMeans",
+    "FeatureAgglomeration",
     "KMeans",
     "KMedoids",
     "MaxMarginClustering",
     "MiniBatchKMeans",
     "SpectralClustering",
     "SpectralEmbedding",
+    "cluster_optics_dbscan",
+    "cluster_optics_xi",
+    "compute_optics_graph",
     "dbscan",
     "linkage_tree",
     "ward_tree",

@@ -141,6 +141,16 @@ def to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
     return (*(_scaled_rows(A, -exponent) for A in (X, Q)), exponent)
 
 
+def native_rows(X: np.ndarray, metric: Metric) -> tuple[np.ndarray, int] | None:
+    """(rows, e) in float64 with X = 2^e rows, such that no |d|^p leaves the range; None where no e does that."""
+    rows, exponent = np.ascontiguousarray(X, dtype=np.float64), 0
+    if power_overflows(rows, rows, metric):
+        rows, _, exponent = to_unit(rows, rows[:1])
+        if power_overflows(rows, rows, metric):
+            return None
+    return np.ascontiguousarray(rows), exponent
+
+
 def _scaled_rows(A: Any, exponent: int) -> Any:
     if not sp.issparse(A):
         return np.ldexp(np.asarray(A, dtype=np.float64), exponent)
