@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     control as control,
     data as data,
+    decomposition as decomposition,
     diagnose as diagnose,
     discriminant as discriminant,
     em as em,
@@ -83,6 +84,10 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .decomposition import (
+    FactorAnalysis as FactorAnalysis,
+    ProbabilisticPCA as ProbabilisticPCA,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -177,6 +182,7 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BayesianGaussianMixture as BayesianGaussianMixture,
     BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
     MultinomialMixture as MultinomialMixture,

@@ -47,6 +47,7 @@ LIGHT = {
     "KMeans": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
     # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
+    "BayesianGaussianMixture": {"n_components": 4},
     "BernoulliMixture": {"n_components": 4},
     "GaussianMixture": {"n_components": 4},
     "MultinomialMixture": {"n_components": 4},
