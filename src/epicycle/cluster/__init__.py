@@ -5,6 +5,7 @@ from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, wa
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
+from epicycle.cluster.prototypes import KMedians, KModes, KPrototypes
 from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
@@ -13,7 +14,10 @@ __all__ = [
     "AgglomerativeClustering",
     "BisectingKMeans",
     "KMeans",
+    "KMedians",
     "KMedoids",
+    "KModes",
+    "KPrototypes",
     "MaxMarginClustering",
     "MiniBatchKMeans",
     "SpectralClustering",
