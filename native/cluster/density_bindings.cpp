@@ -1,6 +1,7 @@
 // Bindings of density clustering over a kd-tree.
 #include "cluster/dbscan.hpp"
 #include "cluster/hdbscan.hpp"
+#include "cluster/optics.hpp"
 #include "core/binding.hpp"
 
 namespace epicycle {
@@ -143,10 +144,37 @@ void bind_hierarchy(nb::module_ &m) {
         "Height at which every row is first in one cluster with this one.");
 }
 
+void bind_optics(nb::module_ &m) {
+    m.def(
+        "optics",
+        [](RowMajor<double> X, int metric, double power, Vector<double> core, double radius, bool by_tree) {
+            constexpr const char *expected =
+                "optics: expected X (n, p), or its columns (p, n) without a tree, with n, p > 0, a metric from 0 to 3, "
+                "power >= 1, core (n,)";
+            const std::size_t n = X.shape(by_tree ? 0 : 1), p = X.shape(by_tree ? 1 : 0);
+            require(n > 0 && p > 0 && core.shape(0) == n, expected);
+            Ordering found(0);
+            with_norm(metric, power, expected, [&](auto norm) {
+                nb::gil_scoped_release nogil;
+                if (by_tree) {
+                    const KdTree tree(X.data(), n, p);
+                    found = OpticsWalk(tree, norm, core.data(), radius)();
+                } else {
+                    found = optics(X.data(), n, p, norm, core.data(), radius);
+                }
+            });
+            return std::make_tuple(array_out(std::move(found.order)), array_out(std::move(found.reach)),
+                                   array_out(std::move(found.predecessor)));
+        },
+        "X"_a.noconvert(), "metric"_a, "power"_a, "core"_a.noconvert(), "radius"_a, "by_tree"_a,
+        "Order, reachability and predecessors of OPTICS.");
+}
+
 }  // namespace
 
 void bind_density(nb::module_ &m) {
     bind_hierarchy(m);
+    bind_optics(m);
     m.def(
         "dbscan",
         [](RowMajor<double> X, int metric, double power, double radius, double enough, Weight weight, int threads) {

@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     control as control,
     data as data,
+    decomposition as decomposition,
     diagnose as diagnose,
     discriminant as discriminant,
     em as em,
@@ -49,8 +50,10 @@ from .bayes import (
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
+    OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
+    FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
     KMedians as KMedians,
     KMedoids as KMedoids,
@@ -84,6 +87,10 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .decomposition import (
+    FactorAnalysis as FactorAnalysis,
+    ProbabilisticPCA as ProbabilisticPCA,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -178,7 +185,10 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
+    MultinomialMixture as MultinomialMixture,
+    PoissonMixture as PoissonMixture,
 )
 from .naive_bayes import (
     BernoulliNB as BernoulliNB,

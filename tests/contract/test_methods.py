@@ -51,7 +51,10 @@ LIGHT = {
     "KModes": {"n_clusters": 2},
     "KPrototypes": {"n_clusters": 2},
     # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
+    "BernoulliMixture": {"n_components": 4},
     "GaussianMixture": {"n_components": 4},
+    "MultinomialMixture": {"n_components": 4},
+    "PoissonMixture": {"n_components": 4},
     "MiniBatchKMeans": {"n_clusters": 3, "batch_size": 50, "max_iter": 10},
     "MaxMarginClustering": {"n_init": 2},
     # As in scikit-learn a singular covariance is refused; the checks have classes of one row.
@@ -188,10 +191,17 @@ def test_a_fitted_object_holds_no_training_data(cls):
     X, y = (a[:rows] for a in data(cls()))
     model = cls().fit(X, y)
     # `estimators_samples_` of a forest needs the order in which rows are drawn: numbers of rows, and not in files.
-    # The labels of the rows, and how strongly they hold, are the answer of a clustering.
-    kept = {
-        name: value for name, value in vars(model).items() if name not in ("_samples_", "labels_", "probabilities_")
-    }
+    # The labels of the rows, how strongly they hold, and an order are the answers of clusterings.
+    answers = [
+        "_samples_",
+        "labels_",
+        "probabilities_",
+        "reachability_",
+        "ordering_",
+        "core_distances_",
+        "predecessor_",
+    ]
+    kept = {name: value for name, value in vars(model).items() if name not in answers}
     shapes = [array.shape for array in arrays_in(kept)]
     assert not [shape for shape in shapes if rows in shape or np.prod(shape) == X.size]
 

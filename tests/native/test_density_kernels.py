@@ -64,3 +64,15 @@ def test_trees_that_are_none_are_refused():
             function(one, np.array([2]), np.ones(1), np.array([2]), last)
     with pytest.raises(ValueError, match="expected a dendrogram"):
         cluster.labels_at_cut(one, np.array([2]), np.ones(1), np.array([2]), 1.0, 2)
+
+
+def test_optics_by_tree_and_by_all_distances():
+    X = np.random.default_rng(0).normal(size=(140, 2))
+    core = cluster.core_distances(X, 0, 2.0, 3, 1)
+    core[core > 0.5] = np.inf
+    by_tree = cluster.optics(X, 0, 2.0, core, 0.5, True)
+    everything = cluster.optics(np.ascontiguousarray(X.T), 0, 2.0, core, 0.5, False)
+    for one, other in zip(by_tree, everything, strict=True):
+        assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="optics: expected"):
+        cluster.optics(X, 0, 2.0, core, 0.5, False)

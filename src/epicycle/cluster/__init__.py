@@ -1,7 +1,15 @@
 """Clustering."""
 
-from epicycle.cluster.density import DBSCAN, HDBSCAN, dbscan
-from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle.cluster.density import (
+    DBSCAN,
+    HDBSCAN,
+    OPTICS,
+    cluster_optics_dbscan,
+    cluster_optics_xi,
+    compute_optics_graph,
+    dbscan,
+)
+from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
@@ -11,8 +19,10 @@ from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 __all__ = [
     "DBSCAN",
     "HDBSCAN",
+    "OPTICS",
     "AgglomerativeClustering",
     "BisectingKMeans",
+    "FeatureAgglomeration",
     "KMeans",
     "KMedians",
     "KMedoids",
@@ -22,6 +32,9 @@ __all__ = [
     "MiniBatchKMeans",
     "SpectralClustering",
     "SpectralEmbedding",
+    "cluster_optics_dbscan",
+    "cluster_optics_xi",
+    "compute_optics_graph",
     "dbscan",
     "linkage_tree",
     "ward_tree",

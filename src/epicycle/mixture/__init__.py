@@ -2,5 +2,6 @@
 
 from epicycle.mixture._choose_k import ChosenK
 from epicycle.mixture._gaussian_mixture import GaussianMixture
+from epicycle.mixture._linear_mixture import BernoulliMixture, MultinomialMixture, PoissonMixture
 
-__all__ = ["ChosenK", "GaussianMixture"]
+__all__ = ["BernoulliMixture", "ChosenK", "GaussianMixture", "MultinomialMixture", "PoissonMixture"]

@@ -34,10 +34,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         "max_iter": Integer(minimum=0),
         "n_init": Integer(minimum=1),
         "init_params": Choice(*_starts.METHODS),
-        "verbose_interval": Integer(minimum=1),
         "accelerate": Boolean(),
-        "reg_covar": Real(minimum=0),
-        "covariance_type": Choice("full", "tied", "diag", "spherical"),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="mixture", catalogue=("E4",), engines=("memory", "files", "dask"), certificate="stationarity"
@@ -57,8 +54,6 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         "accelerate": "accelerate : bool, default={default}\n"
         "    Whether to extrapolate steps (SQUAREM) where this raises the likelihood: fewer steps where components\n"
         "    overlap. Off, the steps are those of scikit-learn.",
-        "verbose_interval": "verbose_interval : int, default={default}\n"
-        "    Accepted for compatibility; `verbose` says what is shown.",
         "warm_start": "warm_start : bool, default={default}\n"
         "    Whether a new fit starts from the solution of the one before, with one start.",
         "weights_": "weights_ : ndarray of shape (n_components,)\n    Weights of the components.",
@@ -116,8 +111,8 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         """Whether the user gave all that a start needs."""
         return False
 
-    def _check_data(self, data: Data) -> None:
-        """Refuse rows that the components cannot have."""
+    def _prepare(self, model: MixtureModel, data: Data) -> None:
+        """Refuse rows that the components cannot have, and tell the model what it has to know of all rows."""
 
     # ------------------------------------------------------------------------------------------- the fit
 
@@ -143,8 +138,8 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
                 f"Expected n_samples >= n_components but got n_components = {self.n_components}, "
                 f"n_samples = {found.n_rows}"
             )
-        self._check_data(data)
         model = self._model(data.n_features, names, missing=bool(found.missing.any()))
+        self._prepare(model, data)
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         solution = self._climb(model, data, dtype)
         for name, value in self._attributes(model, solution.parameters, dtype).items():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import ArrayLike, Domain, NoneOr
+from epicycle.core._parameters import ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.mixture import _covariances as cov
 from epicycle.mixture._base import Mixture
@@ -26,7 +26,15 @@ class NormalMixture(Mixture):
     precisions_: np.ndarray
     precisions_cholesky_: np.ndarray
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **Mixture._parameters,
+        "covariance_type": Choice("full", "tied", "diag", "spherical"),
+        "reg_covar": Real(minimum=0),
+        "verbose_interval": Integer(minimum=1),
+    }
     _docs: ClassVar[Mapping[str, str]] = {
+        "verbose_interval": "verbose_interval : int, default={default}\n"
+        "    Accepted for compatibility; `verbose` says what is shown.",
         "covariance_type": 'covariance_type : {"full", "tied", "diag", "spherical"}, default={default}\n'
         "    Each component has a covariance of its own, all share one, each has variances only, or a single one.",
         "reg_covar": "reg_covar : float, default={default}\n"
@@ -98,7 +106,7 @@ class GaussianMixture(NormalMixture):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **Mixture._parameters,
+        **NormalMixture._parameters,
         "weights_init": NoneOr(ArrayLike()),
         "means_init": NoneOr(ArrayLike()),
         "precisions_init": NoneOr(ArrayLike()),

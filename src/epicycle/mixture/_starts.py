@@ -74,7 +74,8 @@ def rows_for_starts(data: Data, seed: int, n_jobs: int | None) -> Rows:
         rows = Rows(data.X, np.ones(data.n_rows) if data.weight is None else data.weight)
     else:
         (found,) = engine.sum(_drawn, data, seed, MOST_ROWS, n_jobs=n_jobs)
-        rows = Rows(found.X, found.weight)
+        # In the memory order of an array: k-means rounds, and breaks ties, in the same way.
+        rows = Rows(np.ascontiguousarray(found.X) if isinstance(found.X, np.ndarray) else found.X, found.weight)
     counted = rows.weight > 0
     if not counted.all():
         rows = Rows(rows.X[counted], rows.weight[counted])

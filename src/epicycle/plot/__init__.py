@@ -20,6 +20,7 @@ from epicycle.core._plot_style import (
 from epicycle.plot._classification import calibration, confusion, precision_recall, roc
 from epicycle.plot._dendrogram import dendrogram
 from epicycle.plot._drawing import Drawing
+from epicycle.plot._reachability import reachability
 from epicycle.plot._regression import importances, learning_curve, residuals
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "learning_curve",
     "precision_recall",
     "rc_params",
+    "reachability",
     "residuals",
     "roc",
     "short",

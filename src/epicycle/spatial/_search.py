@@ -52,7 +52,10 @@ class Metric:
 
     def to_native(self, distance: float) -> float:
         """A distance as native code compares it, without the last root."""
-        return distance**self.power if self.kind in (EUCLIDEAN, MINKOWSKI) else distance
+        if self.kind not in (EUCLIDEAN, MINKOWSKI):
+            return distance
+        with np.errstate(over="ignore"):  # a radius whose power is beyond all numbers holds everything
+            return min(float(np.float64(distance) ** self.power), float(np.finfo(np.float64).max))
 
     def from_native(self, values: np.ndarray) -> np.ndarray:
         """Distances from the values of native code, which leaves out the last root."""
@@ -139,6 +142,16 @@ def to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
     """X and Q in float64, divided by the power of two that brings the largest element below one, and its exponent."""
     exponent = math.frexp(max(_largest(X), _largest(Q)))[1]
     return (*(_scaled_rows(A, -exponent) for A in (X, Q)), exponent)
+
+
+def native_rows(X: np.ndarray, metric: Metric) -> tuple[np.ndarray, int] | None:
+    """(rows, e) in float64 with X = 2^e rows, such that no |d|^p leaves the range; None where no e does that."""
+    rows, exponent = np.ascontiguousarray(X, dtype=np.float64), 0
+    if power_overflows(rows, rows, metric):
+        rows, _, exponent = to_unit(rows, rows[:1])
+        if power_overflows(rows, rows, metric):
+            return None
+    return np.ascontiguousarray(rows), exponent
 
 
 def _scaled_rows(A: Any, exponent: int) -> Any:

@@ -19,7 +19,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.spatial._metrics import MetricInUse
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import power_overflows, to_unit, tree_pays
+from epicycle.spatial._search import native_rows, tree_pays
 
 _CHECKED = 1 << 22  # distances that the check of a fit may cost
 
@@ -53,13 +53,11 @@ def regions(X: Any, metric: MetricInUse, density: Density, algorithm: str, n_job
     native = metric.native
     if native is None or sp.issparse(X) or not tree_pays(X, 1, native, algorithm):
         return by_pairs(pairs_of(X, metric), density, n_jobs)
-    rows, eps = metric.scaled(X), density.eps
-    if power_overflows(rows, rows, native):
-        rows, _, exponent = to_unit(rows, rows[:1])
-        eps = math.ldexp(eps, -exponent)
-        if power_overflows(rows, rows, native):
-            return by_pairs(pairs_of(X, metric), density, n_jobs)
-    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    scaled = native_rows(metric.scaled(X), native)
+    if scaled is None:
+        return by_pairs(pairs_of(X, metric), density, n_jobs)
+    rows, exponent = scaled
+    eps = math.ldexp(density.eps, -exponent)
     threads = n_threads(100.0 * rows.size, n_jobs)
     found = _native.cluster.dbscan(
         rows, native.kind, native.power, eps, float(density.min_samples), density.weight, threads

@@ -18,7 +18,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._threads import n_threads
 from epicycle.spatial._metrics import MetricInUse, has_tree
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import COSINE, Metric, nearest, nearest_in_blocks, power_overflows, to_unit, tree_pays
+from epicycle.spatial._search import COSINE, Metric, native_rows, nearest, nearest_in_blocks, tree_pays
 
 _PRIM_ROWS = 4096  # up to which all distances cost less than a tree
 _ROUNDING = 1e-9  # relative difference of distances that are computed in two ways
@@ -70,11 +70,10 @@ def hierarchy(
     native = metric.native
     if native is None or sp.issparse(X) or native.kind == COSINE or native.power < 1:
         return _by_pairs(X, metric, reach, algorithm, n_jobs)
-    rows, exponent = np.ascontiguousarray(metric.scaled(X), dtype=np.float64), 0
-    if power_overflows(rows, rows, native):
-        rows, _, exponent = to_unit(rows, rows[:1])
-        if power_overflows(rows, rows, native):
-            return _by_pairs(X, metric, reach, algorithm, n_jobs)
+    scaled = native_rows(metric.scaled(X), native)
+    if scaled is None:
+        return _by_pairs(X, metric, reach, algorithm, n_jobs)
+    rows, exponent = scaled
     (a, b, distance), core = _native_tree(rows, native, reach, algorithm, n_jobs)
     a = _chain(b) if algorithm == "brute" else a
     with np.errstate(over="ignore"):
@@ -105,18 +104,23 @@ def _native_tree(
     rows: np.ndarray, native: Metric, reach: Reachability, algorithm: str, n_jobs: int | None
 ) -> tuple[Any, np.ndarray]:
     which, threads = (native.kind, native.power), n_threads(100.0 * rows.size, n_jobs)
-    if tree_pays(rows, reach.k, native, algorithm):
-        core = _native.cluster.core_distances(rows, *which, reach.k, threads)
-    else:
-        core = np.ascontiguousarray(nearest(rows, rows, reach.k, native, "brute", n_jobs)[0][:, -1])
+    core = core_of_rows(rows, native, reach.k, algorithm, n_jobs)
     if len(rows) > _PRIM_ROWS and tree_pays(rows, 1, native, algorithm):
         return _native.cluster.reachability_tree(rows, *which, core, reach.alpha, threads), core
     columns = np.ascontiguousarray(rows.T)
     return _native.cluster.reachability_prim(columns, *which, core, reach.alpha), core
 
 
+def core_of_rows(rows: np.ndarray, native: Metric, k: int, algorithm: str, n_jobs: int | None) -> np.ndarray:
+    """Distance of every row from its k-th nearest, itself included, for :func:`native_rows`."""
+    if tree_pays(rows, k, native, algorithm):
+        threads = n_threads(100.0 * rows.size, n_jobs)
+        return _native.cluster.core_distances(rows, native.kind, native.power, k, threads)
+    return np.ascontiguousarray(nearest(rows, rows, k, native, "brute", n_jobs)[0][:, -1])
+
+
 def core_by_pairs(X: Any, metric: MetricInUse, pairs: Pairs, k: int, algorithm: str, n_jobs: int | None) -> np.ndarray:
-    """Distance of every row from its k-th nearest, itself included."""
+    """The same for any distances."""
     if metric.native is not None:
         rows = metric.scaled(X)
         return np.ascontiguousarray(nearest(rows, rows, k, metric.native, algorithm, n_jobs)[0][:, -1])
