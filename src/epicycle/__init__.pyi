@@ -185,6 +185,7 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BayesianGaussianMixture as BayesianGaussianMixture,
     BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
     MultinomialMixture as MultinomialMixture,

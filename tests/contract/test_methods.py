@@ -51,6 +51,7 @@ LIGHT = {
     "KModes": {"n_clusters": 2},
     "KPrototypes": {"n_clusters": 2},
     # The check of sparse rows expects as many columns of probabilities as its target has classes, though none is used.
+    "BayesianGaussianMixture": {"n_components": 4},
     "BernoulliMixture": {"n_components": 4},
     "GaussianMixture": {"n_components": 4},
     "MultinomialMixture": {"n_components": 4},
