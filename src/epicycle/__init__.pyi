@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     control as control,
     data as data,
+    decomposition as decomposition,
     diagnose as diagnose,
     discriminant as discriminant,
     em as em,
@@ -52,6 +53,7 @@ from .cluster import (
     OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
+    FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
     KMedoids as KMedoids,
     MaxMarginClustering as MaxMarginClustering,
@@ -82,6 +84,10 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .decomposition import (
+    FactorAnalysis as FactorAnalysis,
+    ProbabilisticPCA as ProbabilisticPCA,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

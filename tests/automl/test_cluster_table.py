@@ -9,8 +9,11 @@ import pytest
 
 import epicycle as ep
 from epicycle.automl.clustering._cluster_profiles import cluster_profiles
+from epicycle.automl.clustering._methods import methods_for
 from epicycle.automl.clustering._search import reference_table
 from epicycle.metrics import adjusted_rand_score
+
+QUICK = ["kmeans", "agglomerative", "hdbscan"]
 
 
 def people(n=14, seed=0):
@@ -34,8 +37,17 @@ def people(n=14, seed=0):
 
 @pytest.fixture(scope="module")
 def run():
-    """Two to six clusters are tried: there are five rows for each."""
-    return ep.cluster_table(people(10), labels="kind", seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("epicycle.automl.clustering._search._MOST_CLUSTERS", 4)
+        return ep.cluster_table(people(10), labels="kind", models=QUICK, seed=0)
+
+
+def reproduced(script, folder, monkeypatch):
+    """The model that a script makes where it is run."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["cluster.py"])
+    runpy.run_path(str(script), run_name="__main__")
+    return ep.load(folder / "reproduced.epi")
 
 
 def test_planted_groups_are_found_with_their_number(run):
@@ -43,8 +55,9 @@ def test_planted_groups_are_found_with_their_number(run):
     assert adjusted_rand_score(people(10)["kind"].to_pylist(), run.labels) > 0.9
     assert run.agreement["adjusted_rand"] > 0.9
     assert run.p_value == 0.05
-    best = max(run.candidates, key=lambda c: c["beyond_chance"])
-    assert best["k"] == 3
+    of_method = [c for c in run.candidates if c["method"] == run.method]
+    assert max(of_method, key=lambda c: c["beyond_chance"])["name"] == run.chosen == "KMeans, 3 clusters"
+    assert {c["method"] for c in run.candidates} == {"KMeans", "AgglomerativeClustering", "HDBSCAN"}
     assert {p.name: p.kind for p in run.profile} == {
         "age": "number", "fare": "number", "city": "category", "always": "drop", "kind": "drop",
     }  # fmt: skip
@@ -81,7 +94,7 @@ def test_a_table_without_clusters_is_called_no_better_than_chance(seed, monkeypa
         if seed
         else {"a": rng.uniform(size=40), "b": rng.uniform(size=40)}
     )
-    found = ep.cluster_table(table, seed=0)
+    found = ep.cluster_table(table, models=QUICK, seed=0)
     assert found.verdict == "no better than chance"
     assert found.p_value > 0.05
     assert any("no better than chance" in reason for reason in found.reasons)
@@ -100,11 +113,11 @@ def test_reference_tables_keep_categories_and_break_what_joins_them():
     assert joined[1] < 0.3
 
 
-def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path):
+def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path, monkeypatch):
     path = tmp_path / "people.parquet"
     pa.parquet.write_table(people(), path)
     for name in ("first", "second"):
-        ep.cluster_table(path, 3, labels="kind", seed=4, out=tmp_path / name)
+        ep.cluster_table(path, 3, labels="kind", models="kmeans", seed=4, out=tmp_path / name)
     names = sorted(p.name for p in (tmp_path / "first").iterdir())
     assert names == ["cluster.py", "clusters.csv", "clusters.json", "model.epi"]
     for name in names:
@@ -113,24 +126,60 @@ def test_files_repeat_by_the_seed_and_the_script_reproduces_the_model(tmp_path):
     assert lines[0] == "row,cluster,silhouette"
     labels = [int(line.split(",")[1]) for line in lines[1:]]
     assert ep.load(tmp_path / "first" / "model.epi").predict(people()).tolist() == labels
-    again = runpy.run_path(str(tmp_path / "first" / "cluster.py"))["model"].fit(people())
+    again = reproduced(tmp_path / "first" / "cluster.py", tmp_path, monkeypatch)
     assert again.predict(people()).tolist() == labels
     numbers = json.loads((tmp_path / "first" / "clusters.json").read_text())
     assert numbers["k"] == 3
     assert len(numbers["clusters"]) == 3
 
 
+@pytest.mark.parametrize("models", ["agglomerative", "hdbscan"])
+def test_methods_that_know_no_other_rows_hand_on_to_neighbours(models, tmp_path, monkeypatch):
+    path = tmp_path / "people.parquet"
+    pa.parquet.write_table(people(), path)
+    k = 3 if models == "agglomerative" else "auto"
+    found = ep.cluster_table(path, k, labels="kind", models=models, out=tmp_path / "run")
+    assert found.k >= 2
+    assert found.model_.predict(people()).tolist() == found.labels.tolist()
+    assert ep.load(tmp_path / "run" / "model.epi").predict(people()).tolist() == found.labels.tolist()
+    again = reproduced(tmp_path / "run" / "cluster.py", tmp_path, monkeypatch)
+    assert again.predict(people()).tolist() == found.labels.tolist()
+    outside = [c for c in found.clusters if c["cluster"] < 0]
+    assert [c["silhouette"] for c in outside] == [None] * len(outside)
+
+
 def test_a_short_time_leaves_candidates_out_and_names_them():
     found = ep.cluster_table(people(), time=1e-6)
     assert len(found.candidates) == 1
-    assert found.skipped[0] == "KMeans, 3 clusters"
+    assert found.skipped[0] == "KMeans, 3 clusters: the time was up"
+
+
+def test_a_mixture_gives_probabilities_and_one_that_fails_is_named(monkeypatch):
+    numbers = people().drop_columns(["city"])
+    found = ep.cluster_table(numbers, 3, labels="kind", models="gaussian")
+    assert found.method == "GaussianMixture"
+    assert found.agreement["adjusted_rand"] > 0.8
+    assert found.model_.predict_proba(numbers).shape == (42, 3)
+    assert "GaussianMixture" in {m.name for m in methods_for(42, None, fixed_k=True, categories=False)}
+    assert "GaussianMixture" not in {m.name for m in methods_for(42, None, fixed_k=True, categories=True)}
+
+    def collapse(*_):
+        raise ep.exceptions.ConvergenceError("component 2 collapsed")
+
+    monkeypatch.setattr(ep.GaussianMixture, "fit", collapse)
+    monkeypatch.setattr(ep.GaussianMixture, "fit_predict", collapse)
+    with pytest.raises(ValueError, match="could be fitted: GaussianMixture, 3 clusters: component 2 collapsed"):
+        ep.cluster_table(people(), 3, models="gaussian")
+    found = ep.cluster_table(people(), 3, models=["gaussian", "agglomerative"])
+    assert found.method == "AgglomerativeClustering"
+    assert found.skipped == ["GaussianMixture, 3 clusters: component 2 collapsed"]
 
 
 def test_many_rows_are_clustered_from_a_sample(monkeypatch):
     monkeypatch.setattr("epicycle.automl.clustering._search.RESAMPLED_ROWS", 60)
     monkeypatch.setattr("epicycle.automl.clustering._cluster_job._SILHOUETTE_ROWS", 60)
     monkeypatch.setattr("epicycle.automl.clustering._cluster_job._SILHOUETTE_SAMPLE", 50)
-    found = ep.cluster_table(people(60), 3, labels="kind")
+    found = ep.cluster_table(people(60), 3, labels="kind", models="kmeans")
     assert found.silhouettes is None
     assert found.silhouette["lower"] < found.silhouette["score"] < found.silhouette["upper"]
     assert found.agreement["adjusted_rand"] > 0.9
@@ -148,7 +197,7 @@ def test_dates_skewed_numbers_and_many_levels():
             "ticket": [f"t{i}" for i in rng.integers(0, 50, n)],
         }
     )
-    found = ep.cluster_table(table, 2)
+    found = ep.cluster_table(table, 2, models="kmeans")
     kinds = {p.name: (p.kind, p.treatment) for p in found.profile}
     assert kinds["day"] == ("drop", "left out: a date, of which every part would count as a column")
     assert any(issue.kind == "skewed" and issue.columns == ("income",) for issue in found.warnings)

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     pa.csv.write_csv(table, folder / "data.csv")
     for name in ("one", "two"):
         command = ["cluster", str(folder / "data.csv"), "--k", "2", "--labels", "kind", "--out", str(folder / name)]
-        assert main([*command, "--seed", "3", "--json"]) == 0
+        assert main([*command, "--seed", "3", "--models", "kmeans,agglom", "--json"]) == 0
     return folder
 
 

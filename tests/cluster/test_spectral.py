@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from sklearn import cluster as peer, datasets, manifold
 from sklearn.metrics import adjusted_rand_score
@@ -159,6 +160,16 @@ def test_components_of_a_graph_are_said_and_never_cut(assign_labels):
         if k <= 5:
             assert model.normalized_cut_ == 0
             assert all(len(set(model.labels_[blob == b])) == 1 for b in range(5))
+
+
+def test_components_of_dense_affinities():
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 9, 30, 60):
+        A = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 1.2 / n), 1)
+        count, expected = connected_components(sp.csr_array(A), directed=False)
+        found = _laplacian._dense_components(A + A.T)
+        assert found.max() + 1 == count
+        assert adjusted_rand_score(found, expected) == 1
 
 
 def test_isolated_nodes_have_a_place():

@@ -104,6 +104,10 @@ def test_a_weight_is_a_number_of_repetitions(rows, data):
     )
 
 
+def test_a_cell_of_weight_zero_is_no_cell():
+    assert metrics.adjusted_mutual_info_score([0, 0, 1], [0, 1, 0], sample_weight=[0, 1, 1]) == 1.0
+
+
 def test_pairs_of_many_rows_do_not_overflow():
     value = metrics.adjusted_rand_score([0, 0, 1, 1], [0, 1, 1, 1], sample_weight=[10**9, 10**8, 10**9, 10**9])
     small = metrics.adjusted_rand_score([0, 0, 1, 1], [0, 1, 1, 1], sample_weight=[1000, 100, 1000, 1000])

@@ -202,6 +202,7 @@ def clustering() -> dict[str, Any]:
         "clustering": {
             "method": "KMeans",
             "k": 3,
+            "chosen": "KMeans, 3 clusters",
             "rows": 93,
             "verdict": "stable",
             "reasons": ["KMeans, 3 clusters: its stability times silhouette is 0.55, against 0.2."],
@@ -218,12 +219,13 @@ def clustering() -> dict[str, Any]:
             ],
             "candidates": [
                 {
+                    "name": f"KMeans, {k} clusters",
                     "method": "KMeans", "k": k, "stability": 0.9, "silhouette": e / 0.9, "evidence": e,
                     "by_chance": 0.2, "by_chance_range": [0.1, 0.3], "beyond_chance": e - 0.2,
                 }
                 for k, e in zip(range(2, 6), evidence, strict=True)
             ],
-            "skipped": ["KMeans, 6 clusters"],
+            "skipped": ["KMeans, 6 clusters: the time was up"],
             "embedding": {
                 "x": rng.normal(size=93), "y": rng.normal(size=93), "cluster": labels, "row": np.arange(93),
                 "explained": [0.5, 0.25],

@@ -18,6 +18,8 @@ from epicycle.cli._train import default_folder
 from epicycle.core._exceptions import ParameterError
 from epicycle.report._plain import plain
 
+_SHOWN = 12  # clusters that are printed
+
 
 def run_clustering(data: str, *, k: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Cluster, write the folder, print the result."""
@@ -52,11 +54,13 @@ def print_run(run: ClusteringRun, folder: Path) -> None:
     say(f"{run.k} clusters by {run.method}: {run.verdict}")
     for reason in run.reasons:
         say(f"  - {reason}")
-    for c in run.clusters:
+    for c in run.clusters[:_SHOWN]:
         name = "no cluster" if c["cluster"] < 0 else f"cluster {c['cluster']}"
         say(f"{name}: {c['rows']:,} rows ({c['share']:.0%}), {c['summary']}")
         if c["details"]:
             say(f"   {c['details']}")
+    if len(run.clusters) > _SHOWN:
+        say(f"and {len(run.clusters) - _SHOWN} more, in the report")
     if run.skipped:
-        say(f"not tried, because the time was up: {', '.join(run.skipped)}")
+        say(f"not compared: {'; '.join(run.skipped[:6])}{' ...' if len(run.skipped) > 6 else ''}")
     say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")

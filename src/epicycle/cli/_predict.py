@@ -156,7 +156,7 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
     columns: dict[str, Any] = {}
     if proba:
         p = np.asarray(model.predict_proba(block))
-        classes = np.asarray(model.classes_)
+        classes = np.asarray(getattr(model, "classes_", np.arange(p.shape[1])))  # a mixture numbers its components
         columns["prediction"] = np.asarray(model.predict(block)) if len(classes) == 0 else classes[p.argmax(axis=1)]
         columns |= {f"p({label})": p[:, j] for j, label in enumerate(classes)}
     else:

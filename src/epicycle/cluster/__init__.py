@@ -9,7 +9,7 @@ from epicycle.cluster.density import (
     compute_optics_graph,
     dbscan,
 )
-from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
@@ -21,6 +21,7 @@ __all__ = [
     "OPTICS",
     "AgglomerativeClustering",
     "BisectingKMeans",
+    "FeatureAgglomeration",
     "KMeans",
     "KMedoids",
     "MaxMarginClustering",

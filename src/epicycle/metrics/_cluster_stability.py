@@ -185,12 +185,16 @@ def resampled(estimator: Any, X: np.ndarray, share: float, n_pairs: int, seed: i
 
 
 def _silhouette(X: np.ndarray, labels: np.ndarray, seed: int) -> float:
-    """The mean silhouette of the rows in clusters; 0 where there is one cluster, or one for each row."""
-    inside = labels >= 0
+    """The mean silhouette; 0 where there is one cluster, or one for each row.
+
+    Rows that belong to no cluster count as 0: a method that clusters the few easy rows alone gains nothing by that.
+    """
+    inside, drawn = labels >= 0, labels != _NOT_DRAWN
     n_clusters = len(np.unique(labels[inside]))
     if not 1 < n_clusters < inside.sum():
         return 0.0
-    return silhouette_score(X[inside], labels[inside], sample_size=_SILHOUETTES, random_state=seed)
+    score = silhouette_score(X[inside], labels[inside], sample_size=_SILHOUETTES, random_state=seed)
+    return score * float(inside.sum() / drawn.sum())
 
 
 def clustered(estimator: Any, X: np.ndarray, seed: int) -> np.ndarray:

@@ -75,6 +75,7 @@ def table_of(first: Partition, second: Partition, weight: np.ndarray | None) -> 
     table.sum_duplicates()
     if weight is None or weight.all():
         return table
+    table.eliminate_zeros()
     return sp.csr_array(table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0])
 
 

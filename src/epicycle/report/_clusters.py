@@ -92,23 +92,21 @@ def number_of_clusters(record: dict[str, Any]) -> Html | None:
     kind = "bad" if text(found.get("verdict")) == CHANCE else "good"
     verdict = tag("p", "Verdict: ", tag("strong", text(found.get("verdict"), 60)), class_=f"verdict {kind}")
     picture = _evidence(found)
-    skipped = [text(name, 60) for name in items(found.get("skipped"))]
+    skipped = [text(name, 200) for name in items(found.get("skipped"))]
     return joined(
         verdict,
         tag("ul", reasons) if reasons else None,
         tag("div", picture, class_="figures") if picture else None,
         _candidates(found),
-        tag("p", f"Not tried, because the time was up: {', '.join(skipped[:20])}.", class_="quiet")
-        if skipped
-        else None,
+        tag("p", f"Not compared: {'; '.join(skipped[:20])}.", class_="quiet") if skipped else None,
     )
 
 
 def _best(found: dict[str, Any]) -> int | None:
+    """The candidate that was chosen; of several with its method and number the first."""
     rows = [mapping(row) for row in items(found.get("candidates"))]
-    scored = [(number(row.get("beyond_chance")), -i) for i, row in enumerate(rows)]
-    known = [(score, i) for score, i in scored if score is not None]
-    return -max(known)[1] if known else None
+    chosen = found.get("chosen")
+    return next((i for i, row in enumerate(rows) if chosen is not None and row.get("name") == chosen), None)
 
 
 def _candidates(found: dict[str, Any]) -> Html | None:

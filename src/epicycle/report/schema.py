@@ -227,6 +227,7 @@ class ClusterRow(TypedDict, total=False):
 class ClusterCandidate(TypedDict, total=False):
     """A clustering that was tried: the product of stability and silhouette is its evidence."""
 
+    name: str
     method: str
     k: int
     stability: Number
@@ -242,6 +243,7 @@ class ClusteringRecord(TypedDict, total=False):
 
     method: str
     k: int
+    chosen: str  # name of a candidate
     rows: int
     verdict: str
     reasons: Sequence[str]

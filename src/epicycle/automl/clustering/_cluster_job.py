@@ -70,24 +70,27 @@ class ClusterJob:
 
     def run(self, budget: Budget, messages: Messages) -> ClusteringRun:
         found = search(self.X, self.encoder.sources_, self.methods, self.k, self.seed, budget, messages)
-        best = found.best
         messages.stage("fitting to all rows")
-        model, labels = self._fit(best)
+        for best in found.ranked():
+            model, labels = self._fit(best)
+            if len(np.unique(labels[labels >= 0])) > 1:
+                break  # a method that finds the number of clusters may find none in all rows
         silhouettes, silhouette = self._silhouettes(labels)
         kinds = {p.name: p.kind for p in self.profile}
-        mean = float(best.data.scores.mean())
+        mean, p_value = float(best.data.scores.mean()), found.p_value(best)
         run = ClusteringRun(
             model_=model,
             method=best.method.name,
             k=len(np.unique(labels[labels >= 0])),
-            verdict=verdict_of(mean, found.p_value),
+            chosen=best.name,
+            verdict=verdict_of(mean, p_value),
             reasons=[],
             labels=labels,
             silhouettes=silhouettes,
             silhouette=silhouette,
             clusters=cluster_profiles(self.table, kinds, labels, silhouettes),
             candidates=[_row(c) for c in found.candidates],
-            p_value=found.p_value,
+            p_value=p_value,
             stability={
                 "adjusted_rand": mean,
                 "standard_error": float(standard_error(best.data.scores)),
@@ -102,7 +105,7 @@ class ClusterJob:
             seed=self.seed,
             skipped=found.skipped,
         )
-        run.reasons = _reasons(run, found, self.k)
+        run.reasons = _reasons(run, found, best, self.k)
         run.seconds = budget.spent()
         return run
 
@@ -234,26 +237,30 @@ def _row(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _reasons(run: ClusteringRun, found: Found, asked: int | None) -> list[str]:
+def _found(candidate: Candidate) -> str:
+    return candidate.name if candidate.k else f"{candidate.name} ({candidate.data.n_clusters} clusters)"
+
+
+def _reasons(run: ClusteringRun, found: Found, best: Candidate, asked: int | None) -> list[str]:
     """Why this clustering, and what it is worth, in sentences."""
-    best, reasons = found.best, []
-    others = sorted((c for c in found.candidates if c is not best), key=lambda c: -c.beyond_chance)
+    reasons = []
+    others = [c for c in found.ranked() if c is not best]
     evidence = (
         f"its stability times silhouette is {best.data.evidence:.2f}, against {best.by_chance:.2f} in tables without "
         "clusters"
     )
-    if asked is not None and not others:
-        reasons.append(f"{run.k} clusters as requested: {evidence}.")
-    else:
-        reasons.append(
-            f"{best.name}: {evidence}; no other of {len(found.candidates)} candidates is as far above chance."
-        )
-    if others:
-        reasons.append(
-            f"Next is {others[0].name}, with {others[0].data.evidence:.2f} against {others[0].by_chance:.2f}."
-        )
+    same = [c for c in others if c.method is best.method]
+    rest = [c for c in others if c.method is not best.method]
+    first = f"{run.k} clusters as requested" if asked is not None else best.name
+    beyond = "; no other number of clusters is as far above chance" if same else ""
+    reasons.append(f"{first}: {evidence}{beyond}.")
+    if same:
+        reasons.append(f"Next is {same[0].name}, with {same[0].data.evidence:.2f} against {same[0].by_chance:.2f}.")
+    if rest:
+        words = f"{rest[0].data.evidence:.2f} against {rest[0].by_chance:.2f}"
+        reasons.append(f"The best of other methods is {_found(rest[0])}, with {words}.")
     n = len(best.references)
-    as_much = round(found.p_value * (n + 1)) - 1
+    as_much = round(run.p_value * (n + 1)) - 1
     if run.verdict == "no better than chance":
         reasons.append(
             f"The same search finds as much in {as_much} of {n} tables without clusters: these clusters are no better "
@@ -263,7 +270,7 @@ def _reasons(run: ClusteringRun, found: Found, asked: int | None) -> list[str]:
         reasons.append(
             f"Two subsamples of the rows agree on the clusters with an adjusted Rand index of "
             f"{best.data.scores.mean():.2f} on average, which is {run.verdict}; none of {n} tables without clusters "
-            f"gives as much (p = {found.p_value:.2g})."
+            f"gives as much (p = {run.p_value:.2g})."
         )
     if run.agreement is not None:
         reasons.append(

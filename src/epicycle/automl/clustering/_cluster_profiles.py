@@ -38,7 +38,7 @@ def cluster_profiles(
                 "cluster": int(label),
                 "rows": int(count),
                 "share": count / len(labels),
-                "silhouette": None if silhouettes is None else float(np.nanmean(silhouettes[inside])),
+                "silhouette": None if silhouettes is None or label < 0 else float(silhouettes[inside].mean()),
                 "summary": ", ".join(t["word"] for t in told) or _nothing_special(int(label)),
                 "details": "; ".join(t["detail"] for t in told),
                 "traits": traits[:12],

@@ -61,7 +61,7 @@ def cluster_table(
     k : "auto" or int, default="auto"
         Number of clusters; "auto" tries 2 to 10.
     time : float, default=60
-        Time limit in seconds; candidates that are left then are named in `skipped`.
+        Time limit in seconds; candidates that are left then stand in `skipped`.
     labels : str, optional
         A column of known classes, which is left out and compared with the clusters; by default the target of a data set
         that comes with scikit-learn.
@@ -108,7 +108,8 @@ def cluster_table(
             encoder = TableEncoder(kinds, form="linear").fit(table)
             X = encoder.transform(table)
             _check_distinct(X, number, name)
-            methods = methods_for(table.num_rows, models, fixed_k=number is not None)
+            categories = any(kind == "category" for kind in kinds.values())
+            methods = methods_for(table.num_rows, models, fixed_k=number is not None, categories=categories)
             messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {X.shape[1]} features")
             for issue in issues:
                 messages.line(f"   {issue.text}")

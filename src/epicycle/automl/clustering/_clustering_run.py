@@ -31,6 +31,8 @@ class ClusteringRun:
     method : str
     k : int
         Number of clusters.
+    chosen : str
+        Name of the candidate.
     verdict : str
         "stable", "fairly stable", "unstable" or "no better than chance".
     reasons : list of str
@@ -47,6 +49,8 @@ class ClusteringRun:
         Of the search as a whole: the share of tables without clusters in which it finds at least as much.
     agreement : dict or None
         Adjusted Rand index and purity against the column of known classes, where there is one.
+    skipped : list of str
+        Candidates that were not compared, and why.
     profile : list of ColumnProfile
     warnings : list of DataIssue
     script : str
@@ -57,6 +61,7 @@ class ClusteringRun:
     model_: TableModel
     method: str
     k: int
+    chosen: str
     verdict: str
     reasons: list[str]
     labels: np.ndarray
@@ -95,6 +100,7 @@ class ClusteringRun:
         return {
             "method": self.method,
             "k": self.k,
+            "chosen": self.chosen,
             "verdict": self.verdict,
             "reasons": self.reasons,
             "p_value": self.p_value,
@@ -139,7 +145,7 @@ class ClusteringRun:
         if self.silhouettes is None:
             return []
         found = []
-        for c in self.clusters:
+        for c in (c for c in self.clusters if c["cluster"] >= 0):
             values = np.sort(self.silhouettes[self.labels == c["cluster"]])[::-1]
             at = np.unique(np.linspace(0, len(values) - 1, 60).round().astype(int))
             found.append(
@@ -176,5 +182,5 @@ class ClusteringRun:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["row", "cluster", *(["silhouette"] if self.silhouettes is not None else [])])
             for i, label in enumerate(self.labels.tolist()):
-                value = [] if self.silhouettes is None else [f"{self.silhouettes[i]:.6g}"]
+                value = [] if self.silhouettes is None else ["" if label < 0 else f"{self.silhouettes[i]:.6g}"]
                 writer.writerow([i, label, *value])

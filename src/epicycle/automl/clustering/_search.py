@@ -2,8 +2,10 @@
 
 The evidence of a candidate is E = mean(A S): the adjusted Rand index A of the clusterings of two subsamples times the
 mean silhouette S, as in :func:`epicycle.metrics.cluster_stability`. It is compared with its mean over reference tables
-without clusters. The candidate with the largest difference is chosen; since it is the largest of many, the test is of
-the largest too: the same search on every reference table gives the distribution of the largest difference by chance.
+without clusters. For each method the number of clusters with the largest difference is taken, and of the methods the
+one with the largest evidence: chance is what numbers of clusters differ in, evidence what methods differ in. Since many
+candidates were tried, the test is of the largest difference by chance: the same search on every reference table gives
+its distribution.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from epicycle.automl._budget import Budget
 from epicycle.automl._messages import Messages
 from epicycle.automl.clustering._methods import Method
+from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.core._random import stream
 from epicycle.metrics._cluster_stability import Resampled, resampled, uniform_reference
 
@@ -26,6 +29,8 @@ _PAIRS, _REFERENCE_PAIRS, _REFERENCES = 10, 3, 19  # 19 references: p-values dow
 #: Features with at most so many values are shuffled in reference tables; others are uniform there.
 _FEW_VALUES = 10
 _MOST_CLUSTERS = 10
+#: Clusters of a method that finds their number, more than which are no summary of a table.
+_MOST_FOUND = 20
 
 
 @dataclass
@@ -42,6 +47,10 @@ class Candidate:
         return f"{self.method.name}, {self.k} clusters" if self.k else self.method.name
 
     @property
+    def is_useful(self) -> bool:
+        return 1 < self.data.n_clusters <= _MOST_FOUND
+
+    @property
     def by_chance(self) -> float:
         """Mean evidence over the references."""
         return float(np.mean([r.evidence for r in self.references]))
@@ -53,12 +62,26 @@ class Candidate:
 
 @dataclass
 class Found:
-    """The candidates, which of them is chosen, its p-value, and those that were not tried."""
+    """The candidates, and those that were not tried."""
 
     candidates: list[Candidate]
-    best: Candidate
-    p_value: float
     skipped: list[str]
+
+    def ranked(self) -> list[Candidate]:
+        """The candidates from the best on: the best of each method by its evidence, then the others.
+
+        Those that find no clusters, or more than one can look at, come last.
+        """
+        order = sorted(self.candidates, key=lambda c: (not c.is_useful, -c.beyond_chance))
+        leaders = list({c.method.name: c for c in reversed(order)}.values())
+        leaders.sort(key=lambda c: (not c.is_useful, c.beyond_chance <= 0, -c.data.evidence))
+        return [*leaders, *(c for c in order if c not in leaders)]
+
+    def p_value(self, candidate: Candidate) -> float:
+        """Share of the tables without clusters whose best candidate is as far above chance, this table counted in."""
+        evidence = np.array([[r.evidence for r in c.references] for c in self.candidates])
+        largest = (evidence - evidence.mean(axis=1, keepdims=True)).max(axis=0)
+        return (1 + int((largest >= candidate.beyond_chance).sum())) / (1 + len(largest))
 
 
 def numbers_of_clusters(X: np.ndarray) -> list[int]:
@@ -105,23 +128,30 @@ def search(
     for method, number in plan:
         before = budget.spent()
         if found and budget.left(0.1 * budget.seconds) < slowest:
-            skipped.append(f"{method.name}, {number} clusters" if number else method.name)
+            skipped.append((f"{method.name}, {number} clusters" if number else method.name) + ": the time was up")
             continue
-        estimator = method.make(number, seed)
         messages.stage(f"trying {method.name}" + (f" with {number} clusters" if number else ""))
-        data = resampled(estimator, X, _SUBSAMPLE, _PAIRS, seed, "data")
-        others = [
-            resampled(estimator, table, _SUBSAMPLE, _REFERENCE_PAIRS, seed, f"reference {r}")
-            for r, table in enumerate(references)
-        ]
-        found.append(Candidate(method, number, data, others))
+        try:
+            candidate = _measured(method, number, X, references, seed)
+        except EpicycleError as error:  # such as a mixture whose components collapse
+            skipped.append(f"{method.name}, {number} clusters: {' '.join(str(error).split())[:160]}")
+            continue
+        found.append(candidate)
         slowest = max(slowest, budget.spent() - before)
         messages.line(
-            f"{budget.spent():6.1f} s  {found[-1].name}: stability {data.scores.mean():.2f}, silhouette "
-            f"{data.silhouettes.mean():.2f}, beyond chance {found[-1].beyond_chance:+.2f}"
+            f"{budget.spent():6.1f} s  {candidate.name}: stability {candidate.data.scores.mean():.2f}, silhouette "
+            f"{candidate.data.silhouettes.mean():.2f}, beyond chance {candidate.beyond_chance:+.2f}"
         )
-    best = max(found, key=lambda c: c.beyond_chance)
-    evidence = np.array([[r.evidence for r in c.references] for c in found])
-    largest = (evidence - evidence.mean(axis=1, keepdims=True)).max(axis=0)
-    p_value = (1 + int((largest >= best.beyond_chance).sum())) / (1 + _REFERENCES)
-    return Found(found, best, p_value, skipped)
+    if not found:
+        raise DataError(f"no method could be fitted: {skipped[0]}")
+    return Found(found, skipped)
+
+
+def _measured(method: Method, k: int, X: np.ndarray, references: list[np.ndarray], seed: int) -> Candidate:
+    estimator = method.make(k, seed)
+    data = resampled(estimator, X, _SUBSAMPLE, _PAIRS, seed, "data")
+    others = [
+        resampled(estimator, table, _SUBSAMPLE, _REFERENCE_PAIRS, seed, f"reference {r}")
+        for r, table in enumerate(references)
+    ]
+    return Candidate(method, k, data, others)

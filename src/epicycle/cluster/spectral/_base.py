@@ -20,6 +20,8 @@ from epicycle.data._dask_data import is_dask
 
 #: Largest residual of an eigenpair with which the certificate holds; eigenvalues lie between 0 and 2.
 _TOLERANCE = 1e-6
+#: Residuals at which solvers stop with eigen_tol="auto".
+_AUTO = {"arpack": 1e-12, "lobpcg": 1e-8}
 #: Columns up to which the factors of a graph of neighbours stay sparse.
 _THIN = 3
 GIVEN: tuple[str, ...] = ("precomputed", "precomputed_nearest_neighbors")
@@ -35,7 +37,7 @@ class GraphModel(Estimator):
     Lanczos' method by ARPACK (None too) or LOBPCG, from a random start by `random_state`. Components of up to 400 nodes
     are solved by LAPACK, with the same result. "amg" needs pyamg, which is not used here, and is refused.""",
         "eigen_tol": """eigen_tol : "auto" or float, default="auto"
-    Residual at which the eigenvectors are good enough; "auto" is that of rounding.""",
+    Residual at which the eigenvectors are good enough; "auto" is 1e-12, with LOBPCG 1e-8.""",
         "n_jobs": """n_jobs : int, optional
     Threads of the search for neighbours. None: all processors.""",
         "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
@@ -126,7 +128,7 @@ n_connected_components_ : int
                 stacklevel=4,
             )
         name = self.eigen_solver or "arpack"
-        tol = {"arpack": 0.0, "lobpcg": 1e-8}[name] if self.eigen_tol == "auto" else float(self.eigen_tol)
+        tol = _AUTO[name] if self.eigen_tol == "auto" else float(self.eigen_tol)
         thin = isinstance(self.affinity, str) and self.affinity in ("nearest_neighbors", "radius")
         rng = stream(seed, "eigenvectors")
         solver = Solver(name, tol, rng, thin and X.shape[1] <= _THIN)

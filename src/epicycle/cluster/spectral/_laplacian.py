@@ -80,19 +80,40 @@ def graph_of(W: Any, weight: np.ndarray | None) -> Graph:
     v = np.ones(n) if weight is None else weight
     own = np.asarray(W.diagonal())
     kept = np.maximum(v - 1, 0) * v * own  # of the diagonal
-    scaled = W * v[:, None] * v
-    off = kept - np.asarray(scaled.diagonal())
-    if sp.issparse(scaled):
-        scaled = sp.csr_array(scaled + sp.diags_array(off))
-        scaled.eliminate_zeros()
+    A = W.copy() if weight is None else W * v[:, None] * v
+    if sp.issparse(A):
+        A = sp.csr_array(A + sp.diags_array(kept - A.diagonal()))
+        A.eliminate_zeros()
     else:
-        scaled = np.array(scaled)
-        scaled[np.diag_indices(n)] = kept
-    volume = np.asarray(scaled.sum(axis=1)).ravel()
+        np.fill_diagonal(A, kept)
+    volume = np.asarray(A.sum(axis=1)).ravel()
     inverse = np.divide(1.0, np.sqrt(volume), out=np.zeros(n), where=volume > 0)
-    S = scaled * inverse[:, None] * inverse
-    count, component = connected_components(S if sp.issparse(S) else sp.csr_array(S), directed=False)
-    return Graph(sp.csr_array(S) if sp.issparse(S) else np.asarray(S), volume, component, int(count))
+    if sp.issparse(A):
+        S = sp.csr_array(A * inverse[:, None] * inverse)
+        count, component = connected_components(S, directed=False)
+        return Graph(S, volume, component, int(count))
+    A *= inverse[:, None]
+    A *= inverse
+    component = _dense_components(A)
+    return Graph(A, volume, component, int(component.max()) + 1)
+
+
+def _dense_components(A: np.ndarray) -> np.ndarray:
+    """The number of the connected component of every node; few rows are looked at where most have many edges."""
+    component = np.full(len(A), -1, dtype=np.intp)
+    for node in range(len(A)):
+        if component[node] >= 0:
+            continue
+        number = int(component.max()) + 1
+        component[node] = number
+        waiting = [node]
+        while waiting:
+            new = np.flatnonzero((A[waiting.pop()] > 0) & (component < 0))
+            component[new] = number
+            waiting.extend(new.tolist())
+            if len(new) and (component >= 0).all():
+                return component
+    return component
 
 
 def least_eigenpairs(graph: Graph, k: int, solver: Solver) -> Eigenpairs:
