@@ -103,7 +103,7 @@ struct MatrixClusters {
     std::vector<double> size, far;
     std::vector<std::int64_t> name;
     std::size_t left;
-    static constexpr std::size_t AHEAD = 12;  // rows of which a column is fetched before it is needed
+    static constexpr std::size_t AHEAD = 16;  // rows of which a column is fetched before it is needed
 
     MatrixClusters(double *d, std::size_t n, const double *weight)
         : D{d, n}, size(n, 1.0), far(n, 0.0), name(n), left(n) {
@@ -111,19 +111,21 @@ struct MatrixClusters {
         std::iota(name.begin(), name.end(), 0);
     }
     bool alive(std::size_t i) const { return far[i] == 0.0; }
+    // How far row i + AHEAD begins behind row i, which is `step` elements before the next; each is shorter by one.
+    static std::ptrdiff_t ahead(std::ptrdiff_t step) {
+        constexpr auto A = static_cast<std::ptrdiff_t>(AHEAD);
+        return A * step - A * (A - 1) / 2;
+    }
 
     // The nearest of x; of equals the first.
     Nearest nearest(std::size_t x) const {
         const std::size_t n = D.n;
         Nearest found{FAR, n};
-        std::ptrdiff_t at = D.row(0) + static_cast<std::ptrdiff_t>(x), ahead = at, step = n - 2, far_step = step;
-        for (std::size_t i = 0; i < AHEAD && i < x; ++i) ahead += far_step--;
+        std::ptrdiff_t at = D.row(0) + static_cast<std::ptrdiff_t>(x), step = n - 2;
         for (std::size_t i = 0; i < x; ++i) {
-            if (i + AHEAD < x) __builtin_prefetch(D.d + ahead);
-            const double v = D.d[at] + far[i];
-            if (v < found.distance) found = {v, i};
+            if (i + AHEAD < x && alive(i + AHEAD)) __builtin_prefetch(D.d + at + ahead(step));
+            if (alive(i) && D.d[at] < found.distance) found = {D.d[at], i};
             at += step--;
-            ahead += far_step--;
         }
         row_nearest(x, found.distance, found.cluster);
         return found;
@@ -155,15 +157,15 @@ struct MatrixClusters {
         const std::size_t n = D.n;
         const double nx = size[x], ny = size[y];
         far[x] = FAR;
-        const double *end = D.d + n * (n - 1) / 2 - 1;
         std::ptrdiff_t at = D.row(0), step = n - 2;
         for (std::size_t i = 0; i < y; ++i) {
             const std::ptrdiff_t row = at;
+            if (i + AHEAD < y && alive(i + AHEAD)) {
+                const double *next = D.d + row + ahead(step);
+                __builtin_prefetch(next + y, 1);
+                if (i + AHEAD < x) __builtin_prefetch(next + x);
+            }
             at += step--;
-            // Rows grow shorter by one each: row i + AHEAD begins here, up to a few elements.
-            const double *next = D.d + row + static_cast<std::ptrdiff_t>(AHEAD) * step;
-            __builtin_prefetch(std::min(next + y, end));
-            if (i < x) __builtin_prefetch(std::min(next + x, end));
             if (i == x || !alive(i)) continue;
             const double xi = i < x ? D.d[row + x] : D.d[D.row(x) + i];
             const double distance = linkage(xi, D.d[row + y], height, nx, ny, size[i]);

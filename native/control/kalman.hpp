@@ -15,6 +15,24 @@
 
 namespace epicycle {
 
+// out = X Y, and X' Y, of square matrices of size n.
+inline void product(const double *X, const double *Y, std::size_t n, double *out) {
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t c = 0; c < n; ++c) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < n; ++k) sum += X[a * n + k] * Y[k * n + c];
+            out[a * n + c] = sum;
+        }
+}
+inline void product_left_transposed(const double *X, const double *Y, std::size_t n, double *out) {
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t c = 0; c < n; ++c) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < n; ++k) sum += X[k * n + a] * Y[k * n + c];
+            out[a * n + c] = sum;
+        }
+}
+
 // Matrices that stay (stride 0) or change with time (stride their size); row-major.
 struct OverTime {
     const double *data;
@@ -90,12 +108,7 @@ public:
         }
         m0_ = vec_;
         if (repeat) return;
-        for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t c = 0; c < n; ++c) {
-                double sum = 0.0;
-                for (std::size_t k = 0; k < n; ++k) sum += A[a * n + k] * P_[k * n + c];
-                work_[a * n + c] = sum;
-            }
+        product(A, P_.data(), n, work_.data());
         for (std::size_t a = 0; a < n; ++a)
             for (std::size_t c = 0; c <= a; ++c) {
                 double sum = W[a * n + c];
@@ -220,24 +233,10 @@ void kalman_smoother(const StateSpace &m, const double *y, const double *predict
             if (lagged) {  // (I - P(t+1) N(t+1)) A P_filtered(t); N is that before the observation of t + 1
                 const double *after = predicted_cov + (back + 1) * n * n, *Pf = filtered_cov + back * n * n;
                 double *out = lagged + back * n * n;
-                for (std::size_t a = 0; a < n; ++a)
-                    for (std::size_t c = 0; c < n; ++c) {
-                        double sum = 0.0;
-                        for (std::size_t k = 0; k < n; ++k) sum += A[a * n + k] * Pf[k * n + c];
-                        work[a * n + c] = sum;
-                    }
-                for (std::size_t a = 0; a < n; ++a)
-                    for (std::size_t c = 0; c < n; ++c) {
-                        double sum = 0.0;
-                        for (std::size_t k = 0; k < n; ++k) sum += N[a * n + k] * work[k * n + c];
-                        next[a * n + c] = sum;
-                    }
-                for (std::size_t a = 0; a < n; ++a)
-                    for (std::size_t c = 0; c < n; ++c) {
-                        double sum = work[a * n + c];
-                        for (std::size_t k = 0; k < n; ++k) sum -= after[a * n + k] * next[k * n + c];
-                        out[a * n + c] = sum;
-                    }
+                product(A, Pf, n, work.data());
+                product(N.data(), work.data(), n, next.data());
+                product(after, next.data(), n, out);
+                for (std::size_t e = 0; e < n * n; ++e) out[e] = work[e] - out[e];
             }
             for (std::size_t a = 0; a < n; ++a) {  // r = A' r, N = A' N A
                 double sum = 0.0;
@@ -245,18 +244,8 @@ void kalman_smoother(const StateSpace &m, const double *y, const double *predict
                 vec[a] = sum;
             }
             r = vec;
-            for (std::size_t a = 0; a < n; ++a)
-                for (std::size_t c = 0; c < n; ++c) {
-                    double sum = 0.0;
-                    for (std::size_t k = 0; k < n; ++k) sum += N[a * n + k] * A[k * n + c];
-                    work[a * n + c] = sum;
-                }
-            for (std::size_t a = 0; a < n; ++a)
-                for (std::size_t c = 0; c < n; ++c) {
-                    double sum = 0.0;
-                    for (std::size_t k = 0; k < n; ++k) sum += A[k * n + a] * work[k * n + c];
-                    N[a * n + c] = sum;
-                }
+            product(N.data(), A, n, work.data());
+            product_left_transposed(A, work.data(), n, N.data());
         }
         std::copy(mp, mp + n, step.mean().begin());
         std::copy(Pp, Pp + n * n, step.cov().begin());
@@ -282,12 +271,7 @@ void kalman_smoother(const StateSpace &m, const double *y, const double *predict
             for (std::size_t k = 0; k < n; ++k) sum += Pp[a * n + k] * r[k];
             mean[back * n + a] = sum;
         }
-        for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t c = 0; c < n; ++c) {
-                double sum = 0.0;
-                for (std::size_t k = 0; k < n; ++k) sum += N[a * n + k] * Pp[k * n + c];
-                work[a * n + c] = sum;
-            }
+        product(N.data(), Pp, n, work.data());
         double *out = cov + back * n * n;
         for (std::size_t a = 0; a < n; ++a)
             for (std::size_t c = 0; c <= a; ++c) {

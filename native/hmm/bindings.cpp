@@ -44,17 +44,15 @@ DiagonalNormals normals_of(const RowMajor<double> &X, const RowMajor<double> &me
 void bind_hmm(nb::module_ &m) {
     m.def(
         "diagonal_scores",
-        [](RowMajor<double> X, RowMajor<double> mean, RowMajor<double> variance) {
-            const auto normals = normals_of(X, mean, variance,
-                                            "diagonal_scores: expected X (n, p), mean and variance (K, p), in float64");
-            Buffer out(X.shape(0) * normals.k);
-            {
-                nb::gil_scoped_release nogil;
-                diagonal_scores(normals, X.data(), X.shape(0), out.data.get());
-            }
-            return matrix_out(out, X.shape(0), normals.k);
+        [](RowMajor<double> X, RowMajor<double> mean, RowMajor<double> variance, InOut2<double> out) {
+            constexpr const char *expected =
+                "diagonal_scores: expected X (n, p), mean and variance (K, p), out (n, K), in float64";
+            const auto normals = normals_of(X, mean, variance, expected);
+            require(out.shape(0) == X.shape(0) && out.shape(1) == normals.k, expected);
+            nb::gil_scoped_release nogil;
+            diagonal_scores(normals, X.data(), X.shape(0), out.data());
         },
-        "X"_a, "mean"_a, "variance"_a);
+        "X"_a, "mean"_a, "variance"_a, "out"_a.noconvert());
     m.def(
         "diagonal_moments",
         [](RowMajor<double> X, RowMajor<double> weight, RowMajor<double> mean, RowMajor<double> variance) {
@@ -62,12 +60,14 @@ void bind_hmm(nb::module_ &m) {
                 "diagonal_moments: expected X (n, p), weight (n, K), mean and variance (K, p), in float64";
             const auto normals = normals_of(X, mean, variance, expected);
             require(weight.shape(0) == X.shape(0) && weight.shape(1) == normals.k, expected);
-            Buffer first(normals.k * normals.p), second(normals.k * normals.p);
+            Buffer total(normals.k), first(normals.k * normals.p), second(normals.k * normals.p);
             {
                 nb::gil_scoped_release nogil;
-                diagonal_moments(normals, X.data(), weight.data(), X.shape(0), first.data.get(), second.data.get());
+                diagonal_moments(normals, X.data(), weight.data(), X.shape(0), total.data.get(), first.data.get(),
+                                 second.data.get());
             }
-            return std::make_tuple(matrix_out(first, normals.k, normals.p), matrix_out(second, normals.k, normals.p));
+            return std::make_tuple(vector_out(total, normals.k), matrix_out(first, normals.k, normals.p),
+                                   matrix_out(second, normals.k, normals.p));
         },
         "X"_a, "weight"_a, "mean"_a, "variance"_a);
     m.def(

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <vector>
@@ -89,82 +90,167 @@ EPICYCLE_CLONES inline double scaled_densities(const double *log_e, std::size_t 
     return shift;
 }
 
-// W > 0 is the width of a row, known to the compiler; 0 leaves it to the chain.
-template <std::size_t W>
-EPICYCLE_INLINE bool forward_scaled(const MarkovChain &chain, std::size_t n, const double *e, double *alpha,
-                                    double *scale) {
-    const std::size_t k = chain.states, width = W ? W : chain.width;
-    const double *A = chain.forward.data();
-    for (std::size_t t = 0; t < n; ++t) {
-        double *a = alpha + t * width;
-        const double *et = e + t * width;
-        if (t == 0) {
-            for (std::size_t j = 0; j < width; ++j) a[j] = chain.start[j];
-        } else {
-            const double *before = a - width;
-            for (std::size_t j = 0; j < width; ++j) a[j] = before[0] * A[j];
-            for (std::size_t i = 1; i < k; ++i)
-                for (std::size_t j = 0; j < width; ++j) a[j] += before[i] * A[i * width + j];
-        }
-        double total = 0.0;
-        for (std::size_t j = 0; j < width; ++j) a[j] *= et[j];
-        for (std::size_t j = 0; j < width; ++j) total += a[j];
-        scale[t] = total;
-        if (!(total > 1e-290)) return false;
-        const double by = 1.0 / total;
-        for (std::size_t j = 0; j < width; ++j) a[j] *= by;
-    }
-    return true;
-}
-
-// From alpha to posteriors, in place; `counts` gets sum_t alpha_t(i) w_{t+1}(j) with w = e b / c, to be multiplied by
-// A.
-template <std::size_t W>
-EPICYCLE_INLINE bool backward_scaled(const MarkovChain &chain, std::size_t n, const double *e, double *alpha,
-                                     const double *scale, double *counts) {
-    const std::size_t k = chain.states, width = W ? W : chain.width;
-    const double *At = chain.backward.data();
-    double fixed[W ? W : 1], fixed_w[W ? W : 1];
-    std::vector<double> held(W ? 0 : 2 * width);
-    double *beta = W ? fixed : held.data(), *w = W ? fixed_w : held.data() + width;
-    for (std::size_t j = 0; j < width; ++j) beta[j] = j < k ? 1.0 : 0.0;
-    for (std::size_t t = n; t-- > 0;) {
-        double *a = alpha + t * width;
-        if (t + 1 < n) {
-            const double by = 1.0 / scale[t + 1];
-            const double *next = e + (t + 1) * width;
-            for (std::size_t j = 0; j < width; ++j) w[j] = next[j] * beta[j] * by;
-            for (std::size_t j = 0; j < width; ++j) beta[j] = w[0] * At[j];
-            for (std::size_t i = 1; i < k; ++i)
-                for (std::size_t j = 0; j < width; ++j) beta[j] += w[i] * At[i * width + j];
-            for (std::size_t i = 0; i < k; ++i)
-                for (std::size_t j = 0; j < width; ++j) counts[i * width + j] += a[i] * w[j];
-            double most = 0.0;
-            for (std::size_t j = 0; j < width; ++j) most = most > beta[j] ? most : beta[j];
-            if (!(most < LARGEST)) return false;
-        }
-        for (std::size_t j = 0; j < width; ++j) a[j] *= beta[j];
-    }
-    return true;
-}
-
+// What a pass over one sequence reads and writes. `alpha` gets a_t times c_t, since it is divided by c_t only on the
+// way to a_{t+1}: the sum and the division are done while the product with A is. `posterior` may be null.
 struct ScaledPass {
     const MarkovChain &chain;
     std::size_t n;
     const double *e;
-    double *alpha, *scale, *counts;
+    double *alpha, *scale, *counts, *posterior, *first;
+};
+
+// A row of W numbers in registers. Memory is read through copies, which become loads that need no alignment.
+template <std::size_t W>
+struct Lanes {
+    typedef double Vector __attribute__((vector_size(W * sizeof(double))));
+    Vector v;
+
+    EPICYCLE_INLINE static Lanes load(const double *x) {
+        Lanes out;
+        std::memcpy(&out.v, x, sizeof out.v);
+        return out;
+    }
+    EPICYCLE_INLINE void store(double *x) const { std::memcpy(x, &v, sizeof v); }
+    // Halves are added to halves: no addition waits for more than log W others.
+    EPICYCLE_INLINE double sum() const {
+        double part[W];
+        store(part);
+        for (std::size_t half = W / 2; half > 0; half /= 2)
+            for (std::size_t j = 0; j < half; ++j) part[j] += part[j + half];
+        return part[0];
+    }
+    // x'M for M (k, W), by two sums side by side.
+    EPICYCLE_INLINE static Lanes times_matrix(const double *x, const double *M, std::size_t k) {
+        Vector one = load(M).v * x[0], two = {};
+        std::size_t i = 1;
+        for (; i + 1 < k; i += 2) {
+            two += load(M + i * W).v * x[i];
+            one += load(M + (i + 1) * W).v * x[i + 1];
+        }
+        if (i < k) two += load(M + i * W).v * x[i];
+        return {one + two};
+    }
 };
 
 template <std::size_t W>
+EPICYCLE_INLINE bool forward_scaled(const ScaledPass &p) {
+    using Row = Lanes<W>;
+    const std::size_t k = p.chain.states;
+    const double *A = p.chain.forward.data();
+    double by = 1.0;
+    for (std::size_t t = 0; t < p.n; ++t) {
+        double *a = p.alpha + t * W;
+        const auto e = Row::load(p.e + t * W).v;
+        const Row next =
+            t == 0 ? Row{Row::load(p.chain.start.data()).v * e} : Row{Row::times_matrix(a - W, A, k).v * (e * by)};
+        next.store(a);
+        const double total = next.sum();
+        p.scale[t] = total;
+        if (!(total > 1e-290)) return false;
+        by = 1.0 / total;
+    }
+    return true;
+}
+
+// Posteriors a_t b_t; `counts` gets sum_t a_t(i) w_{t+1}(j) with w = e b / c, to be multiplied by A.
+template <std::size_t W>
+EPICYCLE_INLINE bool backward_scaled(const ScaledPass &p) {
+    using Row = Lanes<W>;
+    const std::size_t k = p.chain.states;
+    const double *At = p.chain.backward.data();
+    Row beta;
+    for (std::size_t j = 0; j < W; ++j) beta.v[j] = j < k ? 1.0 : 0.0;
+    double w[W], a[W], product[W];
+    for (std::size_t t = p.n; t-- > 0;) {
+        const double by = 1.0 / p.scale[t];
+        const Row here{Row::load(p.alpha + t * W).v * by};
+        if (t + 1 < p.n) {
+            beta = Row::times_matrix(w, At, k);
+            here.store(a);
+            const auto after = Row::load(w).v;
+            for (std::size_t i = 0; i < k; ++i)
+                Row{Row::load(p.counts + i * W).v + after * a[i]}.store(p.counts + i * W);
+            if (!(beta.sum() < LARGEST)) return false;
+        }
+        Row{Row::load(p.e + t * W).v * beta.v * by}.store(w);
+        const Row found{here.v * beta.v};
+        if (p.posterior && k == W)
+            found.store(p.posterior + t * W);
+        else if (p.posterior) {
+            found.store(product);
+            for (std::size_t j = 0; j < k; ++j) p.posterior[t * k + j] = product[j];
+        }
+        if (t == 0) found.store(p.first);
+    }
+    return true;
+}
+
+template <std::size_t W>
 EPICYCLE_INLINE bool scaled_pass(const ScaledPass &p) {
-    return forward_scaled<W>(p.chain, p.n, p.e, p.alpha, p.scale) &&
-           backward_scaled<W>(p.chain, p.n, p.e, p.alpha, p.scale, p.counts);
+    return forward_scaled<W>(p) && backward_scaled<W>(p);
+}
+
+// The same for more states than registers are made for.
+EPICYCLE_INLINE void wide_times(const double *x, const double *M, std::size_t k, std::size_t width, double *out) {
+    for (std::size_t j = 0; j < width; j += 8) {
+        Lanes<8>::Vector one = {}, two = {};
+        std::size_t i = 0;
+        for (; i + 1 < k; i += 2) {
+            one += Lanes<8>::load(M + i * width + j).v * x[i];
+            two += Lanes<8>::load(M + (i + 1) * width + j).v * x[i + 1];
+        }
+        if (i < k) one += Lanes<8>::load(M + i * width + j).v * x[i];
+        Lanes<8>{one + two}.store(out + j);
+    }
+}
+
+EPICYCLE_INLINE double wide_sum(const double *x, std::size_t width) {
+    Lanes<8> part = Lanes<8>::load(x);
+    for (std::size_t j = 8; j < width; j += 8) part.v += Lanes<8>::load(x + j).v;
+    return part.sum();
+}
+
+template <>
+EPICYCLE_INLINE bool scaled_pass<0>(const ScaledPass &p) {
+    const std::size_t k = p.chain.states, width = p.chain.width;
+    std::vector<double> held(3 * width);
+    double *beta = held.data(), *w = beta + width, *a = w + width, by = 1.0;
+    for (std::size_t t = 0; t < p.n; ++t) {
+        double *here = p.alpha + t * width;
+        if (t == 0)
+            std::copy_n(p.chain.start.data(), width, here);
+        else
+            wide_times(here - width, p.chain.forward.data(), k, width, here);
+        for (std::size_t j = 0; j < width; ++j) here[j] *= p.e[t * width + j] * by;
+        p.scale[t] = wide_sum(here, width);
+        if (!(p.scale[t] > 1e-290)) return false;
+        by = 1.0 / p.scale[t];
+    }
+    std::fill(beta, beta + k, 1.0);
+    for (std::size_t t = p.n; t-- > 0;) {
+        by = 1.0 / p.scale[t];
+        for (std::size_t j = 0; j < width; ++j) a[j] = p.alpha[t * width + j] * by;
+        if (t + 1 < p.n) {
+            wide_times(w, p.chain.backward.data(), k, width, beta);
+            for (std::size_t i = 0; i < k; ++i)
+                for (std::size_t j = 0; j < width; j += 8) {
+                    double *count = p.counts + i * width + j;
+                    Lanes<8>{Lanes<8>::load(count).v + Lanes<8>::load(w + j).v * a[i]}.store(count);
+                }
+            if (!(wide_sum(beta, width) < LARGEST)) return false;
+        }
+        for (std::size_t j = 0; j < width; ++j) w[j] = p.e[t * width + j] * beta[j] * by;
+        if (p.posterior)
+            for (std::size_t j = 0; j < k; ++j) p.posterior[t * k + j] = a[j] * beta[j];
+        if (t == 0)
+            for (std::size_t j = 0; j < width; ++j) p.first[j] = a[j] * beta[j];
+    }
+    return true;
 }
 
 EPICYCLE_CLONES inline bool scaled_pass_2(const ScaledPass &p) { return scaled_pass<2>(p); }
 EPICYCLE_CLONES inline bool scaled_pass_4(const ScaledPass &p) { return scaled_pass<4>(p); }
 EPICYCLE_CLONES inline bool scaled_pass_8(const ScaledPass &p) { return scaled_pass<8>(p); }
-EPICYCLE_CLONES inline bool scaled_pass_16(const ScaledPass &p) { return scaled_pass<16>(p); }
 EPICYCLE_CLONES inline bool scaled_pass_any(const ScaledPass &p) { return scaled_pass<0>(p); }
 
 inline bool run_scaled(const ScaledPass &p) {
@@ -175,8 +261,6 @@ inline bool run_scaled(const ScaledPass &p) {
             return scaled_pass_4(p);
         case 8:
             return scaled_pass_8(p);
-        case 16:
-            return scaled_pass_16(p);
         default:
             return scaled_pass_any(p);
     }
@@ -247,18 +331,17 @@ inline double smooth_sequence(const MarkovChain &chain, std::size_t n, const dou
     work.density.resize(n * width);
     work.alpha.resize(n * width);
     work.scale.resize(n);
-    std::vector<double> products(k * width, 0.0);
+    std::vector<double> products(k * width, 0.0), first(width);
     const double shift = scaled_densities(log_e, n, k, width, work.density.data(), steps);
-    const ScaledPass pass{chain, n, work.density.data(), work.alpha.data(), work.scale.data(), products.data()};
+    const ScaledPass pass{chain,           n,         work.density.data(), work.alpha.data(), work.scale.data(),
+                          products.data(), posterior, first.data()};
     if (!std::isfinite(shift) || !run_scaled(pass))
         return log_pass(chain, n, log_e, work.alpha.data(), work.density.data(), weight, posterior, steps, counts);
     for (std::size_t i = 0; i < k; ++i) {
-        counts.start[i] += weight * work.alpha[i];
+        counts.start[i] += weight * first[i];
         for (std::size_t j = 0; j < k; ++j)
             counts.transition[i * k + j] += weight * products[i * width + j] * chain.forward[i * width + j];
     }
-    if (posterior)
-        for (std::size_t t = 0; t < n; ++t) std::copy_n(work.alpha.data() + t * width, k, posterior + t * k);
     if (steps)
         for (std::size_t t = 0; t < n; ++t) steps[t] += std::log(work.scale[t]);
     return shift + sum_of_logs(work.scale.data(), n);

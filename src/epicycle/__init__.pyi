@@ -7,6 +7,7 @@ from . import (
     cluster as cluster,
     control as control,
     data as data,
+    decomposition as decomposition,
     diagnose as diagnose,
     discriminant as discriminant,
     em as em,
@@ -52,8 +53,12 @@ from .cluster import (
     OPTICS as OPTICS,
     AgglomerativeClustering as AgglomerativeClustering,
     BisectingKMeans as BisectingKMeans,
+    FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
+    KMedians as KMedians,
     KMedoids as KMedoids,
+    KModes as KModes,
+    KPrototypes as KPrototypes,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
     SpectralClustering as SpectralClustering,
@@ -82,6 +87,10 @@ from .core.estimator import (
 )
 from .data import (
     scan as scan,
+)
+from .decomposition import (
+    FactorAnalysis as FactorAnalysis,
+    ProbabilisticPCA as ProbabilisticPCA,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -176,6 +185,7 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BayesianGaussianMixture as BayesianGaussianMixture,
     BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
     MultinomialMixture as MultinomialMixture,

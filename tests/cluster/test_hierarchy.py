@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.neighbors import kneighbors_graph
 
 import epicycle as ep
-from epicycle import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.hierarchy import _evidence, _linkage
 from epicycle.exceptions import ConvergenceWarning, DataError, DataTypeError, ParameterError
 
@@ -251,6 +251,36 @@ def test_functions_return_what_scikit_learns_do():
             assert_array_equal(ours[3], theirs[3])
     with pytest.warns(UserWarning, match="Partial build"):
         ward_tree(X, n_clusters=4)
+
+
+def test_columns_are_pooled_as_scikit_learn_does(tmp_path):
+    X = np.random.default_rng(10).normal(size=(60, 12)).astype(np.float32)
+    for options in ({}, {"linkage": "average", "metric": "manhattan"}, {"pooling_func": np.median}):
+        ours = FeatureAgglomeration(4, **options).fit(X)
+        theirs = peer.FeatureAgglomeration(4, **options).fit(X)
+        assert_array_equal(ours.labels_, theirs.labels_)
+        pooled = ours.transform(X)
+        assert pooled.dtype == np.float32
+        assert_allclose(pooled, theirs.transform(X), rtol=1e-5, atol=1e-6)
+        assert_allclose(ours.inverse_transform(pooled), theirs.inverse_transform(pooled))
+        assert_allclose(ours.transform(sp.csr_array(X)), pooled, rtol=1e-5, atol=1e-6)
+        assert_array_equal(ours.get_feature_names_out(), theirs.get_feature_names_out())
+        ours.save(tmp_path / "model.epi")
+        assert_array_equal(ep.io.load(tmp_path / "model.epi").transform(X), pooled)
+        times = np.random.default_rng(11).integers(0, 3, 60)
+        weighted = FeatureAgglomeration(4, **options).fit(X, sample_weight=times)
+        repeated = FeatureAgglomeration(4, **options).fit(np.repeat(X, times, axis=0))
+        assert_allclose(weighted.linkage_[:, 2], repeated.linkage_[:, 2], rtol=1e-5)
+        assert_array_equal(weighted.labels_, repeated.labels_)
+    scanned = ours.transform(da.from_array(X, chunks=(25, 12)))
+    assert_allclose(np.asarray(scanned), pooled, rtol=1e-6)
+    assert not hasattr(ours, "fit_predict")
+    with pytest.raises(DataError, match="3 columns; expected 4"):
+        ours.inverse_transform(pooled[:, :3])
+    with pytest.raises(ParameterError, match="sample_weight with metric='chebyshev'"):
+        FeatureAgglomeration(linkage="single", metric="chebyshev").fit(X, sample_weight=times)
+    with pytest.raises(DataError, match="minimum of 2"):
+        FeatureAgglomeration().fit(X[:, :1])
 
 
 @pytest.mark.serial

@@ -152,3 +152,48 @@ def test_many_classes_of_few_rows_need_no_inducing_rows(rng):
 def test_states_beyond_all_memory_are_refused_before_work(emission):
     with pytest.raises(MemoryBudgetError, match="1000000000 states"):
         ep.HiddenMarkovModel(n_states=10**9, emission=emission).fit(np.ones((6, 2)))
+
+
+def test_precisions_that_overflow_are_not_tried(rng):
+    A = rng.normal(size=(6, 8)) * np.array([1e100, 1e150, 1e-150, 1e5, 1e-300, 1e150, 1e150, 1e-300])
+    model = ep.ARDRegression(lambda_1=1e-300, lambda_2=1e-3).fit(A, rng.normal(size=6))
+    assert np.isfinite(model.predict(A)).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "minkowski"])
+def test_a_radius_beyond_all_numbers_holds_everything(rng, metric):
+    A = rng.normal(size=(6, 2))
+    assert (ep.DBSCAN(eps=1e300, min_samples=2, metric=metric, p=3).fit(A).labels_ == 0).all()
+    near = ep.NearestNeighbors(radius=1e300, metric=metric, p=3).fit(A).radius_neighbors(A, return_distance=False)
+    assert all(len(row) == 6 for row in near)
+
+
+def test_coefficients_that_overflow_are_refused_by_name():
+    A = np.array(
+        [
+            [-1.25e-151, -8.5e149, 9.7e-6],
+            [-6.8e-151, -9.1e149, 4.4e-6],
+            [-9.9e-151, 3.9e149, 4.3e-6],
+            [1.7e-150, 2.2e150, -4.4e-6],
+            [4.5e-153, -2.2e150, -6.8e-6],
+            [-8.9e-151, -1.1e150, 5.8e-6],
+        ]
+    )
+    y = np.array([-4.86e99, -5.92e99, -3.08e99, -9.9e99, -1.02e100, -2.36e99])
+    with pytest.raises(DataError, match="coefficients overflow"):
+        ep.LinearSpline(n_knots=10).fit(A, y)
+
+
+def test_scores_of_a_linear_machine_that_overflow_are_refused_by_name():
+    A, y = np.full((12, 1), 1e150), np.arange(12) % 2
+    with pytest.raises(DataError, match="C, sample_weight, X"):
+        ep.LinearSVC(multi_class="crammer_singer").fit(A, y, sample_weight=np.linspace(1e98, 1e99, 12))
+
+
+def test_centers_are_drawn_from_shares_that_underflow():
+    weight = np.where(np.arange(12) < 2, 1e100, 1e-300)
+    model = ep.KMeans(4, init="random", random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
+    assert len(np.unique(model.cluster_centers_)) == 4
+    for init in ("random", "lab", "k-medoids++"):
+        medoids = ep.KMedoids(4, init=init, random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
+        assert len(np.unique(medoids.medoid_indices_)) == 4

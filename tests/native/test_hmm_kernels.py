@@ -159,3 +159,24 @@ def test_wrong_arguments_are_refused():
             hmm.viterbi(*bad, 1)
     with pytest.raises(ValueError, match="smooth: expected"):
         hmm.smooth(start, move, log_e, offsets, np.ones(2), True, False, 1)
+
+
+@pytest.mark.parametrize("k", [1, 5, 8, 11])
+def test_normals_with_independent_columns(k):
+    rng = np.random.default_rng(k)
+    X, mean = rng.normal(size=(37, 3)), rng.normal(size=(k, 3))
+    variance, R = rng.uniform(0.5, 2, size=(k, 3)), rng.random((37, k))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    D = X[:, None] - mean
+    scores, out = -0.5 * np.nansum(D**2 / variance + np.log(2 * np.pi * variance), axis=2), np.empty((37, k))
+    hmm.diagonal_scores(X, mean, variance, out)
+    assert_allclose(out, scores, rtol=1e-12)
+    weight, first, second = hmm.diagonal_moments(X, R, mean, variance)
+    assert_allclose(weight, R.sum(axis=0), rtol=1e-13)
+    assert_allclose(first, np.einsum("ik,ikj->kj", R, np.nan_to_num(D)), rtol=1e-10, atol=1e-12)
+    squares = np.where(np.isnan(D), np.broadcast_to(variance, D.shape), D**2)
+    assert_allclose(second, np.einsum("ik,ikj->kj", R, squares), rtol=1e-12)
+    with pytest.raises(ValueError, match="diagonal_scores: expected"):
+        hmm.diagonal_scores(X, mean, variance, np.empty((36, k)))
+    with pytest.raises(ValueError, match="diagonal_moments: expected"):
+        hmm.diagonal_moments(X, R[:-1].copy(), mean, variance)

@@ -14,6 +14,7 @@ import scipy.linalg
 from epicycle.bayes._evidence import LOG_2PI, Hyperpriors, not_below
 from epicycle.bayes._rows import CompactRows
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
 
@@ -23,6 +24,8 @@ _LONGEST = 2.0  # step of Newton's method, in logarithms
 
 def _lower_root(H: np.ndarray) -> np.ndarray:
     """L with H = L L'; eigenvalues that rounding made negative are raised to its size."""
+    if not np.isfinite(H).all():
+        raise np.linalg.LinAlgError("products of columns and precisions overflow")
     try:
         return np.linalg.cholesky(H)
     except np.linalg.LinAlgError:
@@ -128,10 +131,10 @@ class RelevanceEvidence:
 
     def _newton(self, s: RelevanceState, gradient: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Precisions after Newton's step, where the evidence is concave; far away the step is cut."""
-        H = self.hessian(s)
-        if not np.isfinite(H).all():
-            return None
         try:
+            H = self.hessian(s)
+            if not np.isfinite(H).all():
+                return None
             step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(-H), gradient)
         except np.linalg.LinAlgError:
             return None
@@ -169,7 +172,10 @@ class RelevanceEvidence:
         """(the last state, the evidence after every step, what is known of the search)."""
         size = np.sqrt(np.diagonal(self.gram))
         active = np.flatnonzero(size > 0)  # a constant column tells nothing
-        state = self.at(active, np.ones(len(active)), alpha)
+        try:
+            state = self.at(active, np.ones(len(active)), alpha)
+        except np.linalg.LinAlgError as error:
+            raise DataError(f"X, y: {error}; scale them down") from None
         trace, reason, iteration = [], "max_iter", 0
         for iteration in range(1, max_iter + 1):
             found = self._next(state)
@@ -195,4 +201,7 @@ class RelevanceEvidence:
         """(coefficients of all columns, covariance of the active ones)."""
         coef = np.zeros(self.rows.R.shape[1])
         coef[s.active] = s.mean
-        return coef, self.covariance(s.active, s.lambdas, s.alpha)[0]
+        try:
+            return coef, self.covariance(s.active, s.lambdas, s.alpha)[0]
+        except np.linalg.LinAlgError as error:
+            raise DataError(f"X, y: {error}; scale them down") from None

@@ -9,10 +9,11 @@ from epicycle.cluster.density import (
     compute_optics_graph,
     dbscan,
 )
-from epicycle.cluster.hierarchy import AgglomerativeClustering, linkage_tree, ward_tree
+from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomeration, linkage_tree, ward_tree
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
+from epicycle.cluster.prototypes import KMedians, KModes, KPrototypes
 from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
@@ -21,8 +22,12 @@ __all__ = [
     "OPTICS",
     "AgglomerativeClustering",
     "BisectingKMeans",
+    "FeatureAgglomeration",
     "KMeans",
+    "KMedians",
     "KMedoids",
+    "KModes",
+    "KPrototypes",
     "MaxMarginClustering",
     "MiniBatchKMeans",
     "SpectralClustering",

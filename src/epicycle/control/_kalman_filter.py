@@ -223,8 +223,8 @@ class KalmanFilter:
         check_parameter("sample", "steps", steps, Integer(minimum=1))
         _, A, C, W, V, a, c, mean, cov = self._given(np.zeros((steps, self.C.shape[-2])), u)
         rng = stream(random_state, "kalman")
-        roots = [np.stack([_root(M) for M in given]) for given in (W, V)]
-        x = mean + _root(cov) @ rng.standard_normal(len(mean))
+        roots = [np.stack([checks.covariance_root(M) for M in given]) for given in (W, V)]
+        x = mean + checks.covariance_root(cov) @ rng.standard_normal(len(mean))
         states, seen = np.empty((steps, len(mean))), np.empty((steps, C.shape[1]))
         noise = rng.standard_normal((steps, len(mean))), rng.standard_normal((steps, C.shape[1]))
         for t in range(steps):
@@ -363,9 +363,3 @@ class KalmanFilter:
                 "distribution; expected a covariance of the first state"
             )
         return np.asarray(scipy.linalg.solve_discrete_lyapunov(self.A, self.W))
-
-
-def _root(M: Array) -> Array:
-    """Square root of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(M)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -49,6 +49,12 @@ def cost(name: str, given: Any, n: int) -> Array:
     return np.asarray((M + M.swapaxes(-1, -2)) / 2)
 
 
+def covariance_root(M: Array) -> Array:
+    """S with S S' = M for a covariance that may be singular."""
+    values, vectors = np.linalg.eigh(M)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def check_costs(Q: Array, N: Array, R: Array) -> None:
     """R is positive definite, and no state and control together cost less than nothing."""
     low = np.linalg.eigvalsh(R).min()

@@ -59,3 +59,11 @@ def stream(random_state: Seed, *keys: int | str) -> np.random.Generator:
     words = tuple(2**32 + zlib.crc32(key.encode()) if isinstance(key, str) else int(key) for key in keys)
     sequence = np.random.SeedSequence(seed_of(random_state), spawn_key=words)
     return np.random.Generator(np.random.Philox(sequence))
+
+
+def draw_distinct(rng: np.random.Generator, share: np.ndarray, size: int) -> np.ndarray:
+    """Indices of `size` different entries, drawn in proportion to their shares, which need not add up to one."""
+    p = share / share.sum()
+    if np.count_nonzero(p) < size:  # shares that underflow are still shares
+        p = np.where(share > 0, np.maximum(p, np.finfo(np.float64).tiny), 0.0)
+    return np.asarray(rng.choice(len(p), size=size, replace=False, p=p))

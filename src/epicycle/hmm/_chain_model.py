@@ -36,8 +36,7 @@ class ChainModel(LatentModel):
         kept: list[Any] = []
 
         def work(block: slice) -> Any:
-            out[block], extra = self.emission.log_density(X[block], parameters)
-            return extra
+            return self.emission.log_density(X[block], parameters, out[block])
 
         in_order(iter(_blocks(len(X))), work, kept.append, self._threads(X, n_jobs))
         return out, kept

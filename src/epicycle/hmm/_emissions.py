@@ -40,8 +40,8 @@ class Emission(ABC):
         """First parameters; `label` is a rough state of every row."""
 
     @abstractmethod
-    def log_density(self, X: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, Any]:
-        """(log p(x | state) of shape (n, K), what :meth:`statistics` of the same rows needs besides)."""
+    def log_density(self, X: np.ndarray, parameters: Parameters, out: np.ndarray) -> Any:
+        """Write log p(x | state) into `out` of shape (n, K); returns what `statistics` of these rows needs besides."""
 
     @abstractmethod
     def statistics(self, X: np.ndarray, posterior: np.ndarray, kept: Any, parameters: Parameters) -> tuple[Any, ...]:
@@ -126,17 +126,17 @@ class Poisson(Emission):
         ]
         return {"lambdas": np.maximum(np.array(rates), 1e-8)}
 
-    def log_density(self, X: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, Any]:
+    def log_density(self, X: np.ndarray, parameters: Parameters, out: np.ndarray) -> Any:
         rate = parameters["lambdas"]
         there = ~np.isnan(X)
         filled = np.where(there, X, 0.0)
         constant = gammaln(filled + 1).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             if (rate > 0).all():
-                out = filled @ np.log(rate).T
+                out[:] = filled @ np.log(rate).T
             else:
-                out = np.stack([xlogy(filled, r).sum(axis=1) for r in rate], axis=1)
-        return np.ascontiguousarray(out - there @ rate.T - constant[:, None]), None
+                out[:] = np.stack([xlogy(filled, r).sum(axis=1) for r in rate], axis=1)
+        out -= there @ rate.T + constant[:, None]
 
     def statistics(self, X: np.ndarray, posterior: np.ndarray, kept: Any, parameters: Parameters) -> tuple[Any, ...]:
         there = ~np.isnan(X)
@@ -206,15 +206,14 @@ class Categorical(Emission):
             parts.append((overall / overall.sum() + rng.dirichlet(np.ones(count), size=self.n_states)) / 2)
         return {"emissionprob": np.concatenate(parts, axis=1)}
 
-    def log_density(self, X: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, Any]:
+    def log_density(self, X: np.ndarray, parameters: Parameters, out: np.ndarray) -> Any:
         with np.errstate(divide="ignore"):
             log_p = np.log(parameters["emissionprob"]).T
-        out = np.zeros((len(X), self.n_states))
+        out[:] = 0.0
         for j, column in enumerate(X.T):
             there = ~np.isnan(column)
             at = self.first[j] + np.where(there, column, 0.0).astype(np.int64)
             out += np.where(there[:, None], log_p[at], 0.0)
-        return out, None
 
     def statistics(self, X: np.ndarray, posterior: np.ndarray, kept: Any, parameters: Parameters) -> tuple[Any, ...]:
         counts = np.zeros((self.n_states, int(self.first[-1])))

@@ -133,38 +133,41 @@ class Gaussian(Emission):
 
     # ------------------------------------------------------------------------------------ E-step
 
-    def log_density(self, X: np.ndarray, parameters: Parameters) -> tuple[np.ndarray, Any]:
-        by_component = self._log_components(X, parameters)
+    def log_density(self, X: np.ndarray, parameters: Parameters, out: np.ndarray) -> Any:
         if self.n_mix is None:
-            return by_component, None
+            self._log_components(X, parameters, out)
+            return None
+        by_component = np.empty((len(X), self.n_components))
+        self._log_components(X, parameters, by_component)
         with np.errstate(divide="ignore"):
-            by_component = by_component + np.log(parameters["weights"]).ravel()
+            by_component += np.log(parameters["weights"]).ravel()
         parts = by_component.reshape(len(X), self.n_states, self.n_mix)
         most = parts.max(axis=2)
         safe = np.where(np.isfinite(most), most, 0.0)
         total = np.exp(parts - safe[:, :, None])
         sums = total.sum(axis=2)
         with np.errstate(divide="ignore"):
-            return safe + np.log(sums), total / np.where(sums > 0, sums, 1.0)[:, :, None]
+            out[:] = safe + np.log(sums)
+        return total / np.where(sums > 0, sums, 1.0)[:, :, None]
 
-    def _log_components(self, X: np.ndarray, parameters: Parameters) -> np.ndarray:
+    def _log_components(self, X: np.ndarray, parameters: Parameters, out: np.ndarray) -> None:
+        """log N(x; m_c, C_c) of every component, into `out`."""
         means = self._means(parameters)
         if self.diagonal:
             variance = np.ascontiguousarray(self._variances(parameters))
-            return _native.hmm.diagonal_scores(X, np.ascontiguousarray(means), variance)
+            _native.hmm.diagonal_scores(X, np.ascontiguousarray(means), variance, out)
+            return
         covariances = self._covariances(parameters)
         absent = np.isnan(X)
-        out = np.empty((len(X), self.n_components))
         if not absent.any():
             _full_scores(X, means, covariances, self.group, out)
-            return out
+            return
         for there, rows in patterns(absent):
             part = np.zeros((len(rows), self.n_components))
             if len(there):
                 blocks = covariances[:, there[:, None], there]
                 _full_scores(X[np.ix_(rows, there)], means[:, there], blocks, self.group, part)
             out[rows] = part
-        return out
 
     def statistics(self, X: np.ndarray, posterior: np.ndarray, kept: Any, parameters: Parameters) -> tuple[Any, ...]:
         """(n_c, sums of x - m_c, sums of their squares or products), about the present means m_c."""
@@ -173,7 +176,7 @@ class Gaussian(Emission):
         if self.diagonal:
             variance = np.ascontiguousarray(self._variances(parameters))
             R, means = np.ascontiguousarray(R), np.ascontiguousarray(means)
-            return (R.sum(axis=0), *_native.hmm.diagonal_moments(X, R, means, variance))
+            return _native.hmm.diagonal_moments(X, R, means, variance)
         absent = np.isnan(X)
         gaps = bool(absent.any())
         p = X.shape[1]

@@ -34,7 +34,7 @@ _SKLEARN = {
 #: Functions that a transformer or selector may hold.
 _FUNCTIONS = {
     "numpy": "absolute arccosh arcsinh arctan arctanh cbrt ceil cos cosh deg2rad exp exp2 expm1 floor log log10 log1p "
-    "log2 negative positive rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    "log2 max mean median min negative positive rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc",
     "scipy.special": "expit logit",
     "sklearn.feature_selection": "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression",
 }

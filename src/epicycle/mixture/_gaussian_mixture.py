@@ -12,6 +12,7 @@ from epicycle.core._parameters import ArrayLike, Choice, Domain, Integer, NoneOr
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.mixture import _covariances as cov
 from epicycle.mixture._base import Mixture
+from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
 from epicycle.mixture._normal_model import NormalModel
 
@@ -72,7 +73,7 @@ class NormalMixture(Mixture):
         return {name: np.asarray(value, dtype=dtype) for name, value in found.items()}
 
 
-class GaussianMixture(NormalMixture):
+class GaussianMixture(NormalMixture, LikelihoodMixture):
     r"""A mixture of normal distributions.
 
     .. math:: \max_{\pi, m, C} \; \sum_i v_i \log \sum_k \pi_k \, N(x_i; m_k, C_k)

@@ -52,7 +52,10 @@ class Metric:
 
     def to_native(self, distance: float) -> float:
         """A distance as native code compares it, without the last root."""
-        return distance**self.power if self.kind in (EUCLIDEAN, MINKOWSKI) else distance
+        if self.kind not in (EUCLIDEAN, MINKOWSKI):
+            return distance
+        with np.errstate(over="ignore"):  # a radius whose power is beyond all numbers holds everything
+            return min(float(np.float64(distance) ** self.power), float(np.finfo(np.float64).max))
 
     def from_native(self, values: np.ndarray) -> np.ndarray:
         """Distances from the values of native code, which leaves out the last root."""

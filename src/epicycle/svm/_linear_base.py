@@ -167,6 +167,11 @@ converged_ : bool""",
         return Optimum(stored, primal, max(primal - (optimum.primal - optimum.gap), 0.0))
 
     def _conclude(self, solution: Solution) -> None:
+        if not np.isfinite(solution.value):
+            raise DataError(
+                f"C, sample_weight, X: the objective of {type(self).__name__} overflows at the coefficients that were "
+                "found; expected a smaller C, smaller weights, or columns of smaller values"
+            )
         super()._conclude(solution)
         if self._run.warning and solution.reason == "max_iter":  # filters for scikit-learn's warning go by these words
             self._run.warning = f"Liblinear failed to converge, increase the number of iterations. {self._run.warning}"

@@ -10,7 +10,7 @@ import numpy as np
 from epicycle import _native, engine
 from epicycle.cluster.kmeans._lloyd import nearest
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._random import stream
+from epicycle.core._random import draw_distinct, stream
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.engine._row_order import row_hashes
@@ -70,7 +70,7 @@ def random_rows(X: Any, weight: np.ndarray, k: int, rng: np.random.Generator) ->
     positive = np.flatnonzero(weight > 0)
     _, first, number = np.unique(content_keys(X)[positive], return_index=True, return_inverse=True)
     share = np.bincount(number, weights=weight[positive])
-    drawn = rng.choice(len(first), size=min(k, len(first)), replace=False, p=share / share.sum())
+    drawn = draw_distinct(rng, share, min(k, len(first)))
     return positive[first[np.resize(drawn, k)]]
 
 

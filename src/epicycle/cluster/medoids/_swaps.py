@@ -11,6 +11,7 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.cluster._descent import Round
+from epicycle.core._random import draw_distinct
 from epicycle.core._threads import n_threads
 
 
@@ -41,8 +42,7 @@ class Problem:
         elif init == "k-medoids++":
             medoids = self._plus_plus(k, rng)
         else:
-            share = self.weight / self.weight.sum()
-            medoids = rng.choice(len(self.rows), size=k, replace=False, p=share)
+            medoids = draw_distinct(rng, self.weight, k)
         return np.asarray(self.rows[medoids])
 
     def _build_from_samples(self, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -53,7 +53,7 @@ class Problem:
         chosen = np.empty(k, dtype=np.int64)
         for i in range(k):
             share = np.where(free, self.weight, 0.0)
-            some = rng.choice(n, size=min(size, int(free.sum())), replace=False, p=share / share.sum())
+            some = draw_distinct(rng, share, min(size, int(np.count_nonzero(share))))
             sums = np.minimum(self.D[np.ix_(some, some)], nearest[some]) @ self.weight[some]
             chosen[i] = some[int(np.argmin(sums))]
             free[chosen[i]] = False
@@ -64,11 +64,11 @@ class Problem:
         """Rows drawn one by one with probabilities proportional to v times the distance from those before."""
         n = len(self.rows)
         chosen = np.empty(k, dtype=np.int64)
-        nearest, free = np.ones(n), np.ones(n, dtype=bool)
+        nearest, free, weight = np.ones(n), np.ones(n, dtype=bool), self.weight / self.weight.max()
         for i in range(k):
-            share = np.where(free, self.weight * nearest, 0.0)
+            share = np.where(free, weight * (nearest / max(nearest.max(), np.finfo(np.float64).tiny)), 0.0)
             share = share if share.sum() > 0 else np.where(free, self.weight, 0.0)  # all others are at distance 0
-            chosen[i] = rng.choice(n, p=share / share.sum())
+            chosen[i] = draw_distinct(rng, share, 1)[0]
             free[chosen[i]] = False
             nearest = np.array(self.D[chosen[0]]) if i == 0 else np.minimum(nearest, self.D[chosen[i]])
         return chosen
