@@ -131,6 +131,10 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         family="hmm", catalogue=("G7",), engines=("memory",), certificate="stationarity"
     )
 
+    _docs: ClassVar[dict[str, str]] = {
+        "sequences": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`."
+    }
+
     startprob_: np.ndarray
     transmat_: np.ndarray
     means_: np.ndarray
@@ -326,8 +330,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -343,8 +346,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -364,8 +366,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -381,8 +382,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -398,8 +398,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         ----------
         %(X)s
         y : ignored
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
